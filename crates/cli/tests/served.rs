@@ -247,12 +247,12 @@ fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
     for name in ["server.json", "token"] {
         let path = papers.join(name);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        refused("other users may read");
+        refused("other users can access it");
         let elsewhere = project.path().join(name);
         fs::rename(&path, &elsewhere).unwrap();
         fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o600)).unwrap();
         symlink(&elsewhere, &path).unwrap();
-        refused("not a file");
+        refused("it is a link");
         fs::remove_file(&path).unwrap();
         fs::rename(&elsewhere, &path).unwrap();
     }

@@ -6,11 +6,11 @@
 mod orchestrators;
 mod untrusted_requests;
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use antiphon_keys::KeyRing;
+use antiphon_private_file::create_folder;
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::control_orders::drop_settings;
@@ -153,24 +153,15 @@ impl Project {
 }
 
 fn make_private(folder: &Path) -> std::io::Result<()> {
-    let Ok(about) = fs::symlink_metadata(folder) else {
-        DirBuilder::new().mode(0o700).create(folder)?;
+    if fs::symlink_metadata(folder).is_err() {
+        create_folder(folder)?;
         // Prompts and answers must not be committed by accident.
         return fs::write(
             folder.join(".gitignore"),
             "journal.db*\nmcp-tools.json\nresults/\ntmp/\nworkers/\nterminals/\nrequests/\nschedules.json\n\
              server.json\nserver.sock\ntoken\nkeys.json*\n",
         );
-    };
-    // A link may have come with a clone and lead anywhere.
-    if !about.is_dir() {
-        return Err(std::io::Error::other("it is not a folder"));
     }
-    if about.uid() != fs::metadata("/proc/self")?.uid() {
-        return Err(std::io::Error::other("it belongs to another user"));
-    }
-    if about.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
+    // A link, or another user's folder, may have come with a clone and lead anywhere.
+    create_folder(folder)
 }

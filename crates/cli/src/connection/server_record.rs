@@ -1,10 +1,10 @@
 //! The files that a server writes into the project's folder: where it listens, and the token. A client
 //! refuses files that other users could read or write, and addresses outside of this machine.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use antiphon_client::Endpoint;
@@ -102,21 +102,7 @@ fn loopback(url: &str) -> Option<SocketAddr> {
 
 /// The text of a file that belongs to the user and that no other user can read or write.
 fn read_private(path: &Path) -> io::Result<String> {
-    let named = fs::symlink_metadata(path)?;
-    if !named.is_file() {
-        return Err(io::Error::other("it is not a file"));
-    }
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    if (about.dev(), about.ino()) != (named.dev(), named.ino()) {
-        return Err(io::Error::other("it was replaced while it was read"));
-    }
-    if about.uid() != journal_owner::user()? {
-        return Err(io::Error::other("it belongs to another user"));
-    }
-    if about.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::other("other users may read or write it"));
-    }
+    let file = antiphon_private_file::open(path)?;
     let mut text = String::new();
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_MAX {

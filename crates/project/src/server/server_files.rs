@@ -2,11 +2,12 @@
 //! which is removed when it stops. Only their owner can read them.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write as _};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use antiphon_private_file::{Durability, write_atomic};
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -70,7 +71,8 @@ impl ServerFiles {
             Ok(text) if folder == FolderTrust::Trusted => text,
             Ok(_) | Err(_) => {
                 let text = random().map_err(refuse)?;
-                write_private(&self.token, &format!("{text}\n")).map_err(refuse)?;
+                write_atomic(&self.token, format!("{text}\n").as_bytes(), Durability::Synced)
+                    .map_err(refuse)?;
                 text
             }
         };
@@ -83,9 +85,14 @@ impl ServerFiles {
         if let Some(url) = address.url {
             about["url"] = url.into();
         }
-        write_private(&self.server, &format!("{about}\n")).map_err(|error| {
-            ProjectError::InvalidInput(format!("cannot write {}: {error}", self.server.display()))
-        })
+        write_atomic(&self.server, format!("{about}\n").as_bytes(), Durability::Synced).map_err(
+            |error| {
+                ProjectError::InvalidInput(format!(
+                    "cannot write {}: {error}",
+                    self.server.display()
+                ))
+            },
+        )
     }
 
     /// Removes `server.json`.
@@ -105,18 +112,6 @@ fn read_private(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Writes a file for its owner only, whole or not at all. Replaces an existing file or link.
-pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
-    })
 }
 
 fn random() -> io::Result<String> {
