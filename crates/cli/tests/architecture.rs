@@ -48,8 +48,8 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
     assert_eq!(found.difference(&allowed).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
-/// Crates that wrap the file system, need none of ours, and may be used by every adapter.
-const LEAVES: [&str; 2] = ["antiphon-folder-watch", "antiphon-private-file"];
+/// Crates that wrap the file system or are pure, need none of ours, and may be used by every adapter.
+const LEAVES: [&str; 3] = ["antiphon-folder-watch", "antiphon-hosts", "antiphon-private-file"];
 
 #[test]
 fn adapters_know_the_core_and_not_each_other() {
@@ -96,7 +96,10 @@ fn adapters_know_the_core_and_not_each_other() {
         ("antiphon-client", &["antiphon-api", "antiphon-core"]),
         ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
         ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
-        ("antiphon-shell", &["antiphon-core", "antiphon-sandbox", "antiphon-toolbox"]),
+        (
+            "antiphon-shell",
+            &["antiphon-core", "antiphon-egress-proxy", "antiphon-sandbox", "antiphon-toolbox"],
+        ),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
         ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
         ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),
