@@ -89,6 +89,7 @@ fn shell(folder: &Path, mode: Mode, environment: &Environment) -> Result<Shell, 
         },
         results: folder.join("results"),
         environment: environment.clone(),
+        network: None,
     };
     Ok(Shell::new(settings)?)
 }

@@ -97,6 +97,7 @@ fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
         },
         results: folder.join("results"),
         environment: Environment::choose(std::env::vars_os(), &[], &[])?,
+        network: None,
     };
     Ok(Arc::new(Shell::new(settings)?))
 }

@@ -98,7 +98,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
 
-    /// Allow commands to use the network.
+    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
     #[arg(long)]
     network: bool,
 

@@ -85,7 +85,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
 
-    /// Allow commands to use the network.
+    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
     #[arg(long)]
     network: bool,
 

@@ -138,6 +138,8 @@ fn tools(
         policy,
         results: results.to_owned(),
         environment: variables.map_err(|error| error.to_string())?,
+        // The runner's process is outside of it, and has no proxy for it.
+        network: None,
     });
     let shell = shell.map_err(|error| error.to_string())?;
     let mode = settings.permissions.mode;

@@ -53,6 +53,7 @@ fn shell(root: &Path) -> Shell {
         policy,
         results: "/tmp/results".into(),
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
+        network: None,
     })
     .unwrap()
 }

@@ -14,10 +14,11 @@ use crate::resolver::Resolve;
 use crate::traffic::Traffic;
 
 /// Most connections of one call at a time. Further ones wait.
-pub const CALL_CONNECTIONS_MAX: usize = 64;
+pub const CALL_CONNECTIONS_MAX: usize = 32;
 
-/// Most connections of all calls at a time. Further ones wait.
-pub const CONNECTIONS_MAX: usize = 256;
+/// Most connections of all calls at a time. Further ones wait. Each needs two descriptors, and many
+/// systems give a process 1024.
+pub const CONNECTIONS_MAX: usize = 128;
 
 /// Pause after a connection could not be accepted, for instance without a free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -44,10 +45,12 @@ impl Egress {
         loop {
             // The semaphores are never closed.
             let Ok(slot) = Arc::clone(&own).acquire_owned().await else { return };
-            let Ok(shared) = Arc::clone(&self.connections).acquire_owned().await else { return };
             while connections.try_join_next().is_some() {}
             match listener.accept().await {
                 Ok((client, _)) => {
+                    // Only now: a call without a connection must not take a place.
+                    let shared = Arc::clone(&self.connections).acquire_owned().await;
+                    let Ok(shared) = shared else { return };
                     let call = Arc::clone(&call);
                     connections.spawn(async move {
                         serve(client, call).await;

@@ -38,3 +38,19 @@ pub(crate) fn preset(name: &str) -> Option<Vec<&'static str>> {
     let hosts: Vec<_> = chosen.flat_map(|(_, hosts)| hosts.iter().copied()).collect();
     (!hosts.is_empty()).then_some(hosts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_every_preset() {
+        let guide = include_str!("../../../../docs/sandbox.md");
+        for (name, hosts) in PRESETS {
+            let row = guide.lines().find(|line| line.starts_with(&format!("| `{name}` ")));
+            let row = row.and_then(|row| row.split('|').nth(2));
+            assert_eq!(row.map(str::trim), Some(hosts.join(", ").as_str()), "{name}");
+        }
+        assert!(guide.contains(&format!("| `{ALL}` |")));
+    }
+}

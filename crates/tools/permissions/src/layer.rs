@@ -13,6 +13,7 @@ use crate::rule::{Match, ParsedRule};
 use crate::rules::{LoadedRule, RuleKind};
 
 mod file;
+mod network;
 mod script;
 
 /// Rules and a mode. A gate has one layer, and one more for each time it was narrowed.
@@ -70,7 +71,10 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items } => findings.extend(evaluation.script(text, items)),
+            Subject::Script { text, items, hosts } => {
+                findings.extend(evaluation.script(text, items));
+                findings.extend(evaluation.requested_hosts(hosts));
+            }
             Subject::File { resolved, writes } => {
                 findings.push(evaluation.file_call(resolved, *writes));
             }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::message::{CallId, Exit};
+use crate::network::CallNetwork;
 use crate::progress_writer::ProgressWriter;
 use crate::transcript::{Cursor, Excerpt, Transcript};
 
@@ -23,6 +24,8 @@ pub(crate) struct Process {
     cursor: Mutex<Cursor>,
     progress_writer: Mutex<ProgressWriter>,
     flooded: AtomicBool,
+    /// `None`: its commands have no proxy.
+    pub(crate) network: Option<CallNetwork>,
 }
 
 /// State of a command.
@@ -73,7 +76,12 @@ impl Status {
 }
 
 impl Process {
-    pub(crate) fn new(id: CallId, transcript: Transcript, progress: Progress) -> Self {
+    pub(crate) fn new(
+        id: CallId,
+        transcript: Transcript,
+        progress: Progress,
+        network: Option<CallNetwork>,
+    ) -> Self {
         let status = Status { end: None, output: Output::Open, stopped: false };
         Self {
             id,
@@ -84,6 +92,7 @@ impl Process {
             cursor: Mutex::default(),
             progress_writer: Mutex::new(ProgressWriter::new(progress)),
             flooded: AtomicBool::new(false),
+            network,
         }
     }
 

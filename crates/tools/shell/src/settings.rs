@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_sandbox::{Policy, SandboxError, WorkerCommand};
 
-use crate::Environment;
+use crate::{Environment, HostNetwork};
 
 /// Configuration of the shell.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Settings {
     pub results: PathBuf,
     /// The environment variables of commands.
     pub environment: Environment,
+    /// The hosts that commands may reach although the policy gives them no network. `None`: none.
+    pub network: Option<HostNetwork>,
 }
 
 /// Why a shell cannot be created.

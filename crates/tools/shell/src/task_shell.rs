@@ -9,14 +9,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::TaskId;
-use antiphon_core::port::Progress;
+use antiphon_core::port::{Progress, Rule};
+use antiphon_hosts::HostRule;
 use rustix::io::ioctl_fionbio;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::message::{CallId, Request};
+use crate::message::{CallId, ProxyRequest, Request};
+use crate::network::CallNetwork;
 use crate::output_reader::read_output;
 use crate::process::{End, Output, Process, Status, lock};
 use crate::result_files::ResultFiles;
@@ -65,6 +67,17 @@ pub(crate) struct StartedCommand {
     owned: bool,
 }
 
+/// A command to start.
+pub(crate) struct CommandRequest<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) workdir: &'a Path,
+    pub(crate) progress: &'a Progress,
+    /// Rules that were granted to the task.
+    pub(crate) granted: &'a [Rule],
+    /// Hosts that the call asked for and was allowed.
+    pub(crate) hosts: &'a [HostRule],
+}
+
 /// A running [`read_output`].
 pub(crate) type OutputFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -110,9 +123,7 @@ impl TaskShell {
     /// Starts a command in the current worker, or in a new one if there is none.
     pub(crate) async fn start(
         &self,
-        command: &str,
-        workdir: &Path,
-        progress: &Progress,
+        request: &CommandRequest<'_>,
     ) -> Result<StartedCommand, Unavailable> {
         let open = lock(&self.processes).iter().filter(|entry| !is_gone(entry)).count();
         if open >= OPEN_MAX {
@@ -121,7 +132,7 @@ impl TaskShell {
             )));
         }
         let link = self.link().await?;
-        self.send_start(&link, command, workdir, progress).await
+        self.send_start(&link, request).await
     }
 
     /// Ends a worker whose sandbox no longer protects its paths, and every process in it.
@@ -209,9 +220,7 @@ impl TaskShell {
     async fn send_start(
         &self,
         link: &Arc<WorkerLink>,
-        command: &str,
-        workdir: &Path,
-        progress: &Progress,
+        request: &CommandRequest<'_>,
     ) -> Result<StartedCommand, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
         let (reader, writer) =
@@ -219,21 +228,33 @@ impl TaskShell {
         ioctl_fionbio(&reader, true).map_err(|error| failed(error.into()))?;
         let id = CallId::new();
         let transcript = Transcript::new(self.results.clone(), id.to_string());
-        let process = Arc::new(Process::new(id.clone(), transcript, progress.clone()));
+        let network = self.network(request);
+        let proxy = network.as_ref().map(|network| ProxyRequest { no_proxy: network.no_proxy() });
+        let progress = request.progress.clone();
+        let process = Arc::new(Process::new(id.clone(), transcript, progress, network));
         link.register(&process);
         let entry =
             Entry { process: Arc::clone(&process), link: Arc::clone(link), background: false };
         self.record(entry.clone());
         let reading_output = Box::pin(read_output(process, reader, Arc::clone(link)));
         let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };
-        let request =
-            Request::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
+        let request = Request::Start {
+            call: id,
+            command: request.command.to_owned(),
+            workdir: request.workdir.to_owned(),
+            proxy,
+        };
         if let Err(error) = link.request(&request, Some(writer.as_fd())).await {
             let too_long = error.kind() == io::ErrorKind::FileTooLarge;
             let advice = "it is too long: write it to a file and run that";
             entry.process.end(if too_long { End::Failed(advice.to_owned()) } else { End::Lost });
         }
         Ok(started)
+    }
+
+    fn network(&self, request: &CommandRequest<'_>) -> Option<CallNetwork> {
+        let network = self.settings.network.as_ref()?;
+        network.for_call(&self.settings.policy, request.granted, request.hosts)
     }
 
     fn record(&self, entry: Entry) {

@@ -28,6 +28,7 @@ fn shell(folder: &Path, mode: Mode) -> Shell {
         },
         results: folder.join("results"),
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
+        network: None,
     })
     .unwrap()
 }

@@ -1,13 +1,14 @@
 //! Limits on headers, time and connections.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_egress_proxy::{CALL_CONNECTIONS_MAX, IDLE_MAX};
+use antiphon_egress_proxy::{CALL_CONNECTIONS_MAX, CONNECTIONS_MAX, Egress, IDLE_MAX};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, timeout};
 
-use crate::world::{World, status};
+use crate::world::{Names, World, status};
 
 /// Opens a tunnel and returns both ends.
 async fn tunnel(world: &World, host: &TcpListener) -> (TcpStream, TcpStream) {
@@ -56,6 +57,20 @@ async fn a_further_connection_waits_for_a_free_place() {
     assert!(timeout(Duration::from_millis(300), &mut next).await.is_err());
     open.pop();
     timeout(Duration::from_secs(10), next).await.unwrap();
+}
+
+#[tokio::test]
+async fn calls_without_a_connection_take_no_place() {
+    let names = Arc::<Names>::default();
+    let egress = Egress::new(names);
+    let host = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = host.local_addr().unwrap().port();
+    let mut calls = Vec::new();
+    for _ in 0..=CONNECTIONS_MAX {
+        calls.push(World::of(&egress, &format!("localhost:{port}"), "").await);
+    }
+    let last = calls.last().unwrap();
+    timeout(Duration::from_secs(10), tunnel(last, &host)).await.unwrap();
 }
 
 #[tokio::test]

@@ -51,13 +51,20 @@ impl Names {
 impl World {
     /// A proxy that allows these hosts.
     pub(crate) async fn new(allow: &str, deny: &str) -> Self {
+        let names = Arc::<Names>::default();
+        let egress = Egress::new(Arc::clone(&names) as Arc<dyn Resolve>);
+        Self { names, ..Self::of(&egress, allow, deny).await }
+    }
+
+    /// The same for one call of several. Its `names` are not asked.
+    pub(crate) async fn of(egress: &Egress, allow: &str, deny: &str) -> Self {
         let rules = |text: &str| host_rules(text).unwrap_or_default();
         let layer = HostLayer { allow: rules(allow), ask: Vec::new(), deny: rules(deny) };
         let access = HostAccess::new(vec![layer], Vec::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = listener.local_addr().unwrap();
         let (names, traffic) = (Arc::<Names>::default(), Arc::<Traffic>::default());
-        let egress = Egress::new(Arc::clone(&names) as Arc<dyn Resolve>);
+        let egress = egress.clone();
         let mut serving = JoinSet::new();
         let log = Arc::clone(&traffic);
         serving.spawn(async move { egress.serve(listener, access, log).await });

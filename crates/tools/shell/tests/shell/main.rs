@@ -10,5 +10,7 @@ mod environment;
 mod escapes;
 mod hostile;
 mod in_sandbox;
+mod network;
 mod output;
+mod packages;
 mod running;
