@@ -88,7 +88,7 @@ async fn dispatch(orchestrator: &Orchestrator, children: u32) -> Result<TaskId, 
         limits: TaskLimits { fan_out_max: most, tasks_max: most, ..TaskLimits::default() },
         ..NewTask::new("root", ModelRef::parse(&format!("{CALLER}/{children}"))?, message)
     };
-    let task_id = orchestrator.invoke(task).await?;
+    let task_id = orchestrator.invoke(task).await?.task_id;
     let status = orchestrator.wait(&task_id).await?.status;
     if status != TaskStatus::Completed {
         return Err(format!("the one who calls is {}", status.as_str()).into());

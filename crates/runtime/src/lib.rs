@@ -56,6 +56,7 @@ pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
 pub use task::attached::{AttachedTask, Conclusion};
 pub use task::conversation::Conversation;
+pub use task::create::AcceptedTask;
 pub use task::decide::{Action, UnansweredCall, next_action};
 pub use task::limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,

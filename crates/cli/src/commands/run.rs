@@ -318,7 +318,7 @@ impl Run {
             root: context.project.root(),
             rules: context.rules,
         };
-        Ok(context.orchestrator.invoke(builder.build(spec)?).await?)
+        Ok(context.orchestrator.invoke(builder.build(spec)?).await?.task_id)
     }
 
     /// The conversation that the task continues.

@@ -21,13 +21,12 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
-    AgentName, CallableAgents, Message, ModelOptions, ModelRef, TaskId, TaskLimits, ToolChoice,
-    UserMessage,
+    AgentName, CallableAgents, Message, ModelOptions, ModelRef, TaskLimits, ToolChoice, UserMessage,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Interface, Json, idempotency};
 use antiphon_project::{TaskRequest, check_start_allowed, labeled, restrict_to_agent};
-use antiphon_runtime::{NewTask, PriorHistory};
+use antiphon_runtime::{AcceptedTask, NewTask, PriorHistory};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -136,15 +135,7 @@ async fn create(
         return Err(ChatError::of(error).await);
     }
     let task = NewTask { key, payer, ..task };
-    let before = match task.key {
-        None => None,
-        Some(_) => match orchestrator.head().await {
-            Ok(head) => Some(head),
-            Err(error) => return Err(ChatError::native(error).await),
-        },
-    };
-    let accepted = orchestrator.invoke_attached(task).await;
-    let (task_id, mut attached): (TaskId, _) = match accepted {
+    let (accepted, mut attached) = match orchestrator.invoke_attached(task).await {
         Ok(accepted) => accepted,
         Err(error) => return Err(ChatError::of(error).await),
     };
@@ -156,7 +147,8 @@ async fn create(
         Some(attached)
     };
     // Only a new task joins the trace of its request.
-    if matches!(state.existed(&task_id, before).await, Ok(false)) {
+    let AcceptedTask { task_id, deduplicated } = accepted;
+    if !deduplicated {
         state.trace(headers, &task_id);
     }
     let watcher = AnswerWatcher::new(&orchestrator, task_id.clone(), follower, deltas);

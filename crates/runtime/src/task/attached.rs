@@ -2,7 +2,6 @@
 //! learns the task's id, the task is canceled. A task that only waits for its client's tools can
 //! end with those calls as its result.
 
-use antiphon_core::port::Appended;
 use antiphon_core::{
     AgentState, EventBody, Message, Position, StateChanged, StatusChanged, TaskId, TaskStatus,
     ToolArguments, ToolCallBlock,
@@ -13,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::dispatch::pending_call::PendingCall;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::create::create_and_start;
+use crate::task::create::{AcceptedTask, create_and_start};
 use crate::task::new_task::NewTask;
 use crate::task::state::TaskState;
 use crate::watch::delta::Delta;
@@ -68,7 +67,7 @@ impl Orchestrator {
     pub async fn invoke_attached(
         &self,
         task: NewTask,
-    ) -> Result<(TaskId, AttachedTask), OrchestratorError> {
+    ) -> Result<(AcceptedTask, AttachedTask), OrchestratorError> {
         let append = task.into_append(&self.services).await?;
         let orchestrator = self.clone();
         self.services
@@ -79,15 +78,16 @@ impl Orchestrator {
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
                 let deltas = orchestrator.services.deltas.subscribe_task(&append.task_id);
-                let Appended { task_id, deduplicated, .. } =
-                    create_and_start(&orchestrator.services, append).await?;
+                let accepted: AcceptedTask =
+                    create_and_start(&orchestrator.services, append).await?.into();
+                let AcceptedTask { task_id, deduplicated } = accepted.clone();
                 if deduplicated {
                     follower = follow(&task_id);
                 }
                 let (follower, deltas) = (Some(follower), (!deduplicated).then_some(deltas));
                 // Created in here: when the caller is gone, dropping it cancels the task.
-                let id = Some(task_id.clone());
-                Ok((task_id, AttachedTask { orchestrator, task_id: id, follower, deltas }))
+                let task_id = Some(task_id);
+                Ok((accepted, AttachedTask { orchestrator, task_id, follower, deltas }))
             })
             .await
     }

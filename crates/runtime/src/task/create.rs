@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Appended};
 use antiphon_core::{
-    AgentId, AgentState, EventBody, StateChanged, StatusChanged, TaskCreated, TaskStatus,
+    AgentId, AgentState, EventBody, StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus,
 };
 
 use crate::budget::tree_usage::Tree;
@@ -18,6 +18,21 @@ use crate::task::conversation::Conversation;
 use crate::task::state::TaskState;
 use crate::task::state_cache::{CachedTask, Freshness};
 use crate::task::supervise;
+
+/// A task that the journal holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedTask {
+    /// Id of the task. For a repeated idempotency key: the task of the first request.
+    pub task_id: TaskId,
+    /// Whether the idempotency key was used before. Then this request recorded nothing.
+    pub deduplicated: bool,
+}
+
+impl From<Appended> for AcceptedTask {
+    fn from(Appended { task_id, deduplicated, .. }: Appended) -> Self {
+        Self { task_id, deduplicated }
+    }
+}
 
 /// Appends an accepted task and starts it. Must not be dropped before it returns.
 pub(crate) async fn create_and_start(

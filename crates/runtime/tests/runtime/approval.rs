@@ -43,7 +43,7 @@ impl Scene {
 
     /// A task that has come to its first question.
     async fn asked(&self) -> (TaskId, Vec<Approval>) {
-        let task_id = self.orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let task_id = self.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         let state = self.orchestrator.wait(&task_id).await.expect("at rest");
         assert_eq!(state.status, TaskStatus::InputRequired);
         assert_eq!(state.waiting_for, Some(WaitingFor::Approval));
@@ -114,7 +114,7 @@ async fn what_is_allowed_always_is_kept_by_the_gate() {
         scene.decide(approval, Decision::AllowAlways).await;
     }
     scene.orchestrator.wait(&task_id).await.expect("an end");
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
 }
@@ -165,7 +165,7 @@ async fn the_first_answer_counts() {
 async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
     // The journal's clock is the real one: the patience is too short for it to matter.
     let scene = Scene::new(ApprovalPolicy::Wait { timeout: Some(Duration::from_millis(1)) });
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = scene.orchestrator.follow(Some(task_id.clone()), antiphon_core::Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
     assert_eq!(scene.acts(), 0);
@@ -177,7 +177,7 @@ async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
 #[tokio::test]
 async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
     let scene = Scene::new(ApprovalPolicy::Refuse);
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 0));
     let told = format!("{:?}", state.messages());

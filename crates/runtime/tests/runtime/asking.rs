@@ -114,7 +114,7 @@ async fn a_task_ends_when_every_answer_it_asked_for_is_in() {
         + &otherwise(&says("The end: {{last_user}}"));
     let office = Office::of(&["bob"], text);
     office.start("bob").await;
-    let task_id = office.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = office.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = office.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     let word = state.detail.expect("a result").to_string();

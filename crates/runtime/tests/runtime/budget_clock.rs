@@ -50,7 +50,7 @@ async fn nobody_sleeps_over_midnight_whenever_it_comes() {
             spend_limits: Arc::new(NoSpendLimits),
         };
         let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
-        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         if tokio::time::timeout(PATIENCE, goes_on(&orchestrator, &task_id)).await.is_ok() {
             continue;
         }

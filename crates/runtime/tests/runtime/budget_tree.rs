@@ -28,7 +28,7 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     let world = RuntimeDeps { prices: prices(), ..team.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
-    let parent = orchestrator.invoke(task).await.expect("accepted");
+    let parent = orchestrator.invoke(task).await.expect("accepted").task_id;
     let state = orchestrator.wait(&parent).await.expect("a rest");
     assert_eq!((state.status, state.waiting_for), (TaskStatus::Running, None));
     let tasks = team.tasks().await;
@@ -57,7 +57,7 @@ async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
     let world = RuntimeDeps { prices: prices(), ..team.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER * 2) });
-    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&parent).await.expect("a rest");
     let child = team.tasks().await[1].clone();
     assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));

@@ -35,7 +35,7 @@ async fn compacted(script: String, window_tokens: u64) -> (TaskState, Vec<EventB
     let orchestrator = Orchestrator::new(RuntimeDeps { models: Arc::new(models), ..world });
     let limits = TaskLimits { turns_max: NonZeroU32::new(12), ..TaskLimits::default() };
     let task = NewTask { limits, ..new_task("The request, word for word.") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     (state, events(&*journal).await.into_iter().map(|event| event.body).collect())
 }

@@ -41,9 +41,9 @@ async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, LAPS);
     // Dead before it was accepted, nobody was promised anything.
-    if let Ok(task_id) = first.invoke(new_task("go")).await {
+    if let Ok(accepted) = first.invoke(new_task("go")).await {
         // It ends, or it dies.
-        let _ = first.wait(&task_id).await;
+        let _ = first.wait(&accepted.task_id).await;
     }
     let second = orchestrator(journal, &tools, LAPS);
     (recovered(&second).await, tools.done())
@@ -53,12 +53,12 @@ async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<
 async fn a_task_survives_death_at_every_write() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let whole = orchestrator(journal, &tools, LAPS);
-    let task_id = whole.invoke(new_task("go")).await.expect("accepted");
+    let task_id = whole.invoke(new_task("go")).await.expect("accepted").task_id;
     let whole = transcript(&whole.wait(&task_id).await.expect("an end"));
 
     let mut recovered = 0;
     for last in 0..12 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let (state, done) = interrupted(last, death).await;
             let Some(state) = state else { continue };
             recovered += 1;
@@ -129,12 +129,12 @@ async fn questions_messages_and_repairs_survive_death_at_every_write() {
         NewTask { output_schema: Some(RawJson::parse(schema).expect("JSON")), ..new_task("go") };
     let mut died = 0;
     for last in 0..30 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
             let mortal = Arc::new(Mortal::new(&journal, last, death));
             let first = busy(mortal.clone(), &tools);
             let whole = match first.invoke(task.clone()).await {
-                Ok(task_id) => attended(&first, &task_id).await,
+                Ok(accepted) => attended(&first, &accepted.task_id).await,
                 Err(_) => None,
             };
             died += usize::from(whole.is_none());

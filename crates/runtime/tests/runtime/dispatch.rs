@@ -8,7 +8,7 @@ use crate::world::new_task;
 
 async fn done(team: &Team) -> antiphon_runtime::TaskState {
     let orchestrator = team.orchestrator();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 

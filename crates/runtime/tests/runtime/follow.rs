@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{Event, HandlingMode, Position, StreamEvent, TaskId, UserMessage};
-use antiphon_runtime::{Delta, DeltaEvent, NewTask, Orchestrator};
+use antiphon_runtime::{AcceptedTask, Delta, DeltaEvent, NewTask, Orchestrator};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -16,11 +16,11 @@ use crate::world::{Counting, events, new_task, orchestrator};
 async fn a_follower_sees_what_was_and_what_comes_without_a_gap() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
-    let first = orchestrator.invoke(new_task("one")).await.expect("accepted");
+    let first = orchestrator.invoke(new_task("one")).await.expect("accepted").task_id;
     orchestrator.wait(&first).await.expect("an end");
     let mut early = orchestrator.follow(None, Position(0));
     let mut late = orchestrator.follow(None, Position(7));
-    let second = orchestrator.invoke(new_task("two")).await.expect("accepted");
+    let second = orchestrator.invoke(new_task("two")).await.expect("accepted").task_id;
     orchestrator.wait(&second).await.expect("an end");
     let all = events(&*journal).await;
     for event in &all {
@@ -63,8 +63,8 @@ const WAITS: &str = "name = \"test\"\n[[reply]]\nstep = [{ stall = true }]\n";
 async fn all_who_follow_a_task_see_what_the_journal_has_whoever_writes_to_it() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, WAITS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
-    let other = orchestrator.invoke(new_task("another")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+    let other = orchestrator.invoke(new_task("another")).await.expect("accepted").task_id;
     let mut watching = JoinSet::new();
     let mut writing = JoinSet::new();
     for number in 0..100 {
@@ -113,7 +113,10 @@ async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginni
     let (one, mut first) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
     let (two, mut second) = orchestrator.invoke_attached(keyed("two")).await.expect("accepted");
     let (again, mut third) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
-    assert_eq!(again, one);
+    let one = one.task_id;
+    assert_eq!(again, AcceptedTask { task_id: one.clone(), deduplicated: true });
+    assert!(!two.deduplicated);
+    let two = two.task_id;
     assert!(third.take_deltas().is_none(), "it may have begun to speak before");
     for (task_id, attended, said) in
         [(&one, &mut first, "I heard one."), (&two, &mut second, "I heard two.")]

@@ -156,7 +156,7 @@ async fn an_office_survives_death_at_every_write() {
     let (mut died, mut lived) = (0, 0);
     for last in 0.. {
         let mut whole = true;
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let place = format!("{death:?} write {last}");
             let office = Office::of(&["ada", "bob"], script());
             let (journal, through) = interrupted(&office, last, death).await;

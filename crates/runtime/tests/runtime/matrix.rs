@@ -214,7 +214,7 @@ async fn run(cell: Cell) -> (Team, TaskState) {
         Outcome::Success | Outcome::Failure | Outcome::Cancel | Outcome::Timeout => team.world(),
     };
     let mut orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     if cell.refusal().is_none() {
         match cell.outcome {
             Outcome::Cancel => {

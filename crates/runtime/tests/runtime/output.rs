@@ -16,7 +16,7 @@ async fn delivered(script: &str) -> TaskState {
     let orchestrator = orchestrator(journal, &tools, script);
     let output_schema = Some(RawJson::parse(SCHEMA).expect("JSON"));
     let task = NewTask { output_schema, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 

@@ -16,7 +16,7 @@ const ELSEWHERE: &str =
 async fn run(team: &Team, limits: TaskLimits) -> TaskState {
     let orchestrator = team.orchestrator();
     let task = NewTask { limits, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     let ended = tokio::time::timeout(Duration::from_secs(60), orchestrator.wait(&task_id)).await;
     ended.expect("it ended").expect("a task")
 }

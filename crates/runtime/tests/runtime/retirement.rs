@@ -126,7 +126,7 @@ async fn a_task_in_the_conversation_of_an_agent_is_not_the_agent() {
     let agent = office.start("ada").await;
     let session_id = Some(session_of(&name("ada")).expect("a session"));
     let task = NewTask { session_id, ..new_task("hello") };
-    let task_id = office.orchestrator.invoke(task).await.expect("accepted");
+    let task_id = office.orchestrator.invoke(task).await.expect("accepted").task_id;
     office.orchestrator.wait(&task_id).await.expect("an end");
     office.restart().await;
     let (_, reads) = office.admit(message("ada", "one")).await;
@@ -238,7 +238,7 @@ async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
     for writes in 0..8 {
         let mut office = Office::with(roster.clone(), fragile());
         let journal = Arc::new(MemoryJournal::new());
-        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::PriorHistory)));
+        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::Before)));
         // Whoever was there before her is no news to her.
         let _ = first.start_agent(&name("cyd")).await;
         moment().await;

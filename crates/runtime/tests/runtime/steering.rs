@@ -47,7 +47,7 @@ async fn begun() -> (Arc<MemoryJournal>, Orchestrator, TaskId) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, SLOW);
     let mut deltas = orchestrator.deltas();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     deltas.recv().await.expect("a delta");
     (journal, orchestrator, task_id)
 }
@@ -82,7 +82,7 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let script = if round % 10 == 0 { slow.as_str() } else { quick };
         let orchestrator = orchestrator(journal.clone(), &tools, script);
-        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         for _ in 0..round % 20 {
             tokio::task::yield_now().await;
         }

@@ -69,7 +69,7 @@ fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
 #[tokio::test]
 async fn a_panic_is_taken_up_again_a_few_times() {
     let (tool, orchestrator) = odd(3, false);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     assert_eq!(tool.called.load(Ordering::SeqCst), 4);
@@ -79,7 +79,7 @@ async fn a_panic_is_taken_up_again_a_few_times() {
 #[tokio::test]
 async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
     let (tool, orchestrator) = odd(6, false);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let why = orchestrator.wait(&task_id).await.expect_err("it gave up");
     assert_eq!(why, OrchestratorError::Panicked { task_id: task_id.clone() });
     assert_eq!(tool.called.load(Ordering::SeqCst), 6);
@@ -128,7 +128,7 @@ async fn a_task_without_a_sign_of_life_is_taken_up_again() {
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { models: Arc::new(OneModel(model.clone())), ..world });
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     assert_eq!(model.asked.load(Ordering::SeqCst), 2);
@@ -138,7 +138,7 @@ async fn a_task_without_a_sign_of_life_is_taken_up_again() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_may_be_quiet() {
     let (tool, orchestrator) = odd(1, true);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let hours = Duration::from_secs(7200);
     assert!(tokio::time::timeout(hours, orchestrator.wait(&task_id)).await.is_err());
     assert_eq!(tool.called.load(Ordering::SeqCst), 1, "it was not run again");
@@ -149,7 +149,8 @@ async fn a_task_whose_model_is_out_of_reach_stays_as_it_is() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal, &tools, CALLS);
     let route = Some(RawJson::parse("\"nowhere\"").expect("JSON"));
-    let task_id = orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted");
+    let task_id =
+        orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted").task_id;
     let why = orchestrator.wait(&task_id).await.expect_err("nobody answers");
     let reason = "there is no way".to_owned();
     assert_eq!(why, OrchestratorError::NoModel { task_id: task_id.clone(), reason });
@@ -164,7 +165,7 @@ async fn agents_stand_where_they_are_said_to() {
         "name = \"test\"\n[[reply]]\nstep = [{ call = { name = \"hang\", arguments = {} } }]\n";
     let ten = NonZeroUsize::new(10).expect("a number");
     let first = orchestrator(journal.clone(), &tools, hangs);
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").body.event_type() != "tool_started" {}
     let agents = first.agents(ten).await.expect("a list");

@@ -31,7 +31,7 @@ fn roster() -> Roster {
 async fn run(team: &Team) -> TaskState {
     let world = RuntimeDeps { ids: Arc::new(Numbered::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
     state

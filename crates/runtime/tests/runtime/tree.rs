@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{Decision, EventBody, TaskId, TaskLimits, TaskStatus};
-use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
+use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, script, step};
@@ -21,7 +21,7 @@ fn told(state: &TaskState) -> Value {
 async fn run(team: &Team, limits: TaskLimits) -> TaskState {
     let orchestrator = team.orchestrator();
     let task = NewTask { limits, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 
@@ -125,7 +125,7 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::Running);
     let pending = orchestrator.approvals(ApprovalSelector::Pending).await.expect("approvals");
@@ -152,7 +152,7 @@ async fn a_tree_rests_when_the_last_of_those_at_work_is_done() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let rests = tokio::time::timeout(Duration::from_secs(20), orchestrator.wait(&task_id)).await;
     assert_eq!(rests.expect("it rests").expect("a task").status, TaskStatus::Running);
     let statuses: Vec<TaskStatus> = team.tasks().await.iter().map(|task| task.status).collect();
@@ -181,7 +181,7 @@ async fn canceling_the_root_ends_everything_below() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
     let mut at_work = BTreeMap::new();
     while at_work.values().sum::<usize>() < 1000 {
@@ -225,13 +225,13 @@ async fn a_tree_survives_death_at_every_write() {
     let (text, roster) = company();
     let mut died = 0;
     for last in 0..70 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let journal = Arc::new(MemoryJournal::new());
             let mut team = Team::new(text.clone(), roster.clone());
             team.journal = Arc::new(Mortal::new(&journal, last, death));
             let first = team.orchestrator();
             let accepted = first.invoke(new_task("go")).await;
-            if let Ok(task_id) = &accepted {
+            if let Ok(AcceptedTask { task_id, .. }) = &accepted {
                 // It ends, or it dies.
                 let _ = tokio::time::timeout(Duration::from_secs(20), first.wait(task_id)).await;
             }
@@ -264,7 +264,7 @@ async fn what_was_left_below_a_task_that_has_ended_is_not_taken_up() {
         Roster::default().with(agent("slow")),
     );
     let first = team.orchestrator();
-    let root = first.invoke(new_task("go")).await.expect("accepted");
+    let root = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").task_id == root {}
     first.shutdown(Duration::ZERO).await;

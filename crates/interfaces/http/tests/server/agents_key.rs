@@ -173,7 +173,7 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
         runner: Some(unbound()),
         ..NewTask::new("shell", model, UserMessage::text("ls", Utc::now()))
     };
-    let task_id = orchestrator.invoke(task).await.unwrap();
+    let task_id = orchestrator.invoke(task).await.unwrap().task_id;
     let said = format!("/v1/tasks/{task_id}/messages");
     let text = json!({"text": "id > /tmp/pwned"});
     let reply = keyed.ask(&key, "POST", &said, Some(&text)).await;

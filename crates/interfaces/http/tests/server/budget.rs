@@ -154,7 +154,7 @@ async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spe
         payer: Some(poor.id.to_string()),
         ..NewTask::new("reviewer", model, UserMessage::text("one", Utc::now()))
     };
-    let first = keyed.server.orchestrator.invoke(first).await.unwrap();
+    let first = keyed.server.orchestrator.invoke(first).await.unwrap().task_id;
     keyed.server.orchestrator.wait(&first).await.unwrap();
 
     is_spent(&named_by(&keyed, &secret, &messages, &hurry, "other").await, "key");

@@ -62,7 +62,7 @@ impl Bench {
 
     /// Accepts a task, which nobody works on yet.
     pub(crate) async fn accept(&self) -> TaskId {
-        self.keeper().invoke(new_task("go")).await.unwrap()
+        self.keeper().invoke(new_task("go")).await.unwrap().task_id
     }
 
     /// An orchestrator that never works itself.

@@ -73,7 +73,7 @@ async fn a_task_in_a_worker_is_the_same_as_at_home() {
     let journal = Arc::new(MemoryJournal::new());
     let shared = Arc::clone(&journal) as Arc<dyn Journal>;
     let local = Orchestrator::new(world(shared, scripted(LAPS), Arc::new(tools)));
-    let task_id = local.invoke(new_task("go")).await.unwrap();
+    let task_id = local.invoke(new_task("go")).await.unwrap().task_id;
     local.wait(&task_id).await.unwrap();
     assert_eq!(told(&away), told(&events(&*journal).await));
     bench.assert_clean();
@@ -138,7 +138,7 @@ async fn a_task_that_goes_on_with_another_reads_what_was_said_there() {
     let history = antiphon_core::HistoryRef { task_id: first.task_id.clone(), seq };
     let before = antiphon_runtime::PriorHistory::Task(history);
     let task = antiphon_runtime::NewTask { before, ..new_task("and now?") };
-    let task_id = bench.keeper().invoke(task).await.unwrap();
+    let task_id = bench.keeper().invoke(task).await.unwrap().task_id;
     bench.once(&task_id).await.unwrap();
     let state = bench.state(&task_id).await;
     assert_eq!(state.status, TaskStatus::Completed);
