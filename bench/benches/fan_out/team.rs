@@ -176,7 +176,7 @@ impl Models for Providers {
         if model.provider() == CHILD {
             return Ok(Arc::clone(&self.child));
         }
-        let children = model.model().parse().map_err(|_| format!("`{model}` calls nobody"))?;
+        let children = model.model().parse().map_err(|_| format!("`{model}` calls no agent"))?;
         Ok(Arc::new(Caller { children }))
     }
 

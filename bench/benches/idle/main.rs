@@ -57,12 +57,12 @@ async fn idle() -> Result<(), Error> {
     tokio::time::sleep(SILENCE).await;
     let after = process.usage()?;
     let crowded = asked(&address).await?;
-    row("they arrive and are answered, per second", per_second(CONNECTIONS, arrived));
+    row("connections accepted and answered, per second", per_second(CONNECTIONS, arrived));
     row("memory for each, KiB", kib_each(grown_kib));
     row("CPU while nothing happens, cores", after.cores_since(&before));
-    row("somebody else asks, alone: p50, ms", calm.percentile_ms(50));
-    row("somebody else asks, beside them: p50, ms", crowded.percentile_ms(50));
-    row("somebody else asks, beside them: p99, ms", crowded.percentile_ms(99));
+    row("another client's request, without them: p50, ms", calm.percentile_ms(50));
+    row("another client's request, beside them: p50, ms", crowded.percentile_ms(50));
+    row("another client's request, beside them: p99, ms", crowded.percentile_ms(99));
     closed(process, files).await?;
     let kept_kib = process.resident_kib()?.saturating_sub(before_kib);
     row("memory kept once they are closed, KiB of each", kib_each(kept_kib));

@@ -67,7 +67,7 @@ async fn said(orchestrator: &Orchestrator, to: &AgentName, text: &str) -> Result
 
 async fn until_asked(asked: &mut ModelRequests, who: &str) -> Result<Instant, Error> {
     loop {
-        let (word, at) = asked.recv().await.ok_or("nobody is asked any more")?;
+        let (word, at) = asked.recv().await.ok_or("the models are closed")?;
         if word == who {
             return Ok(at);
         }

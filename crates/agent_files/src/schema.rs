@@ -43,7 +43,7 @@ pub(crate) fn read(
     Ok(schema)
 }
 
-/// A path that leads nowhere but down. Links in it are whoever opens it to see to.
+/// A relative path without `..`. The caller that opens it must check for links.
 fn relative(path: &str) -> Result<&Path, String> {
     let down = |part: Component<'_>| match part {
         Component::Normal(_) | Component::CurDir => true,

@@ -1,4 +1,4 @@
-//! `antiphon serve` as somebody with `curl` meets it.
+//! `antiphon serve` as a client with `curl` sees it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -222,7 +222,7 @@ fn a_token_that_others_could_know_is_made_anew() {
     Server::start(folder.path()).end();
     let made = token(folder.path());
     assert_ne!(made, known);
-    // Somebody opened it to others.
+    // Other users could read it.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     Server::start(folder.path()).end();
     assert_ne!(token(folder.path()), made);

@@ -150,7 +150,7 @@ fn lists_are_written_as_other_tools_write_them() {
     assert_eq!(said("tools: []").tools, Some(Vec::new()));
     assert_eq!(said("agents: any").agents, CallableAgents::Any);
     assert_eq!(said("agents: [any]").agents, CallableAgents::Only(vec!["any".to_owned()]));
-    assert!(said("agents: []").agents.is_nobody());
+    assert!(said("agents: []").agents.allows_none());
     assert_eq!(said("runtimes: local").runtimes, [Runtime::Local]);
     assert_eq!(said("model: a/b, c/d").fallbacks, [ModelRef::parse("c/d").unwrap()]);
     let usd = |amount: &str| said(&format!("limits: {{cost_usd: {amount}}}")).limits;

@@ -237,7 +237,7 @@ impl Send {
         }
         let word = match accepted.receipt {
             ReceiptKind::Accepted => "accepted",
-            ReceiptKind::Deduplicated => "had it before",
+            ReceiptKind::Deduplicated => "duplicate",
         };
         terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(target)));
         Ok(())
@@ -247,9 +247,12 @@ impl Send {
     fn reading(&self, target: InboxTarget<'_>) -> String {
         match target {
             InboxTarget::Local(_) => {
-                format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
+                format!(
+                    "no server is running: `{}` reads it when `antiphon serve` runs",
+                    self.agent
+                )
             }
-            InboxTarget::Server(_) => format!("`{}` reads it", self.agent),
+            InboxTarget::Server(_) => format!("`{}` will read it", self.agent),
         }
     }
 
@@ -299,7 +302,7 @@ impl Send {
 
 fn interrupts() -> Result<Signal, Failure> {
     signal(SignalKind::interrupt())
-        .map_err(|error| Failure::failed(format!("cannot hear Ctrl-C: {error}")))
+        .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))
 }
 
 /// A rejection in JSON.

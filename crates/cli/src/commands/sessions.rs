@@ -102,20 +102,20 @@ impl Sessions {
             Self::Import { file } => {
                 let session = from_file(&file)?;
                 let id = open(environment).await?.import(session).await?;
-                terminal::print(&going_on(&id));
+                terminal::print(&how_to_continue(&id));
             }
             Self::Fork { session } => {
                 let connection = open(environment).await?;
                 let summary = find(connection.reader(), &session).await?;
-                terminal::print(&going_on(&connection.fork(&summary).await?));
+                terminal::print(&how_to_continue(&connection.fork(&summary).await?));
             }
         }
         Ok(())
     }
 }
 
-fn going_on(id: &SessionId) -> String {
-    format!("session {id}: go on with `antiphon run --session {id}`\n")
+fn how_to_continue(id: &SessionId) -> String {
+    format!("session {id}: continue it with `antiphon run --session {id}`\n")
 }
 
 fn reader(environment: &Environment) -> Result<Orchestrator, Failure> {

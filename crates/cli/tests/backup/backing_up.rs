@@ -130,7 +130,7 @@ fn a_backup_that_is_killed_leaves_the_last_one_or_none() {
         assert!(names.iter().all(known), "{names:?}");
     }
     assert!(killed > KILLS / 4, "{killed} of {KILLS} in {took:?}");
-    // What they left is cleared away once it is old enough that nobody can be about to use it.
+    // Leftovers are removed once they are too old to be in use.
     let left = project.names(".").into_iter().filter(|name| name.starts_with(".antiphon-copy-"));
     let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
     for name in left {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, dropped};
 
-/// A requester's folder, for nobody else.
+/// A requester's private folder.
 pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
     let folder = project.path().join(".antiphon/requests").join(name);
     project.until("the folder of requests is there", |_| fs::create_dir(&folder).ok());
@@ -141,7 +141,7 @@ fn who_drops_a_file_cannot_pass_for_the_user() {
     let text = project.until("it is answered", |_| fs::read_to_string(&response).ok());
     let response: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(response["error"]["code"], "FORBIDDEN", "{response}");
-    assert_eq!(project.antiphon(&["inbox", "list"]).out, "nothing waits\n");
+    assert_eq!(project.antiphon(&["inbox", "list"]).out, "no queued interactions\n");
     server.end();
 }
 
@@ -162,7 +162,7 @@ fn a_profile_of_a_terminal_spawns_an_agent_in_one() {
 }
 
 #[test]
-fn a_result_is_waited_for_where_somebody_works() {
+fn a_request_waits_for_a_result_only_beside_a_server() {
     let project = Project::new();
     let invoke = json!({"action": "invoke", "prompt": "hi", "name": "echo", "wait": true});
     let alone = project.fed(&["request", "-"], invoke.to_string().as_bytes());
@@ -217,7 +217,8 @@ fn a_schedule_tells_its_agent_and_a_mistake_in_one_is_told_first() {
     assert!(server.said.contains("1 schedule;"), "{}", server.said);
     let said = project.until("it ticks twice", |project| {
         let ticking = project.path().join(".antiphon/schedules.json").exists();
-        let started = ticking && !project.antiphon(&["agents", "status"]).out.starts_with("nobody");
+        let started =
+            ticking && !project.antiphon(&["agents", "status"]).out.starts_with("no live agents");
         let said = if started { project.said("echo") } else { Vec::new() };
         (said.len() >= 4).then_some(said)
     });

@@ -1,5 +1,5 @@
-//! An order is carried out once: whoever asks again, because the response was deleted or because of a
-//! kill before it was written, hears the same and changes nothing.
+//! An order is carried out once: a repeated request, because the response was deleted or because of a
+//! kill before it was written, gets the same response and changes nothing.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -67,7 +67,7 @@ fn an_update_whose_response_is_deleted_does_not_undo_the_one_behind_it() {
 }
 
 #[test]
-fn a_stop_that_found_nobody_does_not_stop_who_was_started_since_also_by_the_next_server() {
+fn a_stop_without_effect_does_not_stop_an_agent_started_since_also_by_the_next_server() {
     let (project, server) = served();
     let stop = json!({"action": "stop_agent", "name": "echo"});
     let first = asked(&project, "stop", &stop);
@@ -83,7 +83,7 @@ fn a_stop_that_found_nobody_does_not_stop_who_was_started_since_also_by_the_next
 }
 
 #[test]
-fn what_is_kept_of_orders_is_listed_only_for_those_who_want_all() {
+fn records_of_orders_are_listed_only_with_all() {
     let (project, server) = served();
     let invoke = json!({"action": "invoke", "name": "quiet", "prompt": "hi", "wait": true});
     let task_id = asked(&project, "invoke", &invoke)["taskId"].clone();

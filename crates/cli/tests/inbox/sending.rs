@@ -39,7 +39,7 @@ fn what_is_sent_wakes_an_idle_agent_and_it_answers_in_one_conversation() {
 }
 
 #[test]
-fn what_is_sent_while_nobody_works_is_read_by_the_next_server_once() {
+fn a_message_sent_without_a_server_is_read_once_by_the_next_server() {
     let project = Project::new();
     let sent = project.antiphon(&["send", "echo", "--key", "k", "hello"]);
     assert_eq!(sent.code, 0, "{sent:?}");
@@ -50,7 +50,7 @@ fn what_is_sent_while_nobody_works_is_read_by_the_next_server_once() {
     let server = project.serve();
     assert!(server.said.contains("1 live agent, "), "{}", server.said);
     let third = project.antiphon(&["send", "echo", "--key", "k", "hello"]);
-    assert!(third.out.starts_with("had it before: "), "{third:?}");
+    assert!(third.out.starts_with("duplicate: "), "{third:?}");
     project.caught_up("echo");
     let said = project.said("echo");
     assert_eq!(said[..2], [user("hello"), answer("hello")]);
@@ -66,7 +66,7 @@ fn a_request_is_answered_to_who_waits() {
     assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     assert!(
         !project.path().join(".antiphon/journal.db").exists() || {
-            project.antiphon(&["inbox", "list"]).out == "nothing waits\n"
+            project.antiphon(&["inbox", "list"]).out == "no queued interactions\n"
         }
     );
     let server = project.serve();
@@ -151,12 +151,12 @@ fn lines_are_sent_one_by_one_in_order_and_each_has_its_receipt() {
         .collect();
     let expected = [(1, "accepted"), (4, "accepted"), (5, "rejected"), (6, "accepted")];
     assert_eq!(told, expected);
-    assert!(seen.err.contains("line 5: it is no UTF-8 text"), "{seen:?}");
+    assert!(seen.err.contains("line 5: the line is not UTF-8"), "{seen:?}");
     assert!(seen.err.contains("3 lines accepted, 1 rejected"), "{seen:?}");
     // The same again is nothing new.
     let again = project.fed(&["send", "echo", "--from", "log", "--key", "l", "-"], b"one\n");
     assert_eq!((again.code, again.out.trim()), (0, receipts[0]["id"].as_str().unwrap()));
-    assert!(again.err.contains("0 lines accepted, 1 were there before"), "{again:?}");
+    assert!(again.err.contains("0 lines accepted, 1 duplicate"), "{again:?}");
     project.caught_up("echo");
     let heard = |(by, text): &(String, String)| by == "user" && text.contains("via log");
     let heard: Vec<String> =
@@ -186,7 +186,7 @@ fn an_inbox_that_is_full_is_told_and_nothing_is_left_out_when_there_is_room_agai
     let server = project.serve();
     let again = project.fed(&keyed, lines.as_bytes());
     assert_eq!(again.code, 0, "{}", again.err);
-    assert!(again.err.contains("1 line accepted, 1024 were there before"), "{}", again.err);
+    assert!(again.err.contains("1 line accepted, 1024 duplicate"), "{}", again.err);
     project.caught_up("echo");
     let heard = project.said("echo").into_iter().filter(|(by, _)| by == "user");
     let heard: Vec<u32> = heard.filter_map(|(_, text)| text.parse().ok()).collect();
@@ -300,7 +300,7 @@ fn what_waits_is_listed_and_shown_also_for_a_stopped_agent_and_hides_nothing() {
     let few = project.antiphon(&["inbox", "list", "echo", "--json", "--limit", "1"]);
     assert_eq!(few.json().as_array().unwrap().len(), 1);
     assert!(few.err.contains("the first 1 of 3"), "{few:?}");
-    assert_eq!(project.antiphon(&["inbox", "list", "quiet"]).out, "nothing waits\n");
+    assert_eq!(project.antiphon(&["inbox", "list", "quiet"]).out, "no queued interactions\n");
     // Stopped, its request has failed and the rest waits.
     assert_eq!(project.antiphon(&["agents", "stop", "echo"]).code, 0);
     let left = project.antiphon(&["inbox", "list", "--json"]).json();
@@ -352,8 +352,8 @@ fn a_live_agent_reads_as_one_in_the_lists_of_tasks() {
     let task = project.task("echo");
     let listed = project.antiphon(&["tasks", "list"]).out;
     let line = listed.lines().find(|line| line.contains(&task)).unwrap();
-    assert!(line.contains(" standing ") && line.ends_with("agent echo"), "{listed}");
-    // The last one is what somebody asked for.
+    assert!(line.contains(" resident ") && line.ends_with("agent echo"), "{listed}");
+    // `last` is a task that a user created, not a live agent.
     let last = project.antiphon(&["tasks", "show", "last", "--json"]).json();
     assert_eq!(last["task_id"], ran);
     // Resumed without a server, it reads what there is and is at rest.
@@ -393,7 +393,7 @@ fn killed_between_accepted_and_handled_everything_is_handled_once() {
     // Who was cut off sends it again, which changes nothing.
     for text in &sent {
         let seen = project.antiphon(&["send", "echo", "--key", &text.replace(' ', "-"), text]);
-        assert!(seen.out.starts_with("had it before"), "{seen:?}");
+        assert!(seen.out.starts_with("duplicate"), "{seen:?}");
     }
     let shown = project.until("it answers", |project| {
         let shown = project.antiphon(&["inbox", "show", &id, "--json"]).json();

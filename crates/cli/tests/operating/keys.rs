@@ -128,7 +128,7 @@ fn keys_that_came_with_a_folder_open_nothing() {
 }
 
 #[test]
-fn a_token_that_came_with_a_folder_is_no_good_whatever_is_done_first() {
+fn a_token_that_came_with_a_folder_is_invalid_after_any_first_command() {
     let known = "0123456789abcdef0123456789abcdef";
     let project = Project::new();
     let folder = project.path().join(".antiphon");

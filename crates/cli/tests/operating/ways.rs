@@ -58,7 +58,7 @@ fn a_socket_that_a_dead_server_left_is_replaced_and_one_that_lives_is_not() {
     server.work(&project.token(), "");
     server.end();
     assert!(project.log().contains("another process listens there"), "{}", project.log());
-    assert!(socket(&project).exists(), "it is somebody else's");
+    assert!(socket(&project).exists(), "it belongs to another process");
     drop(living);
     fs::remove_file(socket(&project)).unwrap();
     fs::write(socket(&project), "notes").unwrap();

@@ -5,7 +5,7 @@
 //! |------------------------------------------|----------------------------------------------|
 //! | how near is a vector of zeros            | 0 to everything, never NaN                   |
 //! | which dimension after the last delete    | the first one, still                         |
-//! | a search in an empty store               | finds nothing, whatever its dimension        |
+//! | a search in an empty store               | finds nothing, for any dimension             |
 //! | a limit of 0                             | finds nothing                                |
 
 use std::cmp::Ordering;

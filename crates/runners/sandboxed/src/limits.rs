@@ -8,8 +8,8 @@
 //! | files     | `RLIMIT_NOFILE` for each process                                                |
 //! | time      | the runner's clock                                                              |
 //!
-//! A process that writes to memory that it never maps (`memfd_create`) is not seen to take it.
-//! They hold for one worker. A task that waited for somebody goes on in a new one.
+//! Memory that a process writes without mapping it (`memfd_create`) is not counted.
+//! Limits hold for one worker. A task that waited for an answer continues in a new worker.
 
 use std::num::NonZeroU64;
 
@@ -72,10 +72,10 @@ struct Config {
 }
 
 impl Limits {
-    /// The same, or less where `config` says so. An error is for whoever wrote it.
+    /// These limits, lowered by `config`. The error text is for the author of `config`.
     pub(crate) fn narrowed(self, config: &Value) -> Result<Self, String> {
         let config: Option<Config> = serde_json::from_value(config.clone())
-            .map_err(|error| format!("the config of the runner `sandbox` is wrong: {error}"))?;
+            .map_err(|error| format!("the config of the runner `sandbox` is invalid: {error}"))?;
         let config = config.unwrap_or_default();
         let mut limits = self;
         if let Some(asked) = config.memory_mb {

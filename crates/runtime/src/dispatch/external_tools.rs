@@ -42,7 +42,7 @@ pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorErr
             return refuse(tool, &format!("a client may offer {EXTERNAL_TOOLS_MAX} tools"));
         }
         let is_ours = ours.iter().any(|own| own.name == tool.name)
-            || !task.agents.is_nobody() && orchestrates(&tool.name)
+            || !task.agents.allows_none() && orchestrates(&tool.name)
             || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
             return refuse(tool, "a tool of that name exists");

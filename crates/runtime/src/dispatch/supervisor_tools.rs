@@ -126,7 +126,7 @@ struct SendTask {
 
 pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
     let refuse = |reason: String| Refusal::Arguments { reason };
-    let none = || refuse("they are no JSON object".to_owned());
+    let none = || refuse("the arguments are not a JSON object".to_owned());
     call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::office::{Office, at_rest, keyed, message, name, request, said};
 use crate::team::{Numbered, otherwise, replying, results, says, step};
 
-/// What a door's request with the key `1` to Bob is called: always the same.
+/// The id of an interface's request with the key `1` to Bob: always the same.
 async fn id_of_request() -> InteractionId {
     let office = Office::of(&["bob"], format!("name = \"x\"\n{}", otherwise(&says("x"))));
     office.admit(keyed(request("bob", "count", json!(3)), "1")).await.0
@@ -110,9 +110,9 @@ async fn what_is_accepted_and_forgotten_is_answered_by_the_clock() {
     assert_eq!(replies[1].1["code"], "timed_out");
 }
 
-/// A peer that asked hears both, and goes on with the second.
+/// A requesting peer reads both, and continues with the second.
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
+async fn a_waiting_requester_learns_that_it_was_accepted_and_continues_with_the_answer() {
     let script = |id: &str| {
         let responds = |status: &str| {
             step("send_response", &format!(r#"{{"request_id":"{id}","status":"{status}"}}"#))
@@ -181,9 +181,9 @@ impl JournalHooks for Flaky {
     }
 }
 
-/// Nobody waits for a deadline because the journal was out of reach for a moment.
+/// A short failure of the journal does not delay an answer until its deadline.
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_fails_once_keeps_nobody_waiting() {
+async fn a_journal_that_fails_once_delays_no_answer() {
     let mut failed = 0;
     for nth in 0..40 {
         for wait in [true, false] {
@@ -218,7 +218,7 @@ async fn a_journal_that_fails_once_keeps_nobody_waiting() {
     assert!(failed > 20, "{failed} of the failures happened");
 }
 
-/// Nobody is kept waiting by a model that takes its time.
+/// A slow model does not delay an answer beyond its deadline.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_passes_also_while_the_model_thinks_and_its_answer_comes_too_late() {
     let text = format!("name = \"slow\"\ndelay_ms = 600000\n{}", otherwise(&says("three")));

@@ -1,4 +1,4 @@
-//! Calls that somebody is asked about.
+//! Calls that need an approval.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ async fn a_question_survives_a_restart_and_waiting_costs_nothing() {
     );
     assert_eq!(events(&*scene.journal).await, before, "nothing is asked twice");
     let agents = again.orchestrator.agents(TEN).await.expect("a list");
-    assert_eq!(agents.len(), 1, "a row, and nobody at work");
+    assert_eq!(agents.len(), 1, "a row, and no running task");
     for approval in &asked {
         again.decide(approval, Decision::AllowTask).await;
     }
@@ -162,7 +162,7 @@ async fn the_first_answer_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
+async fn an_unanswered_approval_expires() {
     // The journal's clock is the real one: the patience is too short for it to matter.
     let scene = Scene::new(ApprovalPolicy::Wait { timeout: Some(Duration::from_millis(1)) });
     let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
@@ -175,7 +175,7 @@ async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
 }
 
 #[tokio::test]
-async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
+async fn without_a_user_the_model_learns_which_rule_is_missing() {
     let scene = Scene::new(ApprovalPolicy::Refuse);
     let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");

@@ -264,11 +264,11 @@ async fn an_agent_talks_only_to_those_it_may_and_who_are_there() {
     let about = |who: &str, there: &str| json!({"name": who, "about": format!("Does what {who} does."), "state": there});
     let peers = [about("bob", "idle"), about("dan", "not there"), about("eve", "not there")];
     assert_eq!(told(&state, 6), json!({"you": "ada", "peers": peers}));
-    assert_eq!(office.orchestrator.agent_task(&name("dan")).await, Ok(None), "nobody is started");
+    assert_eq!(office.orchestrator.agent_task(&name("dan")).await, Ok(None), "no agent is started");
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_asks_themselves() {
+async fn an_agent_cannot_send_a_request_to_itself() {
     let me = r#"{"to":"ada","intent":"count"}"#;
     let office = Office::of(&["ada"], asking(me, &says("x")));
     office.admit(message("ada", "ask")).await;

@@ -40,7 +40,7 @@ async fn recovered(orchestrator: &Orchestrator) -> Option<TaskState> {
 async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<String, usize>) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, LAPS);
-    // Dead before it was accepted, nobody was promised anything.
+    // Killed before it was accepted: nothing was promised.
     if let Ok(task_id) = first.invoke(new_task("go")).await {
         // It ends, or it dies.
         let _ = first.wait(&task_id).await;

@@ -38,7 +38,7 @@ async fn an_agent_calls_another_and_reads_what_it_delivers() {
 }
 
 #[tokio::test]
-async fn one_failure_loses_nobody_elses_result() {
+async fn one_failure_loses_no_other_result() {
     let targets = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"bad","prompt":"2"},
         {"system_prompt":"I am made up.","prompt":"3"}]}"#;
     let team = Team::new(
@@ -83,11 +83,11 @@ async fn a_handover_ends_the_first_agents_part() {
 }
 
 #[tokio::test]
-async fn a_detached_agent_reports_and_wakes_whoever_sent_it() {
+async fn a_detached_agent_reports_and_wakes_its_caller() {
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"scout","prompt":"far","join":"detached"}"#)),
-            ("Be brief", 1, &says("I sent somebody.")),
+            ("Be brief", 1, &says("I sent an agent.")),
             ("Be brief", 2, &says("It said: {{last_user}}")),
             ("I am scout", 0, &format!("{{ delay_ms = 50 }}, {}", says("nothing there"))),
         ]),
@@ -187,7 +187,7 @@ async fn a_task_may_run_elsewhere_and_call_others_from_there() {
     assert_eq!(farther.runner.as_ref().map(|runner| runner.kind.as_str()), Some("elsewhere"));
 }
 
-/// The kind of runner, `None` here; or why nobody can.
+/// The kind of runner, `None` for this process; or why none can run it.
 type Resolved = Result<Option<&'static str>, &'static str>;
 
 #[tokio::test]
@@ -289,7 +289,7 @@ async fn an_invocation_that_makes_no_sense_is_told_why() {
 }
 
 #[tokio::test]
-async fn nobody_takes_over_where_they_cannot_run() {
+async fn an_agent_cannot_take_over_a_task_on_a_runner_it_does_not_allow() {
     let over = calls(r#"{"agent":"heir","prompt":"1","context":"shared"}"#);
     let runtimes = vec![Runtime::Runner(RunnerConfig::new("elsewhere"))];
     let team = Team::new(

@@ -103,7 +103,7 @@ async fn one_that_works_elsewhere_asks_and_is_asked() {
 
 /// Its end is written there, and says why; the answer that it owes is written here, before it.
 #[tokio::test]
-async fn one_that_fails_elsewhere_leaves_nobody_without_an_answer() {
+async fn an_agent_that_fails_on_a_runner_leaves_no_request_unanswered() {
     let no = "{ error = { kind = \"permission\", message = \"no\" } }";
     let team = team(&replying("last_user_contains = \"bad\"", no));
     let orchestrator = team.orchestrator();

@@ -1,5 +1,5 @@
-//! Dead at any write, and up again: whatever was accepted is taken once, and whoever asked has one
-//! answer.
+//! Killed at any write and restarted: every accepted interaction is taken once, and every requester
+//! has one answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -186,9 +186,9 @@ async fn an_office_survives_death_at_every_write() {
     assert!(died > 30, "it died {died} times");
 }
 
-/// Killed while a request waits: the clock goes on without it.
+/// Killed while a request waits: its deadline still passes.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_passes_also_while_nobody_is_there() {
+async fn a_deadline_passes_also_while_no_process_runs() {
     let ask = step("send_request", r#"{"to":"bob","intent":"hold","timeout_s":60}"#);
     let stalls = replying("system_contains = \"I am bob\"", "{ stall = true }");
     let text = crate::team::script(&[("I am ada", 0, &ask)])

@@ -189,7 +189,7 @@ impl Provider for Faulty {
     fn open(&self, request: Request) -> PieceSource {
         let child = request.system_prompt.contains("I am child");
         if child && !self.faulted.swap(true, Ordering::SeqCst) {
-            // A panic that nobody prints.
+            // A panic that prints nothing.
             std::panic::resume_unwind(Box::new("a fault, once"));
         }
         self.provider.open(request)
@@ -238,7 +238,7 @@ async fn run(cell: Cell) -> (Team, TaskState) {
     (team, state)
 }
 
-/// Waits until whoever is to do the work thinks; says which tasks that are.
+/// Waits until the working tasks call their models; returns these tasks.
 async fn asked(orchestrator: &Orchestrator, cell: Cell, root: &TaskId) -> Vec<TaskId> {
     let mut follower = orchestrator.follow(None, Position(0));
     let shared = cell.context == "shared";

@@ -31,14 +31,14 @@ async fn the_last_word_answers_the_request_that_the_turn_is_about_and_no_other()
         let result = replied.result.as_str().expect("a text").to_owned();
         assert!(result.contains(&format!("from user: {intent}]")), "{result}");
     }
-    // The others are read, and time out: nobody said when they would be answered.
+    // The others are read, and time out: the agent answered none of them.
     for id in [hush, along] {
         assert_eq!(office.reply(id).await.result["code"], "timed_out");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_wakes_nobody_does_not_lock_its_sender_out_and_is_read_a_little_at_a_time() {
+async fn quiet_messages_do_not_block_their_sender_and_are_read_in_small_batches() {
     let office = Office::of(&["bob"], echo());
     for n in 0..INBOX_OF_SENDER_MAX {
         office.admit(quiet(message("bob", &format!("line {n}")))).await;

@@ -22,7 +22,7 @@ async fn run(team: &Team, limits: TaskLimits) -> TaskState {
 }
 
 #[tokio::test]
-async fn a_budget_holds_for_those_who_work_elsewhere() {
+async fn a_budget_holds_for_tasks_on_a_runner() {
     let target = json!({"agent": "busy", "prompt": "go"});
     let six = format!(r#"{{{ELSEWHERE},"targets":{}}}"#, Value::from(vec![target; 6]));
     let text = script(&[("Be brief", 0, &calls(&six))])

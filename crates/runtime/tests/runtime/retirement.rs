@@ -52,7 +52,7 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
     assert_eq!(state.status, TaskStatus::Failed);
     assert_eq!(state.detail.expect("a reason")["code"], "permission");
     let unread = office.orchestrator.reply(asked).await.expect("a journal").expect("an answer");
-    assert_eq!(unread.result["code"], "failed", "also the one that nobody has read");
+    assert_eq!(unread.result["code"], "failed", "also the unread one");
     // What was accepted once is not accepted again by the next.
     let (next, second) = office.admit(message("ada", "three")).await;
     assert_ne!(second, first);
@@ -61,7 +61,7 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
     let state = office.at_rest("ada").await;
     assert_eq!(ids(&office, &second).await, [waiting, next]);
     let heard = said(&state);
-    assert!(heard[0].contains("bad"), "it goes on with the conversation: {heard:?}");
+    assert!(heard[0].contains("bad"), "it continues the conversation: {heard:?}");
     for text in ["user: one", "user: three"] {
         assert_eq!(heard.iter().filter(|line| *line == text).count(), 1, "{heard:?}");
     }
@@ -119,7 +119,7 @@ async fn an_idle_agent_that_is_stopped_has_nothing_left_to_answer() {
     assert_eq!(replies.filter(|e| matches!(e.body, EventBody::Replied(_))).count(), 1);
 }
 
-/// Somebody goes on with an agent's conversation in a task of their own: the agent stays the agent.
+/// A user continues an agent's conversation in a task of their own: the agent stays the agent.
 #[tokio::test(start_paused = true)]
 async fn a_task_in_the_conversation_of_an_agent_is_not_the_agent() {
     let mut office = Office::of(&["ada"], fragile());
@@ -185,7 +185,7 @@ async fn news(office: &Office, agent: &str) -> Vec<(PeerInputClass, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
+async fn agents_that_name_a_peer_are_notified_when_it_starts_and_stops() {
     let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let roster = Roster::default()
         .with(AgentDefinition { agents: only, ..clerk("ada") })
@@ -227,10 +227,10 @@ async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
     assert_eq!(said(&state)[0], label);
 }
 
-/// Killed between what becomes of an agent and the word of it, those who named it hear it all the
-/// same.
+/// Killed between a change of an agent and the notices about it, the agents that name it are
+/// still notified.
 #[tokio::test(start_paused = true)]
-async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
+async fn missed_peer_notices_are_sent_once_after_a_restart() {
     let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let ada = AgentDefinition { agents: only, ..clerk("ada") };
     let roster = Roster::default().with(clerk("bob")).with(ada).with(clerk("cyd"));
@@ -239,7 +239,7 @@ async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
         let mut office = Office::with(roster.clone(), fragile());
         let journal = Arc::new(MemoryJournal::new());
         let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::PriorHistory)));
-        // Whoever was there before her is no news to her.
+        // She is not notified of agents that were live before her.
         let _ = first.start_agent(&name("cyd")).await;
         moment().await;
         let _ = first.start_agent(&name("ada")).await;

@@ -150,7 +150,7 @@ async fn a_task_whose_model_is_out_of_reach_stays_as_it_is() {
     let orchestrator = orchestrator(journal, &tools, CALLS);
     let route = Some(RawJson::parse("\"nowhere\"").expect("JSON"));
     let task_id = orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted");
-    let why = orchestrator.wait(&task_id).await.expect_err("nobody answers");
+    let why = orchestrator.wait(&task_id).await.expect_err("the journal fails");
     let reason = "there is no way".to_owned();
     assert_eq!(why, OrchestratorError::NoModel { task_id: task_id.clone(), reason });
     let state = orchestrator.task(&task_id).await.expect("a task");
@@ -172,7 +172,7 @@ async fn agents_stand_where_they_are_said_to() {
     assert_eq!(agents[0].status.state, AgentState::ToolCall);
     assert_eq!(agents[0].status.messages_processed, 1);
     assert!(first.shutdown(Duration::from_secs(5)).await);
-    // Nobody works on it now, whatever the journal saw last.
+    // No process runs it now: it is idle, although the journal's last event says otherwise.
     let second = orchestrator(journal, &tools, hangs);
     let agents = second.agents(ten).await.expect("a list");
     assert_eq!((agents.len(), agents[0].status.state), (1, AgentState::Idle));

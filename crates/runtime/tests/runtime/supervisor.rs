@@ -37,8 +37,8 @@ async fn run(team: &Team) -> TaskState {
     state
 }
 
-/// A lead that sends out a scout who does `scout`, then calls these tools, one a turn, and then
-/// says its word whatever it hears. `TASK` is the scout's task.
+/// A lead that dispatches a scout, which does `scout`, then calls these tools, one a turn, and then
+/// gives its last answer. `TASK` is the scout's task.
 async fn lead(scout: &str, tools: &[(&str, &str)]) -> (Team, TaskState) {
     let child = child().await;
     let mut text = script(&[("Be brief", 0, &sends())]);
@@ -130,7 +130,7 @@ async fn a_child_is_steered() {
 }
 
 #[tokio::test]
-async fn nobody_reaches_what_is_not_below_them() {
+async fn supervisor_tools_reach_only_descendants() {
     let (_, state) = lead(
         &says("x"),
         &[
@@ -171,7 +171,7 @@ async fn a_long_result_is_cut_and_whole_in_get_task() {
 }
 
 #[tokio::test]
-async fn only_those_who_may_call_others_have_the_tools_for_it() {
+async fn only_agents_that_may_call_others_have_the_supervisor_tools() {
     let alone = AgentDefinition { agents: CallableAgents::default(), ..agent("alone") };
     let some =
         AgentDefinition { agents: CallableAgents::Only(vec!["alone".to_owned()]), ..agent("some") };

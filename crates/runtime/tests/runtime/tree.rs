@@ -75,7 +75,7 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
 }
 
 #[tokio::test]
-async fn a_budget_is_shared_by_everybody_below() {
+async fn a_budget_is_shared_by_all_descendants() {
     let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}]}"#;
     let spends = "{ text = \"much\" }";
     let mut text = script(&[("Be brief", 0, &calls(two)), ("Be brief", 1, &says("never"))]);
@@ -88,7 +88,7 @@ async fn a_budget_is_shared_by_everybody_below() {
     assert_eq!(state.detail.expect("a reason")["limit"]["limit"], "tokens");
 }
 
-/// Limits of somebody in the middle hold for those below it.
+/// Limits of a task in the middle of the tree hold for its descendants.
 #[tokio::test]
 async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     let mut middle = agent("middle");
@@ -113,7 +113,7 @@ async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
 }
 
 #[tokio::test]
-async fn a_childs_question_reaches_whoever_watches_and_names_it() {
+async fn a_childs_question_reaches_the_watcher_and_names_the_child() {
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"doer","prompt":"go"}"#)),
@@ -268,7 +268,7 @@ async fn what_was_left_below_a_task_that_has_ended_is_not_taken_up() {
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").task_id == root {}
     first.shutdown(Duration::ZERO).await;
-    // Ended by somebody who was cut off before it came to the child.
+    // Ended by a process that was killed before it ended the child.
     let state = first.task(&root).await.expect("a task");
     let failed = antiphon_core::StatusChanged {
         detail: Some(json!({"code": "refused", "error": "x"})),

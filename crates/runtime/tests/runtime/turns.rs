@@ -120,7 +120,7 @@ async fn a_paused_agent_keeps_what_arrives_until_it_is_resumed() {
     let state = office.at_rest("ada").await;
     let waits = (state.waiting_for, state.turns, state.queue.len());
     assert_eq!(waits, (Some(WaitingFor::Resume), 1, 2));
-    // It waits where it is, whoever looks after it.
+    // It keeps waiting after a restart.
     office.restart().await;
     office.admit(message("ada", "and later")).await;
     assert_eq!(office.at_rest("ada").await.turns, 1);
@@ -134,7 +134,7 @@ async fn a_paused_agent_keeps_what_arrives_until_it_is_resumed() {
 
 /// The clock answers a request that waits behind a pause, also after a restart.
 #[tokio::test(start_paused = true)]
-async fn a_paused_agent_does_not_keep_anybody_waiting_beyond_the_deadline() {
+async fn a_paused_agent_does_not_delay_an_answer_beyond_the_deadline() {
     let mut office = thinking(slow()).await;
     let task_id = office.start("ada").await;
     office.orchestrator.pause(&task_id).await.expect("paused");

@@ -156,7 +156,7 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
     let it = shown.interaction;
     let now = SystemClock.now();
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    let quiet = if it.wakes { "" } else { ", wakes nobody" };
+    let quiet = if it.wakes { "" } else { ", does not wake the agent" };
     let mut rows = vec![
         ("interaction", it.id.to_string()),
         ("for", format!("{} (task {})", visible(&it.agent), it.task_id)),

@@ -7,7 +7,7 @@ use antiphon_api::{LISTED_MAX, SessionDetail, SessionFile, SessionQuery};
 use antiphon_core::{Session, SessionSummary};
 use serde_json::value::RawValue;
 
-use super::{Sessions, from_file, going_on, is_file, readable, table, to_json};
+use super::{Sessions, from_file, how_to_continue, is_file, readable, table, to_json};
 use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use crate::terminal;
@@ -40,13 +40,13 @@ impl Sessions {
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let imported = server.client.import_session(&SessionFile(json), None).await;
                 let imported = imported.map_err(|error| server.failure(error))?;
-                terminal::print(&going_on(&imported.session_id));
+                terminal::print(&how_to_continue(&imported.session_id));
             }
             Self::Fork { session } => {
                 let session_id = find(server, &session).await?.session_id;
                 let fork = server.client.fork_session(&session_id).await;
                 let fork = fork.map_err(|error| server.failure(error))?;
-                terminal::print(&going_on(&fork.session_id));
+                terminal::print(&how_to_continue(&fork.session_id));
             }
         }
         Ok(())

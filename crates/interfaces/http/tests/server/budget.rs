@@ -121,8 +121,8 @@ async fn a_key_that_has_spent_its_budget_sends_nothing_and_stops_no_other_key() 
     let said = json!({"text": "hurry"});
     is_spent(&keyed.ask(&secret, "POST", &messages, Some(&said)).await, "key");
     assert_eq!(keyed.ask(&other, "POST", &messages, Some(&said)).await.status, 202);
-    for somebody in [other.as_str(), TOKEN] {
-        assert_eq!(done(&keyed, somebody).await.status, 201);
+    for caller in [other.as_str(), TOKEN] {
+        assert_eq!(done(&keyed, caller).await.status, 201);
     }
     // Looking costs nothing.
     let usage = keyed.ask(&secret, "GET", "/v1/usage?by=payer", None).await.json();

@@ -132,7 +132,7 @@ async fn waiting_for_an_answer_ends_when_the_server_shuts_down() {
     let waiting = get(address, &path);
     tokio::pin!(waiting);
     tokio::select! {
-        reply = &mut waiting => panic!("nobody has answered: {reply:?}"),
+        reply = &mut waiting => panic!("it was not answered yet: {reply:?}"),
         () = tokio::time::sleep(std::time::Duration::from_millis(300)) => server.stop(),
     }
     let reply = waiting.await;
@@ -148,9 +148,9 @@ async fn a_rejection_has_its_reason() {
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{reply:?}");
         assert_eq!(reply.json()["details"]["reason"], reason, "{reply:?}");
     };
-    let nobody = post(server.address, "/v1/agents/nobody/inbox", &message).await;
-    refused(&nobody, 404, "NOT_FOUND", "unknown_agent");
-    assert_eq!(nobody.json()["details"]["known"], "mute, reviewer");
+    let unknown = post(server.address, "/v1/agents/nobody/inbox", &message).await;
+    refused(&unknown, 404, "NOT_FOUND", "unknown_agent");
+    assert_eq!(unknown.json()["details"]["known"], "mute, reviewer");
     let mute = post(server.address, "/v1/agents/mute/inbox", &message).await;
     refused(&mute, 409, "CONFLICT", "cannot_start");
     let long = json!({"message": "x".repeat(300 * 1024)});

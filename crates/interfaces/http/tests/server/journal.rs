@@ -185,7 +185,7 @@ async fn deltas_come_after_the_creation_of_their_task_and_before_the_whole_messa
         let mut pieces = 0;
         for said in heard {
             if said.kind == "delta" {
-                assert_eq!(said.id, 0, "nobody can come back to it");
+                assert_eq!(said.id, 0, "no client can resume from it");
                 pieces += 1;
                 if said.data["type"] == "text_delta" {
                     text.push_str(said.data["data"]["delta"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! Those who are slow, and those who are one too many.
+//! Slow clients, and too many clients.
 
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> TestServer {
     TestServer::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
 }
 
-/// Somebody who trusts this certificate and no other.
+/// A client that trusts this certificate and no other.
 fn connector(own: &CertifiedKey<KeyPair>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(own.cert.der().clone()).unwrap();
@@ -160,7 +160,7 @@ async fn a_unix_socket_serves_the_same_routes() {
     let text = local("GET", "/v1/tasks", "localhost");
     let page = text.replacen("\r\n", "\r\norigin: http://localhost\r\n", 1);
     assert_eq!(ask(connect(&folder).await, &page).await.status, 403);
-    // By the other way, the name alone is nobody's.
+    // Over TCP, the host name without a port is refused.
     let stream = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(ask(stream, &text).await.status, 403);
     server.ended().await;

@@ -128,7 +128,7 @@ async fn a_repeated_delivery_is_accepted_once_also_after_a_restart() {
     let again = delivery.send(&second).await;
     assert_eq!((again.status, again.json()), (202, json!({"receipt": "deduplicated"})));
     assert_eq!(arrived(&second).await.len(), 1);
-    // The id of another source is another id, and so is what somebody with a token calls so.
+    // Ids of another source, and of clients with a token, are independent.
     let inbox = json!({"from": "cron", "message": "green"});
     let text =
         request(second.address, "POST", "/v1/agents/reviewer/inbox", Some(&inbox.to_string()));
@@ -153,7 +153,7 @@ async fn concurrent_deliveries_of_the_same_event_are_accepted_once() {
 }
 
 #[tokio::test]
-async fn a_github_delivery_is_accepted_once_whatever_its_id() {
+async fn a_github_delivery_is_accepted_once_with_any_id() {
     let server = webhook_server().await;
     let mut delivery = Delivery::new("github", "", r#"{"action": "opened", "number": 1}"#);
     let signed = github(&delivery.body);

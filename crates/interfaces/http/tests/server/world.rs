@@ -121,7 +121,7 @@ impl ToolExecutor for TestTools {
     }
 }
 
-/// A place that nothing bounds. Whoever is there does nothing until told to end.
+/// A runner without a sandbox. Its tasks do nothing until they are canceled.
 struct UnlimitedRunner;
 
 #[async_trait]

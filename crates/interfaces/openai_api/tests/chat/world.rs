@@ -139,7 +139,7 @@ impl Models for LoggingModels {
         _: &[ModelRef],
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String> {
-        // How the model is asked is no concern of whoever finds it.
+        // A chat names no route to its model.
         assert_eq!(route, None);
         Ok(Arc::new(Self(Arc::clone(&self.0))))
     }

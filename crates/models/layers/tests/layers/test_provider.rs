@@ -57,18 +57,18 @@ impl TestProvider {
 
     /// Number of requests.
     pub(crate) fn count(&self) -> usize {
-        self.0.asked.lock().expect("nobody panicked").len()
+        self.0.asked.lock().expect("not poisoned").len()
     }
 
     /// All requests, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        let asked = self.0.asked.lock().expect("nobody panicked");
+        let asked = self.0.asked.lock().expect("not poisoned");
         asked.iter().map(|(_, request)| request.clone()).collect()
     }
 
     /// The times between requests.
     pub(crate) fn pauses(&self) -> Vec<Duration> {
-        let asked = self.0.asked.lock().expect("nobody panicked");
+        let asked = self.0.asked.lock().expect("not poisoned");
         asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
     }
 
@@ -86,7 +86,7 @@ impl TestProvider {
 impl Shared {
     /// Records a request, when its answer is first polled.
     fn begin(self: Arc<Self>, request: Request) -> TestSource {
-        let mut asked = self.asked.lock().expect("nobody panicked");
+        let mut asked = self.asked.lock().expect("not poisoned");
         let mut acts = (self.script)(asked.len());
         asked.push((Instant::now(), request));
         drop(asked);

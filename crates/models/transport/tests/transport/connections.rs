@@ -91,7 +91,7 @@ async fn a_server_without_tls_is_a_connection_error() {
     let plain = async {
         let (mut socket, _) = listener.accept().await.expect("a connection");
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.expect("a reply");
-        // Until the peer disconnects, in whatever way.
+        // Until the peer disconnects.
         let _ = socket.read_to_end(&mut Vec::new()).await;
     };
     let (answer, ()) = tokio::join!(read(transport().stream(post(&url), Echo)), plain);

@@ -1,4 +1,4 @@
-//! The end of a worker, and of those who should see to it.
+//! The end of a worker, and of the processes that supervise it.
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -55,18 +55,16 @@ async fn a_context_file_is_there_while_the_program_runs() {
 }
 
 #[tokio::test]
-async fn somebody_s_file_is_never_written_over() {
+async fn an_existing_context_file_is_never_overwritten() {
     let profile = TerminalProfile { context_file: Some("AGENTS.md".to_owned()), ..script("true") };
     let bench = Bench::new(profile);
     let file = bench.root().join("AGENTS.md");
     std::fs::write(&file, "mine").unwrap();
     let task_id = bench.task(CONTEXT, None).await;
     let error = bench.start(&task_id).ended().await.unwrap_err();
-    assert!(
-        matches!(&error, RunnerError::Refused { reason } if reason.contains("somebody's file"))
-    );
+    assert!(matches!(&error, RunnerError::Refused { reason } if reason.contains("another file")));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
-    // One that an earlier task left when everything was killed is nobody's.
+    // A file that an earlier, killed task left behind is replaced.
     std::fs::write(&file, "<!-- antiphon: the context of task gone; taken away -->\nold").unwrap();
     end_of(&bench, CONTEXT).await;
     assert!(!file.exists());

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::bench::{Bench, LONG, script, shell};
 use crate::processes;
 
-/// Nobody asks it.
+/// A model that is never called.
 struct NoModel;
 
 impl Models for NoModel {

@@ -30,7 +30,7 @@ async fn a_task_s_first_message_and_those_that_arrive_are_typed_in_order() {
 
 #[tokio::test]
 async fn a_message_waits_until_the_screen_is_still_and_one_that_steers_does_not() {
-    // Writes without a pause until somebody types, then says what was typed.
+    // Writes without a pause until input arrives, then prints the input.
     let noisy =
         "echo go; while ! read -t 0; do echo -n .; sleep 0.02; done; read line; echo got $line";
     let bench = Bench::new(TerminalProfile { quiet_ms: 3000, ..script(noisy) });

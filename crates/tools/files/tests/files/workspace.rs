@@ -118,7 +118,7 @@ fn a_workspace_that_cannot_be_is_not_opened() {
 }
 
 #[test]
-fn what_was_found_is_held_whatever_its_path_leads_to() {
+fn an_opened_file_stays_the_same_when_its_path_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     fs::write(&path, "first").unwrap();

@@ -160,7 +160,7 @@ impl Evaluation<'_> {
         if let Some(folder) =
             target.candidates.last().and_then(NormalizedPath::protected).filter(|_| writes)
         {
-            let because = format!("nothing writes to `{folder}`, whatever the rules say");
+            let because = format!("no rule can allow writing to `{folder}`");
             return Some(by_default(what, Decision::Deny, &because, None));
         }
         let sure = |least: Match| {
@@ -185,7 +185,7 @@ impl Evaluation<'_> {
         if let Some(folder) =
             target.candidates.iter().find_map(NormalizedPath::protected).filter(|_| writes)
         {
-            let because = format!("it may be in `{folder}`, where nothing writes");
+            let because = format!("it may be in `{folder}`, where no rule can allow writing");
             return Some(by_default(what, Decision::Ask, &because, None));
         }
         if let (Some(_), Some(grant)) = (asked, granted) {
