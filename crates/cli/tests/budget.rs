@@ -103,11 +103,11 @@ fn usage_is_told_in_tokens_and_money() {
     let folder = project("");
     let folder = folder.path();
     assert_eq!(run(folder, &[]).code, 0);
-    let told = antiphon(folder, &["usage", "--by", "model,agent,payer", "--json"]).json();
-    let row = &told["rows"][0];
+    let reported = antiphon(folder, &["usage", "--by", "model,agent,payer", "--json"]).json();
+    let row = &reported["rows"][0];
     assert_eq!((&row["model"], &row["calls"]), (&"scripted/work".into(), &2.into()));
     assert_eq!((&row["cost_nano_usd"], &row["payer"]), (&4_000_000.into(), &Value::Null));
-    assert_eq!(told["totals"]["input_tokens"], 2000);
+    assert_eq!(reported["totals"]["input_tokens"], 2000);
     let table = antiphon(folder, &["usage", "--by", "payer"]).out;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 3, "{table}");

@@ -60,8 +60,8 @@ impl Example {
     /// What comes out of the example.
     fn answer(&self) -> String {
         let output = self.run().arg(self.prompt).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{reported}");
         String::from_utf8(output.stdout).unwrap()
     }
 

@@ -269,8 +269,8 @@ fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
 fn connections_that_there_are_not_enough_files_for_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for number in ["0", "1000001", "many"] {
-        let asked = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
-        let output = antiphon(folder.path()).args(asked).output().unwrap();
+        let requested = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
+        let output = antiphon(folder.path()).args(requested).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{number}");
     }
     let binary = assert_cmd::cargo::cargo_bin!("antiphon");

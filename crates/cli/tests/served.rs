@@ -303,9 +303,9 @@ fn a_server_that_goes_away_in_the_middle_is_told() {
         let greeting = forger.answer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         assert!(greeting.starts_with("GET /health/live "), "{greeting}");
         assert!(!greeting.contains(&forger.token), "a greeting shows no token: {greeting}");
-        let asked = forger.answer(answer);
-        assert!(asked.contains(&format!("/v1/tasks/{}/cancel", project.last())), "{asked}");
-        assert!(asked.contains(&forger.token), "{asked}");
+        let requested = forger.answer(answer);
+        assert!(requested.contains(&format!("/v1/tasks/{}/cancel", project.last())), "{requested}");
+        assert!(requested.contains(&forger.token), "{requested}");
         Seen::of(order.wait_with_output().unwrap())
     };
     for cut in ["", "HTTP/1.1 503 X\r\ncontent-length: 9\r\n\r\n{"] {

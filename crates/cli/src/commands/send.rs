@@ -282,13 +282,13 @@ impl Send {
             return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
         };
         if self.json {
-            let told = json!({
+            let output = json!({
                 "id": accepted.id,
                 "task_id": accepted.task_id,
                 "status": state.as_str(),
                 "result": result,
             });
-            terminal::print(&terminal::json(&told)?);
+            terminal::print(&terminal::json(&output)?);
         } else if state == RequestState::Completed {
             terminal::print(&shown(&result)?);
         }
@@ -321,6 +321,6 @@ fn shown(result: &Value) -> Result<String, Failure> {
 
 /// Why a request has failed.
 fn reason(result: &Value) -> String {
-    let told = result["error"].as_str().or(result.as_str());
-    told.map_or_else(|| result.to_string(), str::to_owned)
+    let message = result["error"].as_str().or(result.as_str());
+    message.map_or_else(|| result.to_string(), str::to_owned)
 }

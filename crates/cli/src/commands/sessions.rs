@@ -96,8 +96,8 @@ impl Sessions {
                 let session = load(environment, &session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
-                let said = terminal::count(session.messages.len() as u64, "message");
-                terminal::print(&format!("{said} written to {}\n", file.display()));
+                let message_count = terminal::count(session.messages.len() as u64, "message");
+                terminal::print(&format!("{message_count} written to {}\n", file.display()));
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
@@ -135,10 +135,10 @@ pub(super) async fn find(
     name: &str,
 ) -> Result<SessionSummary, Failure> {
     let sessions = orchestrator.sessions(SESSIONS_MAX).await?;
-    let mut meant = sessions
+    let mut matching = sessions
         .into_iter()
         .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
-    match (meant.next(), meant.next()) {
+    match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
         }

@@ -78,31 +78,31 @@ impl Limits {
             .map_err(|error| format!("the config of the runner `sandbox` is invalid: {error}"))?;
         let config = config.unwrap_or_default();
         let mut limits = self;
-        if let Some(asked) = config.memory_mb {
+        if let Some(requested) = config.memory_mb {
             let allowed = self.memory_bytes_max / MB;
-            let mb = less("memory_mb", asked, allowed)?;
+            let mb = less("memory_mb", requested, allowed)?;
             if mb * MB < MEMORY_BYTES_MIN {
                 let least = MEMORY_BYTES_MIN / MB;
                 return Err(format!("`memory_mb` must be from {least} to {allowed}, not {mb}"));
             }
             limits.memory_bytes_max = mb * MB;
         }
-        if let Some(asked) = config.cpu_s {
-            limits.cpu_s_max = less("cpu_s", asked, self.cpu_s_max)?;
+        if let Some(requested) = config.cpu_s {
+            limits.cpu_s_max = less("cpu_s", requested, self.cpu_s_max)?;
         }
-        if let Some(asked) = config.wall_s {
+        if let Some(requested) = config.wall_s {
             let allowed = self.wall_s_max.map_or(u64::MAX, NonZeroU64::get);
-            limits.wall_s_max = NonZeroU64::new(less("wall_s", asked, allowed)?);
+            limits.wall_s_max = NonZeroU64::new(less("wall_s", requested, allowed)?);
         }
         Ok(limits)
     }
 }
 
-fn less(name: &str, asked: NonZeroU64, allowed: u64) -> Result<u64, String> {
-    if asked.get() > allowed {
-        return Err(format!("`{name}` may be {allowed} at most, not {asked}"));
+fn less(name: &str, requested: NonZeroU64, allowed: u64) -> Result<u64, String> {
+    if requested.get() > allowed {
+        return Err(format!("`{name}` may be {allowed} at most, not {requested}"));
     }
-    Ok(asked.get())
+    Ok(requested.get())
 }
 
 #[cfg(test)]

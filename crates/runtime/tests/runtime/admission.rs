@@ -59,8 +59,9 @@ async fn the_same_key_of_the_same_sender_is_the_same_interaction() {
     let (other_id, _) = accepted(office.orchestrator.admit(other).await.expect("a receipt"));
     assert_ne!(other_id, id);
     let state = office.at_rest("ada").await;
-    let heard = ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
-    assert_eq!(said(&state), heard);
+    let received =
+        ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
+    assert_eq!(said(&state), received);
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,13 +214,13 @@ async fn progress_makes_older_progress_of_the_same_sender_old_news() {
     assert_eq!((state.turns, state.queue.len()), (0, 2));
     office.admit(message("ada", "now")).await;
     let state = office.at_rest("ada").await;
-    let heard = [
+    let received = [
         "user: [MESSAGE from cyd] 1 %",
         "user: [MESSAGE from bob] 30 %",
         "user: now",
         "model: heard",
     ];
-    assert_eq!(said(&state), heard);
+    assert_eq!(said(&state), received);
     // What was read is not old news: the next is another.
     office.admit(progress("bob", "40 %")).await;
     assert_eq!(office.at_rest("ada").await.queue.len(), 1);

@@ -102,8 +102,8 @@ async fn what_is_accepted_and_forgotten_is_answered_by_the_clock() {
     ]);
     let office = Office::of(&["bob"], text);
     let until = Some(office.clock.now() + chrono::TimeDelta::seconds(90));
-    let asked = Arrival { until, ..request("bob", "count", json!(3)) };
-    office.admit(keyed(asked, "1")).await;
+    let requested = Arrival { until, ..request("bob", "count", json!(3)) };
+    office.admit(keyed(requested, "1")).await;
     office.reply(id).await;
     let replies = replies(&office, id).await;
     assert_eq!((replies.len(), replies[1].0), (2, ResponseStatus::Failed));
@@ -136,8 +136,10 @@ async fn a_waiting_requester_learns_that_it_was_accepted_and_continues_with_the_
         office.orchestrator = Orchestrator::new(world);
         let (ada, bob) = (office.start("ada").await, office.start("bob").await);
         office.admit(message("ada", "go")).await;
-        let asked = |e: &Event| matches!(&e.body, EventBody::RequestSent(_));
-        let EventBody::RequestSent(sent) = office.until(asked).await.body else { panic!("sent") };
+        let requested = |e: &Event| matches!(&e.body, EventBody::RequestSent(_));
+        let EventBody::RequestSent(sent) = office.until(requested).await.body else {
+            panic!("sent")
+        };
         (office, ada, bob, sent.id)
     };
     let (.., id) = begin(script("00000000-0000-0000-0000-000000000000")).await;
@@ -153,8 +155,8 @@ async fn a_waiting_requester_learns_that_it_was_accepted_and_continues_with_the_
     assert_eq!((waits.turns, waits.outbound_requests.len()), (1, 1), "the call waits on");
     office.admit(message("bob", "finish")).await;
     let state = office.at_rest("ada").await;
-    let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-    assert_eq!(told["status"], "completed");
+    let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+    assert_eq!(reported["status"], "completed");
     let promised = format!("user: [RESPONSE to {id} from bob: accepted]");
     assert_eq!(said(&state).iter().filter(|line| **line == promised).count(), 1);
     assert_eq!(office.orchestrator.task(&bob).await.expect("a task").inbound_requests.len(), 0);
@@ -210,8 +212,11 @@ async fn a_journal_that_fails_once_delays_no_answer() {
             }
             assert!(began.elapsed() < Duration::from_secs(60), "{place}: {:?}", began.elapsed());
             let state = at_rest(&orchestrator, "ada").await;
-            let heard = said(&state).join("\n");
-            assert!(heard.contains("completed") && !heard.contains("failed"), "{place}: {heard}");
+            let received = said(&state).join("\n");
+            assert!(
+                received.contains("completed") && !received.contains("failed"),
+                "{place}: {received}"
+            );
             failed += usize::from(journal.appends.load(Ordering::SeqCst) > nth);
         }
     }

@@ -121,8 +121,8 @@ async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed(
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
     let detail = state.detail.expect("a reason");
-    let told = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
-    assert_eq!(told, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
+    let reported = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
+    assert_eq!(reported, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
     assert_eq!(detail["spent_nano_usd"], ANSWER * 2);
 
     // A resume does not continue it.

@@ -110,8 +110,8 @@ async fn a_child_borrows_what_its_caller_was_offered() {
             orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("ok");
         }
         let state = orchestrator.wait(&task_id).await.expect("an end");
-        let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-        let content = told["result"]["content"].to_string();
+        let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+        let content = reported["result"]["content"].to_string();
         assert_eq!(content == "\"red\"", borrowed, "{tools}: {content}");
     }
 }

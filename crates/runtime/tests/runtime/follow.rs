@@ -96,9 +96,12 @@ async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
     let mut follower = orchestrator.follow(Some(task_id), Position(0));
     let mut seen: Vec<Event> = Vec::new();
     while !seen.last().is_some_and(|event| event.body.ends_task()) {
-        let told = follower.next_serialized().await.expect("an event");
-        assert_eq!(told.json().expect("JSON"), serde_json::to_string(told.event()).expect("JSON"));
-        seen.push(told.event().clone());
+        let reported = follower.next_serialized().await.expect("an event");
+        assert_eq!(
+            reported.json().expect("JSON"),
+            serde_json::to_string(reported.event()).expect("JSON")
+        );
+        seen.push(reported.event().clone());
     }
     seen
 }

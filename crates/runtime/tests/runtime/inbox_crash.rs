@@ -197,14 +197,14 @@ async fn a_deadline_passes_also_while_no_process_runs() {
     let mut office = Office::of(&["ada", "bob"], text);
     let bob = office.start("bob").await;
     office.admit(message("ada", "go")).await;
-    let asked =
+    let requested =
         |event: &Event| event.task_id == bob && matches!(event.body, EventBody::MessageAppended(_));
-    office.until(asked).await;
+    office.until(requested).await;
     office.orchestrator.shutdown(Duration::ZERO).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
     office.restart().await;
     let state = office.at_rest("ada").await;
-    let heard = crate::office::said(&state).join("\n");
-    assert_eq!(heard.matches("timed_out").count(), 2, "{heard}");
+    let received = crate::office::said(&state).join("\n");
+    assert_eq!(received.matches("timed_out").count(), 2, "{received}");
     assert!(state.outbound_requests.is_empty());
 }

@@ -107,11 +107,11 @@ fn decide(state: &TaskState) -> Action {
 
 /// Takes what is to be taken, and has the model say its last word to it.
 fn turn(state: &mut TaskState, taken: &[InteractionId]) {
-    let mut asked = None;
+    let mut requested = None;
     for id in taken {
         let waiting = state.queue.iter().find(|queued| queued.id == *id).expect("it waits");
         if waiting.expects_answer() && waiting.wakes() {
-            asked = Some((waiting.id, waiting.from.clone()));
+            requested = Some((waiting.id, waiting.from.clone()));
         }
         let message = waiting.user_message(DateTime::UNIX_EPOCH).into();
         let appended = MessageAppended { message, queued: Some(*id) };
@@ -128,8 +128,8 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
     };
     assert!(state.apply(&MessageAppended::new(answer).into()));
     let answers = matches!(decide(state), Action::AnswerRequest(_));
-    assert_eq!(answers, asked.is_some(), "a requester is answered first");
-    if let Some((in_reply_to, to)) = asked {
+    assert_eq!(answers, requested.is_some(), "a requester is answered first");
+    if let Some((in_reply_to, to)) = requested {
         let status = ResponseStatus::Completed;
         let replied = Replied { in_reply_to, to, reply_to: None, status, result: Value::Null };
         assert!(state.apply(&replied.into()));

@@ -93,9 +93,9 @@ async fn an_agent_that_is_started_again_hears_the_answer_it_asked_for_before() {
     office.start("ada").await;
     office.until(|event| matches!(event.body, EventBody::Replied(_))).await;
     let state = office.at_rest("ada").await;
-    let heard = said(&state).pop().expect("something");
-    assert!(heard.starts_with("model: Heard: [RESPONSE to "), "{heard}");
-    assert!(heard.contains("\"three\""), "{heard}");
+    let received = said(&state).pop().expect("something");
+    assert!(received.starts_with("model: Heard: [RESPONSE to "), "{received}");
+    assert!(received.contains("\"three\""), "{received}");
     assert_eq!(state.outbound_requests.len(), 0);
 }
 

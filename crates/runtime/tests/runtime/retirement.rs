@@ -44,14 +44,14 @@ async fn ids(office: &Office, task_id: &TaskId) -> Vec<InteractionId> {
 async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_next() {
     let (office, bad, first) = failing().await;
     let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
-    let (asked, _) = office.admit(request("ada", "two", json!(2))).await;
+    let (requested, _) = office.admit(request("ada", "two", json!(2))).await;
     let replied = office.reply(bad).await;
     assert_eq!(replied.status, ResponseStatus::Failed);
     assert_eq!(replied.result, json!({"code": "failed", "error": "the agent has failed"}));
     let state = office.orchestrator.wait(&first).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Failed);
     assert_eq!(state.detail.expect("a reason")["code"], "permission");
-    let unread = office.orchestrator.reply(asked).await.expect("a journal").expect("an answer");
+    let unread = office.orchestrator.reply(requested).await.expect("a journal").expect("an answer");
     assert_eq!(unread.result["code"], "failed", "also the unread one");
     // What was accepted once is not accepted again by the next.
     let (next, second) = office.admit(message("ada", "three")).await;
@@ -60,10 +60,10 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
     assert_eq!(again, Ok(Receipt::Deduplicated { id: waiting, task_id: first.clone() }));
     let state = office.at_rest("ada").await;
     assert_eq!(ids(&office, &second).await, [waiting, next]);
-    let heard = said(&state);
-    assert!(heard[0].contains("bad"), "it continues the conversation: {heard:?}");
+    let received = said(&state);
+    assert!(received[0].contains("bad"), "it continues the conversation: {received:?}");
     for text in ["user: one", "user: three"] {
-        assert_eq!(heard.iter().filter(|line| *line == text).count(), 1, "{heard:?}");
+        assert_eq!(received.iter().filter(|line| *line == text).count(), 1, "{received:?}");
     }
     assert_eq!((state.queue.len(), state.inbound_requests.len()), (0, 0));
 }
@@ -72,17 +72,17 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
 async fn an_agent_that_is_stopped_answers_every_request_and_keeps_its_messages() {
     let (office, bad, first) = failing().await;
     let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
-    let (asked, _) = office.admit(keyed(request("ada", "two", json!(2)), "2")).await;
+    let (requested, _) = office.admit(keyed(request("ada", "two", json!(2)), "2")).await;
     let stopped = office.orchestrator.stop_agent(&name("ada"), None).await;
     assert_eq!(stopped, Ok(Some(first.clone())));
-    for id in [bad, asked] {
+    for id in [bad, requested] {
         let replied = office.orchestrator.reply(id).await.expect("a journal").expect("an answer");
         assert_eq!(replied.result, json!({"code": "stopped", "error": "the agent has stopped"}));
     }
     let refused = office.orchestrator.admit(message("ada", "three")).await;
     let agent = "ada".to_owned();
     assert_eq!(refused, Ok(Receipt::Rejected(Rejection::Stopped { agent })));
-    for (key, id) in [("1", waiting), ("2", asked)] {
+    for (key, id) in [("1", waiting), ("2", requested)] {
         let again = office.orchestrator.admit(keyed(message("ada", "x"), key)).await;
         assert_eq!(again, Ok(Receipt::Deduplicated { id, task_id: first.clone() }));
     }
@@ -219,10 +219,10 @@ async fn agents_that_name_a_peer_are_notified_when_it_starts_and_stops() {
         ),
         (PeerInputClass::PeerLifecycleUnwired, json!({"peer": "cyd"})),
     ];
-    let heard = news(&office, "ada").await;
-    assert_eq!(heard[..4], expected);
-    assert_eq!((heard.len(), heard[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));
-    assert_eq!((heard[4].1["status"].clone(), state.turns), (json!("failed"), 1));
+    let received = news(&office, "ada").await;
+    assert_eq!(received[..4], expected);
+    assert_eq!((received.len(), received[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));
+    assert_eq!((received[4].1["status"].clone(), state.turns), (json!("failed"), 1));
     let label = "user: [PEER bob: mob.peer_added] {\"peer\":\"bob\"}";
     assert_eq!(said(&state)[0], label);
 }
@@ -261,11 +261,11 @@ async fn missed_peer_notices_are_sent_once_after_a_restart() {
                 Some(TaskStatus::Canceled) => vec![PeerInputClass::PeerLifecycleKickoffCancelled],
                 Some(_) => vec![PeerInputClass::PeerLifecycleAdded],
             };
-            let heard = news(&office, "ada").await.into_iter().map(|(class, _)| class);
-            let heard: Vec<PeerInputClass> = heard.collect();
-            assert!(heard.ends_with(&expected), "{writes}: {heard:?}");
+            let received = news(&office, "ada").await.into_iter().map(|(class, _)| class);
+            let received: Vec<PeerInputClass> = received.collect();
+            assert!(received.ends_with(&expected), "{writes}: {received:?}");
             let most = if expected.is_empty() { 0 } else { 2 };
-            assert!(heard.len() <= most, "{writes}: {heard:?}");
+            assert!(received.len() <= most, "{writes}: {received:?}");
         }
     }
 }

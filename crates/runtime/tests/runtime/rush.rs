@@ -258,11 +258,11 @@ async fn a_requester_learns_at_once_that_the_agent_was_stopped() {
         let bob = orchestrator.start_agent(&name("bob")).await.expect("started").task_id;
         orchestrator.pause(&bob).await.expect("paused");
         orchestrator.admit(message("ada", "go")).await.expect("accepted");
-        let asked = |event: &antiphon_core::Event| {
+        let requested = |event: &antiphon_core::Event| {
             event.task_id == bob && matches!(event.body, EventBody::MessageQueued(_))
         };
         let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
-        while !asked(&follower.next().await.expect("an event")) {}
+        while !requested(&follower.next().await.expect("an event")) {}
         let began = tokio::time::Instant::now();
         abandon(polls, orchestrator.stop_agent(&name("bob"), None)).await;
         let state = at_rest(&orchestrator, "ada").await;

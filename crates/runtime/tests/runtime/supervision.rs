@@ -90,13 +90,13 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
 
 /// A model that is never heard of again the first time it is asked.
 struct Lost {
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     inner: ScriptedProvider,
 }
 
 impl Provider for Lost {
     fn open(&self, request: Request) -> PieceSource {
-        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+        if self.requested.fetch_add(1, Ordering::SeqCst) == 0 {
             return Box::pin(futures_util::stream::pending());
         }
         self.inner.open(request)
@@ -124,14 +124,14 @@ impl Models for OneModel {
 async fn a_task_without_a_sign_of_life_is_taken_up_again() {
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Here.\" }]\n";
     let inner = ScriptedProvider::new(Script::parse(script).expect("a script"));
-    let model = Arc::new(Lost { asked: AtomicUsize::new(0), inner });
+    let model = Arc::new(Lost { requested: AtomicUsize::new(0), inner });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { models: Arc::new(OneModel(model.clone())), ..world });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
-    assert_eq!(model.asked.load(Ordering::SeqCst), 2);
+    assert_eq!(model.requested.load(Ordering::SeqCst), 2);
 }
 
 /// However long it takes: it has a limit of its own.

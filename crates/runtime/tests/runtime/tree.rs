@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, script, step};
 use crate::world::{Careful, Death, Mortal, new_task};
 
-fn told(state: &TaskState) -> Value {
+fn reported(state: &TaskState) -> Value {
     serde_json::from_str(&results(state)[0].0).expect("JSON")
 }
 
@@ -65,9 +65,9 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
             Roster::default().with(agent("a")),
         );
         let state = run(&team, limits).await;
-        let told = told(&state);
+        let reported = reported(&state);
         assert_eq!(
-            (&told["error"], &told["limit"]["limit"]),
+            (&reported["error"], &reported["limit"]["limit"]),
             (&json!("limit_reached"), &json!(word))
         );
         assert_eq!(team.tasks().await.len(), 1);
@@ -107,9 +107,9 @@ async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     );
     let state = run(&team, TaskLimits::default()).await;
     assert_eq!(state.status, TaskStatus::Completed);
-    let told = told(&state);
-    assert_eq!(told["result"]["status"], "failed");
-    assert_eq!(told["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
+    let reported = reported(&state);
+    assert_eq!(reported["result"]["status"], "failed");
+    assert_eq!(reported["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_childs_question_reaches_the_watcher_and_names_the_child() {
     let (id, once) = (&pending[0].approval_id, Decision::AllowOnce);
     orchestrator.decide(id, once, "me", None).await.expect("decided");
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    assert_eq!(told(&state)["result"]["content"], "did it");
+    assert_eq!(reported(&state)["result"]["content"], "did it");
     assert_eq!(team.tools.done()["act {}"], 1);
 }
 

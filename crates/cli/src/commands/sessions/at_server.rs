@@ -62,10 +62,10 @@ async fn list(server: &ProjectServer, limit: NonZeroUsize) -> Result<Vec<Session
 /// The session that a user means, among the newest.
 async fn find(server: &ProjectServer, name: &str) -> Result<SessionSummary, Failure> {
     let sessions = list(server, NonZeroUsize::MAX).await?;
-    let is_meant =
+    let matches_name =
         |session: &SessionSummary| name == "last" || session.session_id.as_str().starts_with(name);
-    let mut meant = sessions.into_iter().filter(is_meant);
-    match (meant.next(), meant.next()) {
+    let mut matching = sessions.into_iter().filter(matches_name);
+    match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
         }

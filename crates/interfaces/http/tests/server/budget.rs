@@ -49,9 +49,10 @@ async fn named_by(keyed: &Keyed, key: &str, path: &str, body: &Value, name: &str
 fn is_spent(reply: &Reply, scope: &str) {
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"), "{reply:?}");
     let details = &reply.json()["details"];
-    let told = (&details["cause"], &details["scope"], &details["period"], &details["limit_usd"]);
+    let reported =
+        (&details["cause"], &details["scope"], &details["period"], &details["limit_usd"]);
     assert_eq!(
-        told,
+        reported,
         (&json!("budget"), &json!(scope), &json!("day"), &json!("0.000000001")),
         "{details}"
     );

@@ -75,9 +75,9 @@ async fn an_interaction_in_an_inbox_is_read_once() {
 #[tokio::test]
 async fn a_client_that_waits_for_a_request_gets_the_answer() {
     let server = TestServer::new().await;
-    let asked =
+    let requested =
         json!({"request": {"intent": "review", "params": {"branch": "b"}}, "timeout_s": 60});
-    let id = sent(&server, asked).await["id"].as_str().unwrap().to_owned();
+    let id = sent(&server, requested).await["id"].as_str().unwrap().to_owned();
     let answer = get(server.address, &format!("/v1/requests/{id}?wait_s=20")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let result = format!("Done with [REQUEST {id} from user: review] {{\"branch\":\"b\"}}");

@@ -23,8 +23,8 @@ async fn asking(keyed: &Keyed) -> (TaskId, String) {
     let mut events = keyed.server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != "approval_requested" {}
     let pending = keyed.server.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
-    let asked = pending.iter().find(|approval| approval.task_id == task_id).unwrap();
-    (task_id, format!("/v1/approvals/{}", asked.approval_id))
+    let requested = pending.iter().find(|approval| approval.task_id == task_id).unwrap();
+    (task_id, format!("/v1/approvals/{}", requested.approval_id))
 }
 
 #[tokio::test]

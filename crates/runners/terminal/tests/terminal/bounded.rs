@@ -81,7 +81,7 @@ async fn a_recording_keeps_characters_whole() {
     let place = bench.folder().join(task_id.as_str());
     let text = std::fs::read_to_string(place.join("screen.cast")).unwrap();
     let lines = text.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let said: String = lines.map(|line| line[2].as_str().unwrap().to_owned()).collect();
-    assert_eq!(said, "€€€\u{fffd}.");
+    let recorded: String = lines.map(|line| line[2].as_str().unwrap().to_owned()).collect();
+    assert_eq!(recorded, "€€€\u{fffd}.");
     assert!(!place.join("socket").exists());
 }

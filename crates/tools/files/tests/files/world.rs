@@ -166,7 +166,7 @@ impl Outcome {
     }
 
     #[track_caller]
-    pub(crate) fn said(self) -> String {
+    pub(crate) fn tool_output(self) -> String {
         let Self::Said(text) = self else { panic!("{self:?}") };
         text
     }

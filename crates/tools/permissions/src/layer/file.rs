@@ -170,15 +170,15 @@ impl Evaluation<'_> {
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
             return Some(denied_by(what, rule));
         }
-        let asked = ask.iter().find(sure(Match::Certain));
+        let ask_rule = ask.iter().find(sure(Match::Certain));
         let granted = self.grants.iter().find(|grant| {
             matches(grant, allowing, target) == Match::Certain
                 && grant.path().is_some_and(PathPattern::is_exact)
         });
-        if let (Some(rule), None) = (asked, granted) {
+        if let (Some(rule), None) = (ask_rule, granted) {
             return Some(asked_by(what, rule, proposal));
         }
-        let may_be_asked = ask.iter().filter(|_| asked.is_none());
+        let may_be_asked = ask.iter().filter(|_| ask_rule.is_none());
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return Some(may_be_denied(what, rule));
         }
@@ -188,7 +188,7 @@ impl Evaluation<'_> {
             let because = format!("it may be in `{folder}`, where no rule can allow writing");
             return Some(by_default(what, Decision::Ask, &because, None));
         }
-        if let (Some(_), Some(grant)) = (asked, granted) {
+        if let (Some(_), Some(grant)) = (ask_rule, granted) {
             return Some(granted_by(what, grant));
         }
         let allows =
