@@ -78,7 +78,7 @@ fn a_task_waits_for_the_budget_and_goes_on_when_more_is_allowed() {
     let seen = antiphon(folder, &["approvals", "list"]);
     assert!(seen.err.contains("1 task waiting for it"), "{}", seen.err);
     let shown = antiphon(folder, &["budget", "show"]);
-    assert!(shown.out.contains("1 task waiting for it"), "{}", shown.out);
+    assert!(shown.out.contains("1 task waiting for budget"), "{}", shown.out);
     let listed = antiphon(folder, &["tasks", "list"]);
     assert!(listed.out.contains("budget"), "{}", listed.out);
 

@@ -30,7 +30,7 @@ impl MemoryBudget {
     /// Reserves memory, if there is some left.
     fn take(&self, bytes: usize) -> bool {
         let room =
-            |cache: usize| cache.checked_add(bytes).filter(|cache| *cache <= RECENT_ALL_BYTES_MAX);
+            |used: usize| used.checked_add(bytes).filter(|used| *used <= RECENT_ALL_BYTES_MAX);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 

@@ -192,10 +192,10 @@ impl Link {
             ToWorker::Appended { id, .. }
             | ToWorker::Page { id, .. }
             | ToWorker::Tasks { id, .. } => {
-                let sent = self.waiting().questions.remove(&id);
-                if let Some(sent) = sent {
+                let sender = self.waiting().questions.remove(&id);
+                if let Some(sender) = sender {
                     // The sender of the query may have stopped waiting.
-                    let _ = sent.send(message);
+                    let _ = sender.send(message);
                 }
             }
             ToWorker::Pieces { id, pieces } => self.pass_batch(id, Batch::Pieces(pieces)),
