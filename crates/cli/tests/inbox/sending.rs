@@ -21,7 +21,7 @@ fn what_is_sent_wakes_an_idle_agent_and_it_answers_in_one_conversation() {
     assert!(server.said.contains("0 live agents, 0 schedules"), "{}", server.said);
     let sent = project.antiphon(&["send", "echo", "good", "morning"]);
     assert_eq!(sent.code, 0, "{sent:?}");
-    assert!(sent.out.starts_with("accepted: ") && sent.out.ends_with("; `echo` reads it\n"));
+    assert!(sent.out.starts_with("accepted: ") && sent.out.ends_with("; `echo` will read it\n"));
     project.until("it answers", |project| (project.said("echo").len() == 2).then_some(()));
     let event = project.antiphon(&["send", "echo", "--from", "ci", "--json", "main is red"]);
     assert_eq!((event.code, &event.json()["receipt"]), (0, &json!("accepted")), "{event:?}");
@@ -43,7 +43,7 @@ fn a_message_sent_without_a_server_is_read_once_by_the_next_server() {
     let project = Project::new();
     let sent = project.antiphon(&["send", "echo", "--key", "k", "hello"]);
     assert_eq!(sent.code, 0, "{sent:?}");
-    assert!(sent.out.contains("`echo` reads it under `antiphon serve`"), "{sent:?}");
+    assert!(sent.out.contains("`echo` reads it when `antiphon serve` runs"), "{sent:?}");
     let again = project.antiphon(&["send", "echo", "--key", "k", "hello", "--json"]).json();
     assert_eq!(again["receipt"], "deduplicated");
     assert!(sent.out.contains(again["id"].as_str().unwrap()), "{sent:?} {again}");
