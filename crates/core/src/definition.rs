@@ -101,7 +101,7 @@ impl CallableAgents {
     }
 
     /// Whether it may call no agent at all.
-    pub fn is_nobody(&self) -> bool {
+    pub fn allows_none(&self) -> bool {
         *self == Self::Only(Vec::new())
     }
 }

@@ -145,8 +145,9 @@ impl Orchestrator {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());
             }
-            let asked = state.approvals.values().any(|question| question.answer.is_none());
-            let change = if asked {
+            let waits_for_approval =
+                state.approvals.values().any(|question| question.answer.is_none());
+            let change = if waits_for_approval {
                 let waiting_for = Some(WaitingFor::Approval);
                 StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
             } else {

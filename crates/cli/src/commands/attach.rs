@@ -53,7 +53,9 @@ impl Attach {
         match attach(attachment).await.map_err(|error| self.failure(error))? {
             DetachReason::Detached => {
                 let name = &self.name;
-                terminal::note(&format!("`{name}` runs on; `antiphon agents attach {name}`\n"));
+                terminal::note(&format!(
+                    "detached: `{name}` keeps running; attach again with `antiphon agents attach {name}`\n"
+                ));
                 Ok(())
             }
             DetachReason::Over { how } => {

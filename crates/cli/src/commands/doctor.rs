@@ -211,9 +211,9 @@ fn sandbox(project: &Project, environment: &Environment) -> Finding {
 fn permissions(project: &Project, settings: &UserSettings) -> Finding {
     let rules = &settings.permissions;
     let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
-    let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
+    let summary = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
     match Toolset::gate_only(project, settings) {
-        Ok(_) => Finding::new(Status::Ready, said),
+        Ok(_) => Finding::new(Status::Ready, summary),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
 }

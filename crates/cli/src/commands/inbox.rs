@@ -142,7 +142,7 @@ async fn endings(
 
 fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
-        return "nothing waits\n".to_owned();
+        return "no queued interactions\n".to_owned();
     }
     let now = SystemClock.now();
     let header = ["AGENT", "ID", "FROM", "CLASS", "SALIENCE", "MODE", "AGE", ""];

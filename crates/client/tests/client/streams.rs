@@ -1,4 +1,4 @@
-//! Streams: each event once and in order, whatever happens to the connection.
+//! Streams: each event once and in order, with any fault of the connection.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -320,7 +320,7 @@ fn plain_task(task: NewTask, system_prompt: String) -> NewTask {
 
 /// A task of an agent: its system prompt, followed by the client's.
 fn agent_task(task: NewTask, system: &str) -> Result<NewTask, ChatError> {
-    if !task.external_tools.is_empty() && !task.agents.is_nobody() {
+    if !task.external_tools.is_empty() && !task.agents.allows_none() {
         let message = format!(
             "agent `{}` may call other agents, which cannot use the client's tools: offer no tools, or \
              name an agent that calls no others",

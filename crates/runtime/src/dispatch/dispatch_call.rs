@@ -119,12 +119,13 @@ impl TaskRun {
         &self,
         call: &ToolCallBlock,
     ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
-        let no_arguments = || Refusal::Arguments { reason: "they are no JSON object".to_owned() };
+        let no_arguments =
+            || Refusal::Arguments { reason: "the arguments are not a JSON object".to_owned() };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
         let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
         let agents = self.services.deps.agents.clone();
-        let nobody = || Refusal::MayNotCall { agent: "anybody".to_owned(), allowed: Vec::new() };
-        let agents = agents.ok_or_else(nobody)?;
+        let none = || Refusal::MayNotCall { agent: "other agents".to_owned(), allowed: Vec::new() };
+        let agents = agents.ok_or_else(none)?;
         let caller = CallingTask {
             deps: &self.services.deps,
             agents: &*agents,

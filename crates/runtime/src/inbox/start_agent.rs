@@ -279,8 +279,8 @@ pub(crate) fn final_replies(state: &TaskState, status: TaskStatus) -> Vec<Replie
     let result = json!({ "code": why, "error": format!("the agent has {why}") });
     let unread =
         state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
-    let asked = state.inbound_requests.keys().copied().chain(unread);
-    asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
+    let requests = state.inbound_requests.keys().copied().chain(unread);
+    requests.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }
 
 /// The limits of a resident agent. It has no wall-clock limit.

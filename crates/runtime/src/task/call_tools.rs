@@ -131,7 +131,7 @@ impl TaskRun {
 
     /// Whether the orchestrator itself answers calls of this tool.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
-        let may = self.services.deps.agents.is_some() && !self.state.created.agents.is_nobody();
+        let may = self.services.deps.agents.is_some() && !self.state.created.agents.allows_none();
         let answers = self.state.created.resident && peer_tools::is_reply_tool(name);
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
@@ -143,7 +143,7 @@ impl TaskRun {
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         if let Some(agents) =
-            self.services.deps.agents.as_ref().filter(|_| !created.agents.is_nobody())
+            self.services.deps.agents.as_ref().filter(|_| !created.agents.allows_none())
         {
             let mut callable: Vec<(String, String)> = agents
                 .list()

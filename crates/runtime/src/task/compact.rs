@@ -38,7 +38,7 @@ pub(crate) fn room(window_tokens: Option<u64>) -> u64 {
 }
 
 /// Tokens that may remain after the model refused the whole conversation as too long: less than
-/// half of it, whatever the known window size.
+/// half of it, for every window size.
 pub(crate) fn less_room(state: &TaskState, window_tokens: Option<u64>) -> u64 {
     room(window_tokens).min(state.conversation.tokens() / 3)
 }

@@ -121,11 +121,11 @@ async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed(
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
     let detail = state.detail.expect("a reason");
-    let told = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
-    assert_eq!(told, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
+    let reported = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
+    assert_eq!(reported, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
     assert_eq!(detail["spent_nano_usd"], ANSWER * 2);
 
-    // Nobody talks it into going on.
+    // A resume does not continue it.
     let Err(OrchestratorError::Budget(spent)) = orchestrator.resume(&task_id).await else {
         panic!("it was resumed");
     };
@@ -156,8 +156,8 @@ async fn what_is_allowed_under_one_name_is_allowed_once_and_makes_no_budget() {
         let refused = orchestrator.allow(allowing(bad)).await;
         assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     }
-    let nobody = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
-    let refused = orchestrator.allow(nobody).await;
+    let unknown = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
+    let refused = orchestrator.allow(unknown).await;
     assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     let raised = events(&*bench.journal)
         .await
@@ -209,7 +209,7 @@ async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may
     assert_eq!(second.budget().await.expect("a budget"), before);
     second.recover().await.expect("a list");
     assert_eq!(waits(&second.wait(&task_id).await.expect("a rest")), waiting(2));
-    // Nothing is written again for somebody who goes on waiting.
+    // Nothing is written again for a task that keeps waiting.
     let count = events(&*bench.journal).await.len();
     second.shutdown(Duration::from_secs(5)).await;
     let third = bench.orchestrator(budget(ANSWER * 2));
@@ -259,7 +259,7 @@ async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
             let done = bench.tools.done();
             let mut acts = done.iter().filter(|(what, _)| what.starts_with("act"));
             assert!(acts.all(|(_, times)| *times <= 1), "{death:?} write {last}: {done:?}");
-            // The sums are what the journal says, whatever happened to the writes.
+            // The sums match the journal after every outcome of the writes.
             let standing = second.budget().await.expect("a budget");
             let fresh = bench.orchestrator(budget(ANSWER * 2)).budget().await.expect("a budget");
             assert_eq!(standing, fresh, "{death:?} write {last}");
@@ -292,7 +292,7 @@ async fn tasks_that_race_spend_no_more_than_the_answers_that_are_under_way() {
 }
 
 #[tokio::test]
-async fn the_budget_of_a_key_stops_nobody_else() {
+async fn the_budget_of_a_key_stops_no_other_key() {
     let bench = Bench::new();
     let keys = Keys([("poor", limits(ANSWER, 0)), ("rich", limits(0, ANSWER * 9))].into());
     let total = SpendLimits::default();
@@ -352,7 +352,7 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
     let standing = orchestrator.budget().await.expect("a budget");
     let counted = (standing.total.day.spent_nano_usd, standing.total.unpriced_calls);
     assert_eq!(counted, (Cost::default(), 3));
-    // Without a budget it is nobody's business.
+    // Without a budget it runs.
     let free = Orchestrator::new(bench.world());
     let task_id = free.invoke(local).await.expect("accepted").task_id;
     assert_eq!(waits(&free.wait(&task_id).await.expect("an end")), DONE);
@@ -367,7 +367,7 @@ async fn a_task_that_waits_for_the_budget_can_be_paused_and_canceled() {
     orchestrator.pause(&task_id).await.expect("paused");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(state.waiting_for, Some(WaitingFor::Resume));
-    // A pause is a pause, whatever may be spent.
+    // A pause stays a pause when more may be spent.
     orchestrator.allow(allowing(1)).await.expect("allowed");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(state.waiting_for, Some(WaitingFor::Resume));

@@ -1,4 +1,4 @@
-//! Budgets of those who work for others: below a task, and elsewhere.
+//! Budgets of child tasks, also on runners.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script, 
 use crate::world::new_task;
 
 #[tokio::test]
-async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_stays() {
+async fn children_are_paid_by_the_payer_of_their_parent_and_wait_while_it_stays() {
     let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}],"join":"all"}"#;
     let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
     let mut text = script(&[("Be brief", 0, &calls(two))]) + usage;
@@ -41,7 +41,7 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
 }
 
-/// Somebody elsewhere who has spent the budget of two answers and waits: who sent for them, and they.
+/// A task on a runner that has spent the budget of two answers and waits: its parent, and itself.
 async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
     let look = step("look", "{}");

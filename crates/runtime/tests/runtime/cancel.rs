@@ -104,7 +104,7 @@ async fn what_comes_to_rest_goes_on_another_time() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
+async fn a_waiting_caller_gets_the_reason_why_the_task_stopped() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::Before);
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Hello.\" }]\n";
@@ -113,8 +113,8 @@ async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
     let why = first.wait(&task_id).await.expect_err("the journal died");
     assert!(matches!(why, OrchestratorError::Journal(_)), "{why:?}");
     let second = orchestrator(journal, &tools, STALLS);
-    let nobody = second.wait(&task_id).await.expect_err("nobody works on it");
-    assert_eq!(nobody, OrchestratorError::NotRunning { task_id });
+    let error = second.wait(&task_id).await.expect_err("it does not run");
+    assert_eq!(error, OrchestratorError::NotRunning { task_id });
 }
 
 #[tokio::test]

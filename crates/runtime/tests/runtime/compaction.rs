@@ -71,7 +71,7 @@ async fn a_long_conversation_is_summed_up_before_it_overflows() {
 }
 
 #[tokio::test]
-async fn an_overflow_that_nobody_foresaw_is_mended() {
+async fn an_unexpected_overflow_is_compacted() {
     // The window is thought to be larger than the model's really is.
     let (state, events) = compacted(script(5), 1_000_000).await;
     assert_eq!(state.detail.clone().expect("a reason")["limit"]["limit"], "turns");

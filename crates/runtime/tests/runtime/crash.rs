@@ -40,7 +40,7 @@ async fn recovered(orchestrator: &Orchestrator) -> Option<TaskState> {
 async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<String, usize>) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, LAPS);
-    // Dead before it was accepted, nobody was promised anything.
+    // Killed before it was accepted: nothing was promised.
     if let Ok(accepted) = first.invoke(new_task("go")).await {
         // It ends, or it dies.
         let _ = first.wait(&accepted.task_id).await;
@@ -105,8 +105,8 @@ async fn attended(orchestrator: &Orchestrator, task_id: &TaskId) -> Option<TaskS
         if state.status.is_terminal() {
             return Some(state);
         }
-        let heard = format!("{:?}{:?}", state.messages(), state.queue).contains("by the way");
-        if !heard {
+        let received = format!("{:?}{:?}", state.messages(), state.queue).contains("by the way");
+        if !received {
             let said = UserMessage::text("by the way", chrono::DateTime::UNIX_EPOCH);
             orchestrator.send(task_id, said, HandlingMode::Steer).await.ok()?;
         }
@@ -164,15 +164,15 @@ fn check(events: &[Event], place: &str) {
     }
     let ends = events.iter().filter(|event| event.body.ends_task()).count();
     assert!(ends <= 1, "{place}");
-    let mut asked = BTreeMap::new();
+    let mut requested = BTreeMap::new();
     for event in events {
         if let EventBody::ApprovalRequested(request) = &event.body {
-            let before = asked.insert(request.approval_id.clone(), 0);
+            let before = requested.insert(request.approval_id.clone(), 0);
             assert_eq!(before, None, "{place}");
         }
         if let EventBody::ApprovalDecided(decided) = &event.body {
-            *asked.get_mut(&decided.approval_id).expect("it was asked") += 1;
+            *requested.get_mut(&decided.approval_id).expect("it was asked") += 1;
         }
     }
-    assert!(asked.values().all(|answers| *answers <= 1), "{place}: {asked:?}");
+    assert!(requested.values().all(|answers| *answers <= 1), "{place}: {requested:?}");
 }

@@ -75,7 +75,7 @@ async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_is_waited_for_by_somebody() {
+async fn a_task_waits_for_a_client_that_sends_no_result() {
     let team = asks();
     let settings = Settings { client_tool_timeout: Duration::ZERO, ..team.world().settings };
     let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..team.world() });
@@ -110,14 +110,14 @@ async fn a_child_borrows_what_its_caller_was_offered() {
             orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("ok");
         }
         let state = orchestrator.wait(&task_id).await.expect("an end");
-        let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-        let content = told["result"]["content"].to_string();
+        let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+        let content = reported["result"]["content"].to_string();
         assert_eq!(content == "\"red\"", borrowed, "{tools}: {content}");
     }
 }
 
 #[tokio::test]
-async fn whoever_takes_over_has_the_tools_it_was_left() {
+async fn the_agent_that_takes_over_has_the_remaining_tools() {
     for (tools, left) in [(r#""inherit""#, true), (r#"["look"]"#, false), (r#""none""#, false)] {
         let over =
             format!(r#"{{"agent":"painter","prompt":"paint","tools":{tools},"context":"shared"}}"#);

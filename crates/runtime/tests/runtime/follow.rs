@@ -56,11 +56,11 @@ async fn a_thousand_tasks_at_once_all_complete_and_are_all_seen() {
     }
 }
 
-/// Waits for a word from somebody, whatever else is said.
+/// A model that never answers.
 const WAITS: &str = "name = \"test\"\n[[reply]]\nstep = [{ stall = true }]\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_who_follow_a_task_see_what_the_journal_has_whoever_writes_to_it() {
+async fn every_follower_sees_the_journal_of_a_task_with_any_writer() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, WAITS);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
@@ -96,15 +96,18 @@ async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
     let mut follower = orchestrator.follow(Some(task_id), Position(0));
     let mut seen: Vec<Event> = Vec::new();
     while !seen.last().is_some_and(|event| event.body.ends_task()) {
-        let told = follower.next_serialized().await.expect("an event");
-        assert_eq!(told.json().expect("JSON"), serde_json::to_string(told.event()).expect("JSON"));
-        seen.push(told.event().clone());
+        let reported = follower.next_serialized().await.expect("an event");
+        assert_eq!(
+            reported.json().expect("JSON"),
+            serde_json::to_string(reported.event()).expect("JSON")
+        );
+        seen.push(reported.event().clone());
     }
     seen
 }
 
 #[tokio::test]
-async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginning() {
+async fn an_attached_watcher_sees_only_its_task_from_the_beginning() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let script = "name = \"test\"\nchunk_chars = 2\n[[reply]]\nstep = [{ text = \"I heard {{last_user}}.\" }]\n";
     let orchestrator = orchestrator(journal, &tools, script);

@@ -1,4 +1,4 @@
-//! Tasks that go on with what was said in another one.
+//! Tasks that continue the conversation of another one.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

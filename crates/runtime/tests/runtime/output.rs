@@ -52,8 +52,8 @@ step = [{ call = { name = "final", arguments_json = '{"result":{"n":1}}' } }]
         (TaskStatus::Completed, Some(json!({"n": 1})))
     );
     assert_eq!((state.rejected, state.turns), (2, 3));
-    let told = format!("{:?}", state.messages());
-    assert!(told.contains("is not of type"), "{told}");
+    let reported = format!("{:?}", state.messages());
+    assert!(reported.contains("is not of type"), "{reported}");
 }
 
 #[tokio::test]

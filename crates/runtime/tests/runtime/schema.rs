@@ -1,4 +1,4 @@
-//! Whatever is written fits the schema that the guide gives.
+//! Every written event fits the schema of the guide.
 
 use std::sync::Arc;
 

@@ -90,13 +90,13 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
 
 /// A model that is never heard of again the first time it is asked.
 struct Lost {
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     inner: ScriptedProvider,
 }
 
 impl Provider for Lost {
     fn open(&self, request: Request) -> PieceSource {
-        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+        if self.requested.fetch_add(1, Ordering::SeqCst) == 0 {
             return Box::pin(futures_util::stream::pending());
         }
         self.inner.open(request)
@@ -124,14 +124,14 @@ impl Models for OneModel {
 async fn a_task_without_a_sign_of_life_is_taken_up_again() {
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Here.\" }]\n";
     let inner = ScriptedProvider::new(Script::parse(script).expect("a script"));
-    let model = Arc::new(Lost { asked: AtomicUsize::new(0), inner });
+    let model = Arc::new(Lost { requested: AtomicUsize::new(0), inner });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { models: Arc::new(OneModel(model.clone())), ..world });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
-    assert_eq!(model.asked.load(Ordering::SeqCst), 2);
+    assert_eq!(model.requested.load(Ordering::SeqCst), 2);
 }
 
 /// However long it takes: it has a limit of its own.
@@ -151,7 +151,7 @@ async fn a_task_whose_model_is_out_of_reach_stays_as_it_is() {
     let route = Some(RawJson::parse("\"nowhere\"").expect("JSON"));
     let task_id =
         orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted").task_id;
-    let why = orchestrator.wait(&task_id).await.expect_err("nobody answers");
+    let why = orchestrator.wait(&task_id).await.expect_err("no model answers");
     let reason = "there is no way".to_owned();
     assert_eq!(why, OrchestratorError::NoModel { task_id: task_id.clone(), reason });
     let state = orchestrator.task(&task_id).await.expect("a task");
@@ -173,7 +173,7 @@ async fn agents_stand_where_they_are_said_to() {
     assert_eq!(agents[0].status.state, AgentState::ToolCall);
     assert_eq!(agents[0].status.messages_processed, 1);
     assert!(first.shutdown(Duration::from_secs(5)).await);
-    // Nobody works on it now, whatever the journal saw last.
+    // No process runs it now: it is idle, although the journal's last event says otherwise.
     let second = orchestrator(journal, &tools, hangs);
     let agents = second.agents(ten).await.expect("a list");
     assert_eq!((agents.len(), agents[0].status.state), (1, AgentState::Idle));

@@ -133,8 +133,8 @@ step = [{ text = "{{last_result}}" }]
     let orchestrator = orchestrator(journal, &tools, script);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    let told = r#"the arguments are not a JSON object, nothing was run: {"on": "a"#;
-    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!(told))));
+    let reported = r#"the arguments are not a JSON object, nothing was run: {"on": "a"#;
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!(reported))));
     assert!(tools.done().is_empty());
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, script, step};
 use crate::world::{Careful, Death, Mortal, new_task};
 
-fn told(state: &TaskState) -> Value {
+fn reported(state: &TaskState) -> Value {
     serde_json::from_str(&results(state)[0].0).expect("JSON")
 }
 
@@ -65,9 +65,9 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
             Roster::default().with(agent("a")),
         );
         let state = run(&team, limits).await;
-        let told = told(&state);
+        let reported = reported(&state);
         assert_eq!(
-            (&told["error"], &told["limit"]["limit"]),
+            (&reported["error"], &reported["limit"]["limit"]),
             (&json!("limit_reached"), &json!(word))
         );
         assert_eq!(team.tasks().await.len(), 1);
@@ -75,7 +75,7 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
 }
 
 #[tokio::test]
-async fn a_budget_is_shared_by_everybody_below() {
+async fn a_budget_is_shared_by_all_descendants() {
     let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}]}"#;
     let spends = "{ text = \"much\" }";
     let mut text = script(&[("Be brief", 0, &calls(two)), ("Be brief", 1, &says("never"))]);
@@ -88,7 +88,7 @@ async fn a_budget_is_shared_by_everybody_below() {
     assert_eq!(state.detail.expect("a reason")["limit"]["limit"], "tokens");
 }
 
-/// Limits of somebody in the middle hold for those below it.
+/// Limits of a task in the middle of the tree hold for its descendants.
 #[tokio::test]
 async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     let mut middle = agent("middle");
@@ -107,13 +107,13 @@ async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     );
     let state = run(&team, TaskLimits::default()).await;
     assert_eq!(state.status, TaskStatus::Completed);
-    let told = told(&state);
-    assert_eq!(told["result"]["status"], "failed");
-    assert_eq!(told["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
+    let reported = reported(&state);
+    assert_eq!(reported["result"]["status"], "failed");
+    assert_eq!(reported["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
 }
 
 #[tokio::test]
-async fn a_childs_question_reaches_whoever_watches_and_names_it() {
+async fn a_childs_question_reaches_the_watcher_and_names_the_child() {
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"doer","prompt":"go"}"#)),
@@ -135,7 +135,7 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
     let (id, once) = (&pending[0].approval_id, Decision::AllowOnce);
     orchestrator.decide(id, once, "me", None).await.expect("decided");
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    assert_eq!(told(&state)["result"]["content"], "did it");
+    assert_eq!(reported(&state)["result"]["content"], "did it");
     assert_eq!(team.tools.done()["act {}"], 1);
 }
 
@@ -268,7 +268,7 @@ async fn what_was_left_below_a_task_that_has_ended_is_not_taken_up() {
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").task_id == root {}
     first.shutdown(Duration::ZERO).await;
-    // Ended by somebody who was cut off before it came to the child.
+    // Ended by a process that was killed before it ended the child.
     let state = first.task(&root).await.expect("a task");
     let failed = antiphon_core::StatusChanged {
         detail: Some(json!({"code": "refused", "error": "x"})),

@@ -46,7 +46,7 @@ pub struct ServerConfig {
     pub trusted: bool,
     /// Time limit of a call between progress messages.
     pub timeout: Duration,
-    /// Time limit of a call, whatever progress it reports.
+    /// Time limit of a call, even if it reports progress.
     pub timeout_max: Duration,
     /// Time limit for starting the server and listing its tools.
     pub start_timeout: Duration,

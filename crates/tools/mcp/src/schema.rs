@@ -1,7 +1,7 @@
 //! The JSON Schema of a tool's arguments, as declared by a server.
 //!
 //! It yields two things: the schema for the model and its provider, which must describe an object
-//! whatever the server declares, and a validator that checks arguments before the server gets them.
+//! for every declaration of the server, and a validator that checks arguments before the server gets them.
 //! A schema that is too large, too deep, refers to other documents or is invalid becomes "any
 //! object" without a validator: the server then checks the arguments itself. A tool whose schema
 //! cannot be repaired is rejected.

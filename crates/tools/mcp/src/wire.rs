@@ -134,7 +134,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_answer_is_read_whatever_its_result(result in json()) {
+        fn every_answer_is_read_with_any_result(result in json()) {
             let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": result});
             let bytes = serde_json::to_vec(&message).unwrap();
             // `null` is no result.

@@ -121,7 +121,7 @@ impl ToolExecutor for TestTools {
     }
 }
 
-/// A place that nothing bounds. Whoever is there does nothing until told to end.
+/// A runner without a sandbox. Its tasks do nothing until they are canceled.
 struct UnlimitedRunner;
 
 #[async_trait]
@@ -179,7 +179,7 @@ impl Agents for TestAgents {
 /// Makes tasks as they are asked for, and keeps the requests and the agents that were written.
 #[derive(Default)]
 pub(crate) struct RecordingFactory {
-    pub(crate) asked: Mutex<Vec<TaskRequest>>,
+    pub(crate) requested: Mutex<Vec<TaskRequest>>,
     pub(crate) written: Mutex<Vec<DefinedAgent>>,
 }
 
@@ -244,7 +244,7 @@ impl TaskFactory for RecordingFactory {
     }
 
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
-        self.asked.lock().unwrap().push(request.clone());
+        self.requested.lock().unwrap().push(request.clone());
         match request.agent.as_deref() {
             Some("nobody") => {
                 let (code, message) =

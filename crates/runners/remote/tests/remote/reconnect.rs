@@ -57,8 +57,8 @@ async fn the_runner_reconnects_to_a_server_that_restarts() {
         // No server listens for a while: the runner retries.
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
         let peer = PeerServer::again(journal, address).await;
-        let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
-        let id = asked[0].approval_id.clone();
+        let requested = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let id = requested[0].approval_id.clone();
         peer.orchestrator.decide(&id, Decision::AllowTask, "a test", None).await.unwrap();
         peer
     };

@@ -39,7 +39,7 @@ steps = [{ text = "All done." }]
 "#;
 
 /// Events without what differs from one time to the next.
-fn told(events: &[Event]) -> Vec<(String, Value)> {
+fn reported(events: &[Event]) -> Vec<(String, Value)> {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -52,12 +52,12 @@ fn told(events: &[Event]) -> Vec<(String, Value)> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let told = |event: &Event| {
+    let reported = |event: &Event| {
         let mut data = serde_json::to_value(&event.body).unwrap();
         strip(&mut data);
         (event.body.event_type().to_owned(), data)
     };
-    events.iter().map(told).collect()
+    events.iter().map(reported).collect()
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_task_in_a_worker_is_the_same_as_at_home() {
     let local = Orchestrator::new(world(shared, scripted(LAPS), Arc::new(tools)));
     let task_id = local.invoke(new_task("go")).await.unwrap().task_id;
     local.wait(&task_id).await.unwrap();
-    assert_eq!(told(&away), told(&events(&*journal).await));
+    assert_eq!(reported(&away), reported(&events(&*journal).await));
     bench.assert_clean();
 }
 
@@ -88,8 +88,8 @@ async fn an_answer_reaches_the_worker_as_it_comes() {
     let talk = async {
         for word in ["one ", "two ", "three"] {
             say.send(word.to_owned()).await.unwrap();
-            let heard = || bench.lines("heard").concat().ends_with(word);
-            eventually("a word is heard before the next is said", heard).await;
+            let received = || bench.lines("heard").concat().ends_with(word);
+            eventually("a word is heard before the next is said", received).await;
         }
         drop(say);
     };

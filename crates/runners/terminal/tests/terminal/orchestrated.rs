@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::bench::{Bench, LONG, script, shell};
 use crate::processes;
 
-/// Nobody asks it.
+/// A model that is never called.
 struct NoModel;
 
 impl Models for NoModel {
@@ -67,8 +67,8 @@ async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
     }
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let said = std::fs::read_to_string(bench.root().join("said")).unwrap();
-    assert_eq!(said, "first\nsecond\n");
+    let recorded = std::fs::read_to_string(bench.root().join("said")).unwrap();
+    assert_eq!(recorded, "first\nsecond\n");
     assert!(state.queue.is_empty());
     orchestrator.shutdown(Duration::from_secs(1)).await;
 }
