@@ -15,10 +15,13 @@
 //! Add it to the list in `event/body.rs`, and to the matches in `event/properties.rs`. Code that
 //! handles only some events matches them with `if let` or implements [`EventVisitor`]: it does not
 //! change.
+//!
+//! `summary` holds the rows of the journal's index: folds over events.
 
 mod body;
 mod defaults;
 mod properties;
+pub(crate) mod summary;
 
 use std::fmt;
 

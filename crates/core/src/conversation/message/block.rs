@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::message::MessageError;
+use crate::conversation::message::MessageError;
 use crate::{RawJson, ToolCallId};
 
 /// Largest image, in bytes before base64: the lowest limit of the providers. One provider counts
