@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::{ServerName, StdioConfig};
-use crate::stderr::{LastLine, drain};
+use crate::server::stderr::{LastLine, drain};
 
 /// Variables that every server inherits. The user configures further ones.
 pub const INHERITED_VARIABLES: [&str; 14] = [

@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_client::SseError;
 use sse_core::{SseDecoder, SseEvent};
 use sse_stream::Sse;
 
-use crate::lines::answered;
-use crate::wire::{MESSAGE_BYTES_MAX, decode, too_large, unreadable};
+use crate::transport::lines::answered;
+use crate::transport::wire::{MESSAGE_BYTES_MAX, decode, too_large, unreadable};
 
 /// Shortest and longest reconnect delay a server may ask for, in milliseconds.
 const RETRY_MS: std::ops::RangeInclusive<u64> = 1_000..=60_000;

@@ -8,8 +8,8 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use crate::rate_limiter::RateLimiter;
-use crate::traffic::Traffic;
+use crate::connection::rate_limiter::RateLimiter;
+use crate::connection::traffic::Traffic;
 
 /// Unanswered requests of a server. Further ones are ignored: a server that does not read answers
 /// must not fill the client's memory.

@@ -8,11 +8,11 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::cache::ToolCache;
 use crate::catalog::Catalog;
+use crate::catalog::cache::ToolCache;
+use crate::catalog::listed_tool::ListedTool;
 use crate::config::ServerName;
 use crate::connection::{ConnectionContext, Handshake};
-use crate::listed_tool::ListedTool;
 use crate::server::Server;
 
 pub(crate) struct SharedState {

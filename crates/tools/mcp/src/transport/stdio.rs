@@ -18,9 +18,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::lines::{Line, Lines, answered};
-use crate::rate_limiter::RateLimiter;
-use crate::wire::{MESSAGE_BYTES_MAX, decode, encode, too_large, unreadable};
+use crate::connection::rate_limiter::RateLimiter;
+use crate::transport::lines::{Line, Lines, answered};
+use crate::transport::wire::{MESSAGE_BYTES_MAX, decode, encode, too_large, unreadable};
 
 /// Messages queued for writing. When the queue is full, the sender waits.
 const OUTGOING_MAX: usize = 32;

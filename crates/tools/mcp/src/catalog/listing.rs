@@ -6,8 +6,8 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 
+use crate::catalog::listed_tool::ListedTool;
 use crate::config::ServerConfig;
-use crate::listed_tool::ListedTool;
 
 /// Most tools of one server. Further tools are omitted.
 pub const TOOLS_MAX: usize = 256;

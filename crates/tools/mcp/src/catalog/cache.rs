@@ -11,10 +11,10 @@ use std::path::Path;
 use antiphon_private_file::{Durability, parent_of, write_atomic};
 use serde::{Deserialize, Serialize};
 
+use crate::catalog::listed_tool::ListedTool;
+use crate::catalog::name::hash_text;
 use crate::config::{Secrets, ServerConfig, ServerName};
 use crate::connection::Handshake;
-use crate::listed_tool::ListedTool;
-use crate::name::hash_text;
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;

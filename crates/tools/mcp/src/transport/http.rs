@@ -23,8 +23,8 @@ use secrecy::{ExposeSecret, SecretString};
 use sse_stream::Sse;
 
 use crate::config::HttpConfig;
-use crate::sse::events;
-use crate::wire::{MESSAGE_BYTES_MAX, decode, encode};
+use crate::transport::sse::events;
+use crate::transport::wire::{MESSAGE_BYTES_MAX, decode, encode};
 
 /// Time limit for establishing a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);

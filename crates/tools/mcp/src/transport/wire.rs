@@ -7,7 +7,7 @@ use rmcp::model::{
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::repair::repair;
+use crate::transport::repair::repair;
 
 /// Largest message a server may send, in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -7,7 +7,7 @@ use antiphon_core::visible;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::config::ServerName;
-use crate::rate_limiter::RateLimiter;
+use crate::connection::rate_limiter::RateLimiter;
 
 /// Bytes a server may write per second. A faster server waits.
 const BYTES_PER_SECOND_MAX: u32 = 1024 * 1024;

@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
-use crate::content::tool_result;
-use crate::http::HttpError;
-use crate::traffic::InFlight;
-use crate::wire::RawArguments;
+use crate::connection::content::tool_result;
+use crate::connection::traffic::InFlight;
+use crate::transport::http::HttpError;
+use crate::transport::wire::RawArguments;
 
 /// Time limit for sending a cancellation to the server.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
