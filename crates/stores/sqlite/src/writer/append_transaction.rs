@@ -4,9 +4,9 @@ use antiphon_core::port::{Append, Appended, IdempotencyKey, JournalError, TaskHe
 use antiphon_core::{EVENT_VERSION, EventBody, Position, Seq, TaskId, TaskSummary};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use crate::column::read_text;
-use crate::tables::Tables;
-use crate::task_head_cache::{CachedTask, TaskHeadCache};
+use crate::index::tables::Tables;
+use crate::row::column::read_text;
+use crate::writer::task_head_cache::{CachedTask, TaskHeadCache};
 use crate::writer::{Answer, SerializedEvent};
 
 pub(crate) struct AppendTransaction<'a> {

@@ -23,15 +23,15 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::backup::checksum::{Checksum, verify_checksum};
+use crate::backup::rename::{can_exchange, exchange, rename_new};
+use crate::backup::snapshot::{check, copy, damaged};
+use crate::backup::staging_folder::{StagingFolder, folder_of, sync_folder};
 use crate::backup::{
     Backup, BackupError, LOGS, Progress, Replace, is_same, unwritable, with_suffix,
 };
-use crate::checksum::{Checksum, verify_checksum};
+use crate::file::owner::Owner;
 use crate::journal::{OpenError, connect};
-use crate::owner::Owner;
-use crate::rename::{can_exchange, exchange, rename_new};
-use crate::snapshot::{check, copy, damaged};
-use crate::staging_folder::{StagingFolder, folder_of, sync_folder};
 
 /// How long to wait for readers of the old journal.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(2);

@@ -7,9 +7,9 @@ use antiphon_core::{
 use chrono::{Datelike, NaiveDate};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
-use crate::column::{read_usage, usage};
 use crate::fault::fault;
-use crate::index_queries::LIST_ROWS_MAX;
+use crate::reader::index_queries::LIST_ROWS_MAX;
+use crate::row::column::{read_usage, usage};
 
 /// Adds spending and raised limits.
 pub(crate) fn add(transaction: &Transaction<'_>, more: &Spending) -> rusqlite::Result<()> {
@@ -127,7 +127,7 @@ fn read_day(row: &Row<'_>, index: usize) -> rusqlite::Result<NaiveDate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::in_memory;
+    use crate::file::schema::in_memory;
 
     #[test]
     fn some_days_of_many_are_looked_up_and_come_in_their_order() {

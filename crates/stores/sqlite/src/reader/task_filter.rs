@@ -9,8 +9,8 @@ use antiphon_core::{ORDERS, TaskId, TaskStatus, TaskSummary};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use crate::index_queries::{broken, select, task_with_row};
-use crate::task_row::task_columns;
+use crate::reader::index_queries::{broken, select, task_with_row};
+use crate::row::task_row::task_columns;
 
 /// Tasks that match a filter, with their row numbers.
 pub(crate) fn matching_tasks(
@@ -114,7 +114,7 @@ mod tests {
     use antiphon_core::SessionId;
 
     use super::*;
-    use crate::schema::in_memory;
+    use crate::file::schema::in_memory;
 
     /// With a million tasks, a list of ten reads ten rows.
     #[test]

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::header::{self, APPLICATION_ID};
+use crate::file::header::{self, APPLICATION_ID};
+use crate::index::rebuild::{rebuild, rebuild_spending};
 use crate::journal::{OpenError, Sync, open_error};
-use crate::rebuild::{rebuild, rebuild_spending};
 
 /// The latest schema.
 pub(crate) const SCHEMA: u32 = 5;
@@ -16,17 +16,17 @@ const STATEMENTS_MAX: usize = 64;
 
 /// Migrations from each schema to the next. `user_version` is the schema of a file.
 const STEPS: [Step; SCHEMA as usize] = [
-    Step { tables: include_str!("../migrations/001.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../../migrations/001.sql"), then: |_| Ok(()) },
     Step {
-        tables: include_str!("../migrations/002.sql"),
+        tables: include_str!("../../migrations/002.sql"),
         then: |transaction| {
             transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
             rebuild(transaction)
         },
     },
-    Step { tables: include_str!("../migrations/003.sql"), then: |_| Ok(()) },
-    Step { tables: include_str!("../migrations/004.sql"), then: |_| Ok(()) },
-    Step { tables: include_str!("../migrations/005.sql"), then: rebuild_spending },
+    Step { tables: include_str!("../../migrations/003.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../../migrations/004.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../../migrations/005.sql"), then: rebuild_spending },
 ];
 
 struct Step {

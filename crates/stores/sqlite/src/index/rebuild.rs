@@ -10,11 +10,11 @@ use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
 use rusqlite::{Row, Transaction};
 
-use crate::column::{read_text, read_time};
-use crate::spending;
-use crate::stored_event::{StoredEvent, event_columns};
-use crate::tables::Tables;
-use crate::task_head_cache::CachedTask;
+use crate::index::spending;
+use crate::index::tables::Tables;
+use crate::row::column::{read_text, read_time};
+use crate::row::stored_event::{StoredEvent, event_columns};
+use crate::writer::task_head_cache::CachedTask;
 
 /// Fills the tables from the events and the table `earlier`, which is dropped.
 pub(crate) fn rebuild(transaction: &Transaction<'_>) -> rusqlite::Result<()> {

@@ -5,8 +5,8 @@ use antiphon_core::{EVENT_VERSION, Event, EventBody, EventError, Position, Seq, 
 use chrono::{DateTime, Utc};
 use rusqlite::Row;
 
-use crate::column::read_time;
 use crate::fault::fault;
+use crate::row::column::read_time;
 
 /// Columns of `events`, in the order that [`StoredEvent::read`] needs.
 macro_rules! event_columns {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use antiphon_core::{AgentId, AgentStatus, Seq, TaskId, TaskSummary};
 use rusqlite::Row;
 
-use crate::column::{read_text, read_text_maybe, read_time, read_word, read_word_maybe};
+use crate::row::column::{read_text, read_text_maybe, read_time, read_word, read_word_maybe};
 
 /// Columns of `tasks` and `sessions`, in the order that [`read_task`] needs.
 macro_rules! task_columns {

@@ -9,10 +9,10 @@ use antiphon_core::{
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use crate::column::{read_usage, usage, word};
-use crate::spending;
-use crate::task_head_cache::CachedTask;
-use crate::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
+use crate::index::spending;
+use crate::row::column::{read_usage, usage, word};
+use crate::row::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
+use crate::writer::task_head_cache::CachedTask;
 
 /// The columns of a task that most events change. A handover changes others.
 macro_rules! update_task {

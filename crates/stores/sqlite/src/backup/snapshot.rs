@@ -10,9 +10,9 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::backup::Progress;
-use crate::header;
+use crate::file::header;
+use crate::file::schema::{SCHEMA, blank};
 use crate::journal::{OpenError, connect, open_error};
-use crate::schema::{SCHEMA, blank};
 
 /// Pages in one step, of 4 KiB each.
 const STEP_PAGES: i32 = 1024;

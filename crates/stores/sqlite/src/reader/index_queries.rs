@@ -16,11 +16,11 @@ use antiphon_core::{
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
 
-use crate::column::{read_text, read_time, read_usage, read_word};
 use crate::fault::fault;
-use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
-use crate::task_filter::matching_tasks;
-use crate::task_row::{read_agent, read_task, task_columns};
+use crate::reader::task_filter::matching_tasks;
+use crate::row::column::{read_text, read_time, read_usage, read_word};
+use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::row::task_row::{read_agent, read_task, task_columns};
 
 /// Most rows in one list.
 pub const LIST_ROWS_MAX: usize = 1_000_000;
@@ -288,8 +288,8 @@ fn wrong_type(position: Position, body: &EventBody) -> JournalError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::in_memory;
-    use crate::tables::SETTLED;
+    use crate::file::schema::in_memory;
+    use crate::index::tables::SETTLED;
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {

@@ -4,9 +4,9 @@ use antiphon_core::port::{JournalError, Page, Read};
 use antiphon_core::{Event, Position, TaskId};
 use rusqlite::{Connection, OptionalExtension, Rows};
 
-use crate::column::read_text;
 use crate::fault::fault;
-use crate::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::row::column::read_text;
+use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
 
 /// Most events in one page.
 pub const PAGE_EVENTS_MAX: usize = 1024;
