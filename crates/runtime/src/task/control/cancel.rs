@@ -18,7 +18,7 @@ use crate::inbox::residents::is_resident;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::supervise;
+use crate::task::schedule::supervise;
 
 /// Maximum number of tasks that are canceled concurrently.
 const CANCELED_AT_ONCE: usize = 256;

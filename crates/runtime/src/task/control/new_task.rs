@@ -15,8 +15,8 @@ use crate::dispatch::external_tools;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::limits::LimitReached;
-use crate::task::output;
-use crate::task::tools;
+use crate::task::step::output;
+use crate::task::step::tools;
 
 /// A task to be accepted.
 #[derive(Debug, Clone, PartialEq)]

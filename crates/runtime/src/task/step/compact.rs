@@ -6,8 +6,8 @@
 
 use antiphon_core::{InputBlock, Message, UserMessage};
 
-use crate::task::conversation::tokens;
 use crate::task::state::TaskState;
+use crate::task::state::conversation::tokens;
 
 /// Share of the window, in percent, that the remaining messages may take.
 const KEPT_PERCENT_MAX: u64 = 25;

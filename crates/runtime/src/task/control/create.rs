@@ -14,10 +14,10 @@ use antiphon_core::{
 use crate::budget::tree_usage::Tree;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::conversation::Conversation;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::state_cache::{CachedTask, Freshness};
-use crate::task::supervise;
+use crate::task::state::conversation::Conversation;
+use crate::task::state::state_cache::{CachedTask, Freshness};
 
 /// Appends an accepted task and starts it. Must not be dropped before it returns.
 pub(crate) async fn create_and_start(

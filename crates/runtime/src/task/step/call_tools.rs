@@ -18,12 +18,12 @@ use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::peer_tools;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::deadlines;
 use crate::task::decide::UnansweredCall;
-use crate::task::flush::FlushOutcome;
-use crate::task::interrupted_call::{self, InterruptedCall};
+use crate::task::schedule::deadlines;
 use crate::task::step::TaskRun;
-use crate::task::tools;
+use crate::task::step::flush::FlushOutcome;
+use crate::task::step::interrupted_call::{self, InterruptedCall};
+use crate::task::step::tools;
 use crate::watch::delta::{Delta, DeltaEvent, ToolDelta};
 
 /// Maximum number of calls of one answer that run at a time; further ones wait.

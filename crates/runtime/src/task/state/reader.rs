@@ -10,7 +10,7 @@ use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskId, TaskSummary}
 use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::conversation::Conversation;
+use crate::task::state::conversation::Conversation;
 use crate::task::state::{ReplayError, TaskState};
 
 /// Maximum number of tasks that one conversation history spans.

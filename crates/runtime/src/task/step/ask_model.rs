@@ -8,10 +8,10 @@ use antiphon_core::{
 use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::compact;
-use crate::task::flush::FlushOutcome;
-use crate::task::output;
 use crate::task::step::TaskRun;
+use crate::task::step::compact;
+use crate::task::step::flush::FlushOutcome;
+use crate::task::step::output;
 use crate::watch::delta::{Delta, DeltaEvent};
 
 /// Whether watchers see the answer as it streams.

@@ -15,8 +15,8 @@ use crate::budget::tree_usage;
 use crate::inbox::requests;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::approval;
-use crate::task::supervise;
+use crate::task::control::approval;
+use crate::task::schedule::supervise;
 
 /// Longest sleep, so that a suspended machine or a changed clock delays deadlines only a little.
 const SLEEP_MAX: Duration = Duration::from_secs(60);

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::run_slots::RunningTask;
+use crate::task::schedule::run_slots::RunningTask;
 use crate::task::step::{self, RunEnd};
 
 /// Starts a task, or makes a running task check for new events.

@@ -8,8 +8,8 @@ use antiphon_core::{AgentId, TaskId};
 
 use crate::budget::tree_usage::{Tree, Trees};
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::reader::TaskReader;
 use crate::task::state::TaskState;
+use crate::task::state::reader::TaskReader;
 
 /// Maximum number of suspended resident tasks kept in memory. When one more is added, all of them
 /// are dropped and read from the journal again when they wake.

@@ -11,9 +11,9 @@ use antiphon_core::{
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::deadlines::Due;
+use crate::task::schedule::deadlines::Due;
+use crate::task::schedule::supervise;
 use crate::task::state::ApprovalQuestion;
-use crate::task::supervise;
 
 /// Answers an approval, once.
 pub(crate) async fn decide(
