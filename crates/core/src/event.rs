@@ -10,13 +10,18 @@
 //! a gap. `v` is raised when an existing event changes its meaning; an event of a later version
 //! or of an unknown type is refused, never guessed at.
 //!
+//! | file         | subject                                                 |
+//! |--------------|---------------------------------------------------------|
+//! | `body`       | all events                                              |
+//! | `properties` | what code asks about any event                          |
+//! | `defaults`   | fields that the JSON leaves out                         |
+//! | `summary`    | the rows of the journal's index, folded from the events |
+//!
 //! # To add an event
 //!
 //! Add it to the list in `event/body.rs`, and to the matches in `event/properties.rs`. Code that
 //! handles only some events matches them with `if let` or implements [`EventVisitor`]: it does not
 //! change.
-//!
-//! `summary` holds the rows of the journal's index: folds over events.
 
 mod body;
 mod defaults;

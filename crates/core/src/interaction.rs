@@ -4,7 +4,12 @@
 //! arrival; all later code uses the class. [`render()`] turns it into the text a model
 //! reads, with its sender, as data and never as the user's own words.
 //!
-//! `control_request` holds the requests that users write into files, and the commands they become.
+//! | file              | subject                                                        |
+//! |-------------------|----------------------------------------------------------------|
+//! | `arrival`         | interactions in an inbox                                       |
+//! | `class`           | classes of interactions                                        |
+//! | `render`          | the text a model reads                                         |
+//! | `control_request` | requests that users write into files, and their commands       |
 
 mod arrival;
 mod class;
