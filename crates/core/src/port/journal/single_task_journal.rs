@@ -17,11 +17,11 @@ use crate::{
 /// one task on behalf of another orchestrator. The log and the tasks come from the task's journal.
 /// Every other list belongs to the other orchestrator: here it is [`JournalError::Unavailable`],
 /// never an empty list.
-pub struct TaskOnlyJournal {
+pub struct SingleTaskJournal {
     journal: Arc<dyn TaskJournal>,
 }
 
-impl TaskOnlyJournal {
+impl SingleTaskJournal {
     /// Wraps the journal of one task.
     pub fn new(journal: Arc<dyn TaskJournal>) -> Self {
         Self { journal }
@@ -29,7 +29,7 @@ impl TaskOnlyJournal {
 }
 
 #[async_trait]
-impl JournalLog for TaskOnlyJournal {
+impl JournalLog for SingleTaskJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         self.journal.append(append).await
     }
@@ -44,14 +44,14 @@ impl JournalLog for TaskOnlyJournal {
 }
 
 #[async_trait]
-impl TaskIndex for TaskOnlyJournal {
+impl TaskIndex for SingleTaskJournal {
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.journal.tasks(query).await
     }
 }
 
 #[async_trait]
-impl JournalIndex for TaskOnlyJournal {
+impl JournalIndex for SingleTaskJournal {
     async fn sessions(&self, _: SessionQuery) -> Result<Vec<SessionSummary>, JournalError> {
         unavailable("sessions")
     }
