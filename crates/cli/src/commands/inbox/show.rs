@@ -9,7 +9,7 @@ use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary, visible,
 };
-use antiphon_project::{Inboxes, live_agents, request_status, waiting};
+use antiphon_project::{Inboxes, live_agents, queued_interactions, request_status};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;
@@ -87,7 +87,7 @@ async fn find_waiting(
     names: &[AgentName],
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    let found = waiting(books, Inboxes::All(names)).await?;
+    let found = queued_interactions(books, Inboxes::All(names)).await?;
     let mut meant = found.into_iter().filter(|waiting| is_meant(waiting.id, id));
     match (meant.next(), meant.next()) {
         (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),

@@ -12,7 +12,7 @@ use antiphon_runtime::{Orchestrator, OrchestratorError};
 use crate::reports::presence::live_agents;
 
 /// Interactions of all inboxes that are read, at most.
-pub const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+pub const QUEUED_INTERACTIONS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Whose inboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub enum Inboxes<'a> {
 }
 
 /// Interactions that wait, in the order of arrival, those of live agents first.
-pub async fn waiting(
+pub async fn queued_interactions(
     orchestrator: &Orchestrator,
     inboxes: Inboxes<'_>,
 ) -> Result<Vec<QueuedInteraction>, OrchestratorError> {
     let live = live_agents(orchestrator).await?;
     let mut found = Vec::new();
-    for queued in orchestrator.queued(WAITING_MAX).await? {
+    for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
         if let Some(task) = live.get(&queued.task_id)
             && inboxes.include(&task.agent)
         {

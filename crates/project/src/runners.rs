@@ -1,23 +1,17 @@
-//! The agents of a project and the runners their tasks can run on.
+//! The runners of a project beside the local one: a sandbox, peers, and programs in terminals.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use antiphon_agent_files::{AgentCatalog, ChangeDetection};
+use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
-use antiphon_core::{AgentDefinition, AgentName, visible};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
 use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
 use antiphon_sandboxed::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
-use crate::agent_files::folders;
 use crate::error::ProjectError;
 use crate::project::Project;
-use crate::prompt::{self, Rules};
 use crate::settings::UserSettings;
 use crate::task::task_worker::{ApprovalMode, CallableAgent, TASK_WORKER, WorkerSettings};
 use crate::toolset::{self, PermissionOverrides, Toolset};
@@ -28,76 +22,21 @@ pub const TERMINAL_GUARD: &str = "__terminal_guard";
 /// Folder of a project's terminals, in its `.antiphon`.
 pub const TERMINALS: &str = "terminals";
 
-/// Removed agents that are not processed yet. When the queue is full, further names are dropped.
-const REMOVED_MAX: usize = 1024;
-
-/// The agents of a project and the runners their tasks can run on. Follows the agents' files until
-/// [`Team::shutdown`].
-pub struct Team {
-    /// Definitions of the project's agents and of the user's own.
-    pub agents: Arc<AgentCatalog>,
-    /// The runners beside the local one.
-    pub runners: Vec<Arc<dyn Runner>>,
-    /// Names of agents whose definitions were removed, as it happens.
-    pub removed: mpsc::Receiver<AgentName>,
-    stop: CancellationToken,
-    watcher: JoinSet<()>,
-}
-
-impl Team {
-    /// Reads the agents of a project and the user's own, and sets up the runners.
-    pub fn of(
-        project: &Project,
-        settings: &UserSettings,
-        overrides: &PermissionOverrides,
-        toolset: &Toolset,
-        rules: &Rules,
-    ) -> Result<Self, ProjectError> {
-        let (root, rules) = (project.root().to_owned(), rules.clone());
-        let system_prompt = move |source: antiphon_core::port::PromptSource<'_>| {
-            prompt::agent_prompt(source, &root, &rules)
-        };
-        let agents = Arc::new(AgentCatalog::open(folders(project, settings).into(), system_prompt));
-        for problem in agents.problems() {
-            settings.environment.warnings.report(&visible(&problem.to_string()));
-        }
-        let mut runners: Vec<Arc<dyn Runner>> = Vec::new();
-        if let Some(sandbox) = sandbox(project, settings, overrides, toolset, &*agents) {
-            runners.push(Arc::new(sandbox));
-        }
-        runners.push(Arc::new(loopback(settings)?));
-        runners.extend(terminals(project, settings)?.map(|terminals| Arc::new(terminals) as _));
-        let stop = CancellationToken::new();
-        let mut watcher = JoinSet::new();
-        let (sender, removed) = mpsc::channel(REMOVED_MAX);
-        let catalog = Arc::clone(&agents);
-        watcher.spawn(catalog.watch(ChangeDetection::Events, stop.clone(), move |changes| {
-            for problem in &changes.problems {
-                tracing::warn!("{}", visible(&problem.to_string()));
-            }
-            for name in changes.removed.iter().filter_map(|name| AgentName::parse(name).ok()) {
-                // The receiver may be gone: then removals are not needed.
-                let _ = sender.try_send(name);
-            }
-        }));
-        Ok(Self { agents, runners, removed, stop, watcher })
+/// The runners that can be set up here.
+pub(crate) fn all(
+    project: &Project,
+    settings: &UserSettings,
+    overrides: &PermissionOverrides,
+    toolset: &Toolset,
+    agents: &dyn Agents,
+) -> Result<Vec<Arc<dyn Runner>>, ProjectError> {
+    let mut runners: Vec<Arc<dyn Runner>> = Vec::new();
+    if let Some(sandbox) = sandbox(project, settings, overrides, toolset, agents) {
+        runners.push(Arc::new(sandbox));
     }
-
-    /// The same with the rules of the project and the user.
-    pub fn with_project_rules(
-        project: &Project,
-        settings: &UserSettings,
-        overrides: &PermissionOverrides,
-        toolset: &Toolset,
-    ) -> Result<Self, ProjectError> {
-        Self::of(project, settings, overrides, toolset, &project.rules(settings))
-    }
-
-    /// Stops following the agents' files.
-    pub async fn shutdown(mut self) {
-        self.stop.cancel();
-        while self.watcher.join_next().await.is_some() {}
-    }
+    runners.push(Arc::new(loopback(settings)?));
+    runners.extend(terminals(project, settings)?.map(|terminals| Arc::new(terminals) as _));
+    Ok(runners)
 }
 
 /// The runner `sandbox`; `None` in mode `full` and where no sandbox can be set up.
