@@ -8,8 +8,8 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use antiphon_project::runners::TERMINALS;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::team::TERMINALS;
 use antiphon_terminal::{
     AttachError, Attachment, DetachKey, DetachReason, Watching, attach, socket_path,
 };

@@ -16,9 +16,9 @@ use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::refusal::Refusal;
 use crate::runner::choose_runner;
 use crate::task::limits::{self, LimitReached};
-use crate::task::output;
 use crate::task::state::TaskState;
-use crate::task::tools;
+use crate::task::step::output;
+use crate::task::step::tools;
 
 /// Agent name of children that are defined by the call itself.
 pub const AD_HOC: &str = "ad_hoc";

@@ -24,11 +24,11 @@ use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
 use crate::dispatch::refusal::Refusal;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::cancel;
-use crate::task::deadlines;
-use crate::task::flush::FlushOutcome;
+use crate::task::control::cancel;
 use crate::task::limits::{self, LimitReached};
+use crate::task::schedule::deadlines;
 use crate::task::step::TaskRun;
+use crate::task::step::flush::FlushOutcome;
 
 impl TaskRun {
     /// Dispatches the targets of a call, or hands the task over to another agent.

@@ -11,11 +11,11 @@ use crate::dispatch::pending_call::PendingCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::peer_tools;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::new_task::NewTask;
-use crate::task::output;
+use crate::task::control::new_task::NewTask;
 use crate::task::state::TaskState;
 use crate::task::step::TaskRun;
-use crate::task::tools;
+use crate::task::step::output;
+use crate::task::step::tools;
 
 /// Maximum number of tools that one client may offer.
 pub const EXTERNAL_TOOLS_MAX: usize = 128;

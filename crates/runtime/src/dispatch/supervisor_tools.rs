@@ -21,8 +21,8 @@ use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
 use crate::inbox::task_message;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::cancel;
-use crate::task::reader::DEPTH_MAX;
+use crate::task::control::cancel;
+use crate::task::state::reader::DEPTH_MAX;
 use crate::task::step::TaskRun;
 
 const GET_TASK: &str = "get_task";

@@ -30,9 +30,9 @@ use crate::inbox::residents::{ResidentTask, session_of};
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::choose_runner;
 use crate::services::Services;
-use crate::task::cancel;
+use crate::task::control::cancel;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::supervise;
 
 /// Default number of model answers for each wake-up of a resident agent.
 pub const TURNS_DEFAULT: std::num::NonZeroU32 = std::num::NonZeroU32::new(1000).unwrap();

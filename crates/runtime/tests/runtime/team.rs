@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SystemClock,
-    TaskOnlyJournal, TaskQuery, TaskSelector,
+    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SingleTaskJournal,
+    SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, EventBody, Message, ModelRef, PriceTable, Provider,
@@ -199,7 +199,7 @@ impl Runner for Elsewhere {
         }
         let settings = Settings { dispatch: Dispatch::Parent, ..Settings::default() };
         let orchestrator = Orchestrator::new(RuntimeDeps {
-            journal: Arc::new(TaskOnlyJournal::new(run.journal)),
+            journal: Arc::new(SingleTaskJournal::new(run.journal)),
             models: Arc::new(Only(run.provider)),
             tools: Arc::clone(&self.tools) as Arc<dyn ToolExecutor>,
             gate: Arc::new(OpenGate),

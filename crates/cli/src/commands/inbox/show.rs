@@ -9,7 +9,7 @@ use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary, visible,
 };
-use antiphon_project::{Inboxes, live_agents, request_status, waiting};
+use antiphon_project::{Inboxes, live_agents, queued_interactions, request_status};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;
@@ -88,7 +88,7 @@ async fn find_waiting(
     names: &[AgentName],
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    let found = waiting(books, Inboxes::All(names)).await?;
+    let found = queued_interactions(books, Inboxes::All(names)).await?;
     let mut matching = found.into_iter().filter(|waiting| matches_id(waiting.id, id));
     match (matching.next(), matching.next()) {
         (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),
