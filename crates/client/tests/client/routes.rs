@@ -10,9 +10,10 @@ use antiphon_client::{ClientError, Endpoint};
 use antiphon_core::{
     ApprovalStatus, Decision, HandlingMode, HealthState, TaskStatus, UserMessage, WaitingFor,
 };
+use antiphon_test_server::TOKEN;
 use serde_json::{Value, json};
 
-use crate::server::{Server, TOKEN, client};
+use crate::server::{Server, client};
 
 #[tokio::test]
 async fn a_task_is_created_once_under_its_key_and_read_with_its_result() {
