@@ -114,7 +114,7 @@ fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a str>, Str
 /// The argument `name`, if present. An error if it is present twice.
 fn argument<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a Value>, String> {
     let Some(arguments) = &arguments.0 else {
-        return Err("they are not an object".to_owned());
+        return Err("they are not a JSON object".to_owned());
     };
     let mut found = arguments.iter().filter(|(key, _)| key == name).map(|(_, value)| value);
     match (found.next(), found.next()) {

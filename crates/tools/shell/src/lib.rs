@@ -21,7 +21,6 @@ mod arguments;
 mod environment;
 mod message;
 mod network;
-mod network_report;
 mod output_reader;
 mod process;
 mod progress_writer;

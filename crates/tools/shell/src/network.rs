@@ -5,6 +5,8 @@
 //! serves it from outside. So there is no file, no further process and no address that a command
 //! could use to reach more than the proxy.
 
+pub(crate) mod report;
+
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;

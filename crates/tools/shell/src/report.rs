@@ -7,7 +7,7 @@ use antiphon_core::ToolResult;
 use nix::sys::signal::Signal;
 
 use crate::message::{CallId, Exit};
-use crate::network_report;
+use crate::network::report::lines as network_lines;
 use crate::process::{End, Output, Process, Status};
 use crate::task_shell::BACKGROUND_MAX;
 use crate::transcript::Excerpt;
@@ -187,7 +187,7 @@ fn render(excerpt: &Excerpt) -> String {
 /// Adds what the command did in the network since the last result.
 fn push_network_lines(text: &mut String, process: &Process) {
     if let Some(network) = &process.network {
-        for line in network_report::lines(&network.take_report()) {
+        for line in network_lines(&network.take_report()) {
             push_line(text, &line);
         }
     }
