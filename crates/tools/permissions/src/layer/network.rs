@@ -1,7 +1,7 @@
 //! Judges the hosts that a call of `bash` asks for, and lists the hosts that commands may reach.
 
 use antiphon_core::port::Rule;
-use antiphon_hosts::{HostLayer, HostRule};
+use antiphon_hosts::{AddressClass, HostLayer, HostRule};
 
 use super::{Evaluation, Layer, allowed_by, asked_by, by_default, denied_by, granted_by};
 use crate::config::Mode;
@@ -75,8 +75,19 @@ impl Evaluation<'_> {
         match self.layer.mode {
             Mode::Full => by_default(what, Decision::Allow, "mode full allows every host", None),
             Mode::ReadOnly | Mode::Workspace => {
-                by_default(what, Decision::Ask, "commands reach only hosts that you allow", None)
+                by_default(what, Decision::Ask, why_asked(host), None)
             }
         }
+    }
+}
+
+/// What a person should know about a host that no rule allows.
+fn why_asked(host: &HostRule) -> &'static str {
+    if host.allows_class(AddressClass::Loopback) {
+        "it reaches a service of this machine, outside of the sandbox"
+    } else if host.allows_class(AddressClass::Private) {
+        "it reaches a private network"
+    } else {
+        "commands reach only hosts that you allow"
     }
 }

@@ -41,6 +41,21 @@ fn by_default_no_host_is_reached_and_each_is_asked_about() {
 }
 
 #[test]
+fn the_question_says_when_a_host_is_not_in_the_internet() {
+    let gate = gate("");
+    for (host, reason) in [
+        ("localhost:8081", "a service of this machine"),
+        ("[::1]:80", "a service of this machine"),
+        ("10.0.0.1", "a private network"),
+        ("registry.corp=private", "a private network"),
+        ("example.org", "only hosts that you allow"),
+    ] {
+        let explanation = explain(&gate, "bash", &call(json!([host])), &[]);
+        assert!(explanation.to_string().contains(reason), "{explanation}");
+    }
+}
+
+#[test]
 fn only_the_hosts_that_are_new_are_asked_about() {
     let gate = gate("allow = [\"network(pypi *.example.org)\"]");
     let hosts = json!(["files.pythonhosted.org", "a.example.org", "new.org", "example.org"]);
