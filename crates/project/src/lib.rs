@@ -33,9 +33,10 @@ mod task;
 pub mod team;
 pub mod toolset;
 
+pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use reports::dollars::{dollars, nano_usd};
-pub use reports::presence::{LIVE_MAX, agent_presences, live_agents, unknown_agent};
+pub use reports::presence::{LIVE_MAX, agent_presences, idle_agents, live_agents, unknown_agent};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};
 pub use reports::task_tree::{TREE_TASKS_MAX, task_and_descendants};
