@@ -2,6 +2,7 @@
 //! on this machine reads that of a server in the same way. It writes nothing.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use antiphon_api::{JournalPage, JournalPageQuery, LISTED_MAX, TaskQuery as TaskList};
@@ -14,6 +15,7 @@ use async_trait::async_trait;
 
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::retry_policy::RetryPolicy;
 
 /// Tasks and events in one request, at most.
 const PAGE: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
@@ -22,13 +24,18 @@ const PAGE: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
 #[derive(Debug)]
 pub struct ServerJournal {
     client: Client,
+    /// Whether the server has sent a page. From then on a page that fails is asked for again.
+    has_answered: AtomicBool,
+    retry: RetryPolicy,
     last_error: Mutex<Option<ClientError>>,
 }
 
 impl ServerJournal {
-    /// The journal of the server of `client`.
-    pub fn new(client: Client) -> Self {
-        Self { client, last_error: Mutex::new(None) }
+    /// The journal of the server of `client`. A server that has sent events and does not answer any more is
+    /// asked again as `retry` says: it may be starting again. One that never answered fails at once.
+    pub fn new(client: Client, retry: RetryPolicy) -> Self {
+        let has_answered = AtomicBool::new(false);
+        Self { client, has_answered, retry, last_error: Mutex::new(None) }
     }
 
     /// The last failed request. A [`JournalError`] tells its reader less.
@@ -40,6 +47,25 @@ impl ServerJournal {
         let reason = error.to_string();
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         JournalError::Unavailable { reason }
+    }
+
+    /// A page of events.
+    async fn page(&self, query: &JournalPageQuery) -> Result<JournalPage, ClientError> {
+        let mut waits = self.retry.waits();
+        loop {
+            let error = match self.client.journal_page(query).await {
+                Ok(page) => {
+                    self.has_answered.store(true, Ordering::Relaxed);
+                    return Ok(page);
+                }
+                Err(error) => error,
+            };
+            let retries = error.is_transient() && self.has_answered.load(Ordering::Relaxed);
+            match waits.next().filter(|_| retries) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return Err(error),
+            }
+        }
     }
 
     /// Tasks of a list, page by page, until there are `limit`.
@@ -100,7 +126,7 @@ impl JournalLog for ServerJournal {
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         let Read { task_id, after, limit } = read;
         let query = JournalPageQuery { task_id, after: Some(after), limit: Some(limit.min(PAGE)) };
-        let page = self.client.journal_page(&query).await;
+        let page = self.page(&query).await;
         let JournalPage { events, next, head } = page.map_err(|error| self.failed(error))?;
         let is_new = |event: &antiphon_core::Event| {
             event.position > after && query.task_id.as_ref().is_none_or(|id| *id == event.task_id)

@@ -205,7 +205,8 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                watch::watch(TreeReader::new(access.journal()?), &task, &prices, form).await
+                let reader = TreeReader::new(access.journal()?);
+                watch::watch(reader, access.poll_interval(), &task, &prices, form).await
             }
             Self::Resume { task } => resume::resume_tasks(access, task).await,
             Self::Cancel { task } => cancel(&access, &task).await,

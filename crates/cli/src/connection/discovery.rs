@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_client::{Client, ClientConfig, ClientError, ServerJournal, Timeouts};
+use antiphon_client::{Client, ClientConfig, ClientError, RetryPolicy, ServerJournal, Timeouts};
 
 use super::server_record::{self, ServerRecord};
 use super::{journal_owner, server_failure};
@@ -30,7 +30,7 @@ pub(crate) struct ProjectServer {
 impl ProjectServer {
     /// The server that `--server` names. Nothing is sent yet.
     pub(crate) fn named(client: Client) -> Self {
-        let journal = ServerJournal::new(client.clone());
+        let journal = ServerJournal::new(client.clone(), RetryPolicy::default());
         Self { client, named: Some(Arc::new(journal)) }
     }
 

@@ -2,6 +2,7 @@
 //! names. What a command prints is the same.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::PriceTable;
 use antiphon_core::port::TaskJournal;
@@ -14,6 +15,12 @@ use antiphon_sqlite::SqliteJournal;
 
 use super::{Connection, ProjectServer};
 use crate::failure::Failure;
+
+/// How often a journal on this machine is polled.
+const POLL: Duration = Duration::from_millis(250);
+
+/// How often the journal of a server is polled.
+const POLL_SERVER: Duration = Duration::from_secs(1);
 
 /// The project of a command.
 pub(crate) enum ProjectAccess<'a> {
@@ -57,6 +64,14 @@ impl<'a> ProjectAccess<'a> {
                 Ok(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?))
             }
             Self::Server { server, .. } => Ok(server.named_journal().ok_or_else(unnamed)?),
+        }
+    }
+
+    /// How often the journal is read while it is watched. A key of a server has a rate limit.
+    pub(crate) fn poll_interval(&self) -> Duration {
+        match self {
+            Self::Folder { .. } => POLL,
+            Self::Server { .. } => POLL_SERVER,
         }
     }
 

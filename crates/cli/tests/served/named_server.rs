@@ -38,8 +38,8 @@ fn harbor() -> (Project, super::project::Server, Vec<String>) {
         &["send", "plain", "--no-wake", "Later.", "--json"],
     ] {
         let sent = project.antiphon(order);
-        let sent: Value = serde_json::from_str(&sent.out).unwrap_or_else(|_| panic!("{sent:?}"));
-        ids.push(sent["id"].as_str().unwrap_or_else(|| panic!("{sent}")).to_owned());
+        let sent: Value = serde_json::from_str(&sent.out).unwrap();
+        ids.push(sent["id"].as_str().unwrap().to_owned());
     }
     assert_eq!(project.antiphon(&["agents", "stop", "plain"]).code, 0);
     (project, server, ids)

@@ -268,7 +268,7 @@ async fn a_page_of_the_journal_that_is_out_of_order_is_refused() {
         "{\"events\":[],\"next\":1".to_owned(),
     ] {
         let server = FakeServer::start(move |_, _| Answer::json(&page)).await;
-        let journal = ServerJournal::new(server.client());
+        let journal = ServerJournal::new(server.client(), RetryPolicy::NEVER);
         let limit = std::num::NonZeroUsize::MIN;
         let read = Read { task_id: Some(task_id.clone()), after: Position(0), limit };
         let error = journal.read(read).await.unwrap_err();
@@ -286,7 +286,7 @@ async fn a_server_that_repeats_its_cursor_does_not_keep_the_client_forever() {
     server.stop().await;
     let page = json!({ "tasks": [summary], "next_cursor": task_id }).to_string();
     let fake = FakeServer::start(move |_, _| Answer::json(&page)).await;
-    let journal = ServerJournal::new(fake.client());
+    let journal = ServerJournal::new(fake.client(), RetryPolicy::NEVER);
     let limit = std::num::NonZeroUsize::new(1000).unwrap();
     let which = TaskSelector::Matching(TaskFilter::default());
     let tasks = journal.tasks(TaskQuery { which, limit }).await.unwrap();

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_client::{ClientError, ServerJournal};
+use antiphon_client::{ClientError, RetryPolicy, ServerJournal};
 use antiphon_core::port::{
     Append, Expected, JournalError, JournalLog, Read, TaskFilter, TaskIndex, TaskQuery,
     TaskSelector,
 };
 use antiphon_core::{Position, SessionId, TaskId, TaskStatus};
 
-use crate::server::{Server, TOKEN, client};
+use crate::server::{PERSISTENT, Server, TOKEN, client};
 
 fn limit(limit: usize) -> NonZeroUsize {
     NonZeroUsize::new(limit).unwrap()
@@ -19,7 +19,7 @@ fn limit(limit: usize) -> NonZeroUsize {
 async fn events_are_read_page_by_page_like_from_the_journal_itself() {
     let server = Server::start().await;
     let (first, second) = (server.task("steps").await, server.task("hello").await);
-    let remote = ServerJournal::new(server.client());
+    let remote = ServerJournal::new(server.client(), RetryPolicy::NEVER);
     for task_id in [None, Some(first), Some(second)] {
         for size in [1, 3, 1000] {
             let mut after = Position(0);
@@ -47,7 +47,7 @@ async fn tasks_are_selected_like_from_the_journal_itself() {
     for text in ["hello", "ask", "steps", "hello"] {
         ids.push(server.task(text).await);
     }
-    let remote = ServerJournal::new(server.client());
+    let remote = ServerJournal::new(server.client(), RetryPolicy::NEVER);
     let session = server.client().task(&ids[2]).await.unwrap().summary.session_id;
     let finished = TaskFilter { statuses: vec![TaskStatus::Completed], ..TaskFilter::default() };
     let before = TaskFilter {
@@ -85,7 +85,7 @@ async fn tasks_are_selected_like_from_the_journal_itself() {
 #[tokio::test]
 async fn it_writes_nothing_and_keeps_the_reason_of_a_failed_read() {
     let server = Server::start().await;
-    let remote = ServerJournal::new(server.client());
+    let remote = ServerJournal::new(server.client(), RetryPolicy::NEVER);
     let append = Append {
         task_id: TaskId::parse("one").unwrap(),
         expected: Expected::NoTask,
@@ -96,10 +96,31 @@ async fn it_writes_nothing_and_keeps_the_reason_of_a_failed_read() {
     let refused = remote.append(append).await.unwrap_err();
     assert!(matches!(refused, JournalError::Unavailable { .. }), "{refused:?}");
     let wrong = client(server.client().endpoint().clone(), &TOKEN.replace('0', "1"));
-    let remote = ServerJournal::new(wrong);
+    let remote = ServerJournal::new(wrong, RetryPolicy::NEVER);
     let query = TaskQuery { which: TaskSelector::All, limit: limit(1) };
     let refused = remote.tasks(query).await.unwrap_err();
     assert!(matches!(refused, JournalError::Unavailable { .. }), "{refused:?}");
     assert_eq!(remote.last_error(), Some(ClientError::Unauthorized));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_reader_waits_for_a_server_that_is_started_again_and_not_for_one_that_never_answered() {
+    let server = Server::start().await;
+    server.task("hello").await;
+    let expected = server.events(None).await;
+    let remote = ServerJournal::new(server.client(), PERSISTENT);
+    let stranger = ServerJournal::new(server.client(), PERSISTENT);
+    let read = Read { task_id: None, after: Position(0), limit: limit(1000) };
+    assert_eq!(remote.read(read.clone()).await.unwrap().events, expected);
+    let (journal, address) = server.stop().await;
+    stranger.read(read.clone()).await.unwrap_err();
+    assert!(matches!(stranger.last_error(), Some(ClientError::NoConnection { .. })));
+    let again = async {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        Server::restart(journal, address).await
+    };
+    let (page, server) = tokio::join!(remote.read(read), again);
+    assert_eq!(page.unwrap().events, expected);
     server.stop().await;
 }
