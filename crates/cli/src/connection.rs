@@ -16,7 +16,7 @@ use std::sync::Arc;
 use antiphon_api::{AllowSpending, CreateTask, DecideApproval, SendMessage};
 use antiphon_client::ClientError;
 use antiphon_core::port::{
-    Clock, Journal, RandomIds, SystemClock, TaskOnlyJournal, TaskQuery, TaskSelector,
+    Clock, Journal, RandomIds, SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
@@ -38,7 +38,7 @@ pub(crate) use project_access::ProjectAccess;
 use crate::failure::Failure;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-use antiphon_project::team::Team;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 
 /// Name of the decider of an approval in the journal.
@@ -82,15 +82,15 @@ impl Connection {
             return Ok(connection);
         }
         let tools = Toolset::none();
-        let team = Team::with_project_rules(
+        let project_agents = ProjectAgents::with_project_rules(
             project,
             models.settings(),
             &PermissionOverrides::default(),
             &tools,
         )?;
-        let orchestrator = project.recording_orchestrator_with(models, tools, &team);
+        let orchestrator = project.recording_orchestrator_with(models, tools, &project_agents);
         // The orchestrator has the agents: no watcher of their files is needed any more.
-        team.shutdown().await;
+        project_agents.shutdown().await;
         match orchestrator {
             Ok(orchestrator) => Ok(Self::Local(orchestrator)),
             Err(error) => Self::server_instead(project, error.into()).await,
@@ -105,7 +105,7 @@ impl Connection {
 
     /// The server that `--server` names. The reader has tasks and events; other lists are methods here.
     pub(crate) fn named(server: &ProjectServer) -> Option<Self> {
-        let journal = TaskOnlyJournal::new(server.named_journal()?);
+        let journal = SingleTaskJournal::new(server.named_journal()?);
         Some(Self::Server(server.clone(), reader_of(Arc::new(journal))))
     }
 

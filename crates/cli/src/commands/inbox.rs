@@ -112,7 +112,7 @@ async fn list(
         return Err(antiphon_project::unknown_agent(agent, names).into());
     }
     let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
-    let (found, total) = connection.waiting(inboxes, limit).await?;
+    let (found, total) = connection.queued_interactions(inboxes, limit).await?;
     let shown = if json {
         terminal::json(&found)?
     } else {
@@ -149,7 +149,7 @@ async fn endings(
 
 fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
-        return "nothing waits\n".to_owned();
+        return "no queued interactions\n".to_owned();
     }
     let now = SystemClock.now();
     let header = ["AGENT", "ID", "FROM", "CLASS", "SALIENCE", "MODE", "AGE", ""];

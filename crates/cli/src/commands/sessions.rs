@@ -113,7 +113,7 @@ impl Sessions {
                 let connection = access.change().await?;
                 let summary = choose(connection.sessions(SESSIONS_MAX).await?, session)?;
                 let id = connection.fork(&summary).await?;
-                terminal::print(&going_on(&connection, &id));
+                terminal::print(&how_to_continue(&connection, &id));
                 Ok(())
             }
         }
@@ -126,8 +126,8 @@ impl Sessions {
                 saved_session::check_replaceable(file)?;
                 antiphon_session_file::save(file, session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
-                let said = terminal::count(session.messages.len() as u64, "message");
-                terminal::print(&format!("{said} written to {}\n", file.display()));
+                let message_count = terminal::count(session.messages.len() as u64, "message");
+                terminal::print(&format!("{message_count} written to {}\n", file.display()));
             }
             Self::Show { json: true, .. } | Self::Export { file: None, .. } => {
                 terminal::print(&to_json(session)?);
@@ -143,18 +143,18 @@ impl Sessions {
 
 async fn import(connection: &Connection, session: Session) -> Result<(), Failure> {
     let id = connection.import(session).await?;
-    terminal::print(&going_on(connection, &id));
+    terminal::print(&how_to_continue(connection, &id));
     Ok(())
 }
 
 /// How to continue a session. `antiphon run` needs the journal for itself.
-fn going_on(connection: &Connection, id: &SessionId) -> String {
+fn how_to_continue(connection: &Connection, id: &SessionId) -> String {
     match connection {
         Connection::Local(_) => {
-            format!("session {id}: go on with `antiphon run --session {id}`\n")
+            format!("session {id}: continue it with `antiphon run --session {id}`\n")
         }
         Connection::Server(server, _) => format!(
-            "session {id}: go on with a task of this `session_id` (POST {}/v1/tasks), or with `antiphon \
+            "session {id}: continue it with a task of this `session_id` (POST {}/v1/tasks), or with `antiphon \
              run --session {id}` when the server has stopped\n",
             server.client.endpoint()
         ),
@@ -171,10 +171,10 @@ pub(super) async fn find(
 
 /// Chooses the session that a name means.
 fn choose(sessions: Vec<SessionSummary>, name: &str) -> Result<SessionSummary, Failure> {
-    let mut meant = sessions
+    let mut matching = sessions
         .into_iter()
         .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
-    match (meant.next(), meant.next()) {
+    match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
         }

@@ -9,7 +9,7 @@ use antiphon_api::{
 use antiphon_client::ClientError;
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{AgentName, Approval, InteractionId, Session, SessionSummary};
-use antiphon_project::{Inboxes, request_status, session_of, waiting};
+use antiphon_project::{Inboxes, queued_interactions, request_status, session_of};
 
 use super::{Connection, ProjectServer};
 use crate::failure::Failure;
@@ -80,13 +80,13 @@ impl Connection {
     }
 
     /// Queued interactions in the order of arrival, at most `limit`, and the number of all.
-    pub(crate) async fn waiting(
+    pub(crate) async fn queued_interactions(
         &self,
         inboxes: Inboxes<'_>,
         limit: NonZeroUsize,
     ) -> Result<(Vec<QueuedInteraction>, usize), Failure> {
         let Some(server) = self.named_server() else {
-            let mut found = waiting(self.reader(), inboxes).await?;
+            let mut found = queued_interactions(self.reader(), inboxes).await?;
             let total = found.len();
             found.truncate(limit.get());
             return Ok((found, total));

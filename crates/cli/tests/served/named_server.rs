@@ -182,11 +182,11 @@ fn a_task_is_watched_told_something_paused_allowed_and_resumed_through_a_named_s
     let mut changes = BufReader::new(watching.stdout.take().unwrap()).lines();
     let first: Value = serde_json::from_str(&changes.next().unwrap().unwrap()).unwrap();
     assert_eq!(first["status"], "input_required", "{first}");
-    let kept = "kept; the agent reads it when the task continues\n";
+    let kept = "queued; the agent reads it when the task continues\n";
     let sent = at(&["tasks", "send", &task[..20], "--steer", "by the way"]);
     assert_eq!((sent.code, sent.out.as_str()), (0, kept), "{sent:?}");
     let paused = at(&["tasks", "pause", "last"]);
-    let expected = format!("it rests; go on with `antiphon tasks resume {task}`\n");
+    let expected = format!("paused; resume it with `antiphon tasks resume {task}`\n");
     assert_eq!((paused.code, paused.out), (0, expected));
     assert_eq!(at(&["approvals", "allow", "last"]).code, 0);
     assert_eq!(at(&["tasks", "resume", task]).out, format!("{task} completed\n"));
@@ -373,7 +373,7 @@ fn a_fork_beside_a_server_does_not_name_a_command_that_cannot_work() {
     let project = Project::that_asks("go");
     assert_eq!(project.antiphon(&["tasks", "cancel", "last"]).code, 0);
     let alone = project.antiphon(&["sessions", "fork", "last"]).out;
-    assert!(alone.contains(": go on with `antiphon run --session "), "{alone}");
+    assert!(alone.contains(": continue it with `antiphon run --session "), "{alone}");
     let server = project.serve();
     let beside = project.antiphon(&["sessions", "fork", "last"]).out;
     assert!(beside.contains("when the server has stopped"), "{beside}");

@@ -12,10 +12,11 @@ use antiphon_core::port::{
     JournalError, JournalLog, Read, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{Event, Position, Seq, TaskId};
+use antiphon_test_server::TOKEN;
 use serde_json::json;
 
 use crate::fake_server::{Answer, FakeServer, STREAM_HEAD, frame, last_event_id};
-use crate::server::{PERSISTENT, Server, TOKEN};
+use crate::server::{PERSISTENT, Server};
 
 fn some_task() -> TaskId {
     TaskId::parse("some").unwrap()

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
 use antiphon_core::Event;
+use antiphon_test_server::TOKEN;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-
-use crate::server::TOKEN;
 
 /// Short waits, so that a test of a wait ends soon.
 pub(crate) const SHORT: Timeouts = Timeouts {

@@ -8,8 +8,9 @@ use antiphon_core::port::{
     TaskSelector,
 };
 use antiphon_core::{Position, SessionId, TaskId, TaskStatus};
+use antiphon_test_server::TOKEN;
 
-use crate::server::{PERSISTENT, Server, TOKEN, client};
+use crate::server::{PERSISTENT, Server, client};
 
 fn limit(limit: usize) -> NonZeroUsize {
     NonZeroUsize::new(limit).unwrap()

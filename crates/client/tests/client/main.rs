@@ -7,7 +7,6 @@ mod attacks;
 mod errors;
 mod fake_server;
 mod journal;
-mod proxy;
 mod routes;
 mod server;
 mod streams;

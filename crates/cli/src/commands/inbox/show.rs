@@ -54,13 +54,13 @@ pub(super) async fn show(
             ))
         })?,
     };
-    let is_asked = matches!(
+    let is_request = matches!(
         interaction.class,
         PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest
     );
-    let asked =
-        if is_asked { connection.request_status(names, interaction.id).await? } else { None };
-    let (state, result) = match asked {
+    let status_found =
+        if is_request { connection.request_status(names, interaction.id).await? } else { None };
+    let (state, result) = match status_found {
         Some(status) => (state(status.state), status.result),
         None if waits => ("waiting", None),
         None => ("read", None),
@@ -80,7 +80,7 @@ fn state(state: RequestState) -> &'static str {
     }
 }
 
-fn is_meant(found: InteractionId, id: &str) -> bool {
+fn matches_id(found: InteractionId, id: &str) -> bool {
     found.to_string().starts_with(&id.to_lowercase())
 }
 
@@ -89,9 +89,9 @@ async fn find_waiting(
     names: &[AgentName],
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    let (found, _) = connection.waiting(Inboxes::All(names), NonZeroUsize::MAX).await?;
-    let mut meant = found.into_iter().filter(|waiting| is_meant(waiting.id, id));
-    match (meant.next(), meant.next()) {
+    let (found, _) = connection.queued_interactions(Inboxes::All(names), NonZeroUsize::MAX).await?;
+    let mut matching = found.into_iter().filter(|waiting| matches_id(waiting.id, id));
+    match (matching.next(), matching.next()) {
         (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),
         (first, _) => Ok(first.map(|interaction| Found { interaction, waits: true })),
     }
@@ -141,7 +141,7 @@ async fn arrived(
         let event = events.next().await.map_err(unavailable)?;
         let seq = event.seq;
         if let EventBody::MessageQueued(message) = event.body
-            && is_meant(message.id, id)
+            && matches_id(message.id, id)
         {
             let Event { task_id, position, at, .. } = event;
             let queued = QueuedMessage { task_id, position, at, message };
@@ -158,7 +158,7 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
     let it = shown.interaction;
     let now = SystemClock.now();
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    let quiet = if it.wakes { "" } else { ", wakes nobody" };
+    let quiet = if it.wakes { "" } else { ", does not wake the agent" };
     let mut rows = vec![
         ("interaction", it.id.to_string()),
         ("for", format!("{} (task {})", visible(&it.agent), it.task_id)),
@@ -184,8 +184,8 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
         section("content", &terminal::json(&it.content)?);
     }
     if let Some(result) = &shown.result {
-        let told = result.as_str().map(|told| Ok(told.to_owned()));
-        section("result", &told.unwrap_or_else(|| terminal::json(result))?);
+        let text_result = result.as_str().map(|text_result| Ok(text_result.to_owned()));
+        section("result", &text_result.unwrap_or_else(|| terminal::json(result))?);
     }
     Ok(text)
 }
