@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Agents, Clock, SystemClock, TaskSelector};
 use antiphon_core::{
-    AgentDefinition, ModelRef, Position, RawJson, TaskId, TaskLimits, TaskStatus, UserMessage,
+    AgentDefinition, ModelRef, Position, Provenance, RawJson, TaskId, TaskLimits, TaskStatus,
+    UserMessage,
 };
 use antiphon_permissions::Mode;
 use antiphon_project::environment::Environment;
@@ -22,7 +23,7 @@ use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, Ta
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
+use antiphon_runtime::{ApprovalPolicy, NewTask, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
 
 use super::sessions;
@@ -318,7 +319,8 @@ impl Run {
             root: context.project.root(),
             rules: context.rules,
         };
-        Ok(context.orchestrator.invoke(builder.build(spec)?).await?)
+        let task = NewTask { provenance: Provenance::Owner, ..builder.build(spec)? };
+        Ok(context.orchestrator.invoke(task).await?)
     }
 
     /// The conversation that the task continues.

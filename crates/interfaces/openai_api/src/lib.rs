@@ -135,7 +135,8 @@ async fn create(
     if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
         return Err(ChatError::of(error).await);
     }
-    let task = NewTask { key, payer, ..task };
+    let provenance = caller.principal().provenance();
+    let task = NewTask { key, payer, provenance, ..task };
     let before = match task.key {
         None => None,
         Some(_) => match orchestrator.head().await {

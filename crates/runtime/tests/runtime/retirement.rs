@@ -240,11 +240,11 @@ async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
         let journal = Arc::new(MemoryJournal::new());
         let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::PriorHistory)));
         // Whoever was there before her is no news to her.
-        let _ = first.start_agent(&name("cyd")).await;
+        let _ = first.start_agent(&name("cyd"), &antiphon_core::Provenance::Owner).await;
         moment().await;
-        let _ = first.start_agent(&name("ada")).await;
+        let _ = first.start_agent(&name("ada"), &antiphon_core::Provenance::Owner).await;
         moment().await;
-        let _ = first.start_agent(&name("bob")).await;
+        let _ = first.start_agent(&name("bob"), &antiphon_core::Provenance::Owner).await;
         moment().await;
         let _ = first.stop_agent(&name("bob"), None).await;
         first.shutdown(Duration::from_secs(1)).await;

@@ -255,7 +255,11 @@ async fn whoever_waits_for_an_agent_that_is_stopped_hears_it_at_once() {
             + &otherwise(&says("ok"));
         let office = Office::of(&["ada", "bob"], text);
         let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
-        let bob = orchestrator.start_agent(&name("bob")).await.expect("started").task_id;
+        let bob = orchestrator
+            .start_agent(&name("bob"), &antiphon_core::Provenance::Owner)
+            .await
+            .expect("started")
+            .task_id;
         orchestrator.pause(&bob).await.expect("paused");
         orchestrator.admit(message("ada", "go")).await.expect("accepted");
         let asked = |event: &antiphon_core::Event| {

@@ -91,15 +91,7 @@ impl Gate {
     /// Judges a call and lists each command and file of it with the rule or default that decided.
     pub fn explain(&self, request: &GateRequest<'_>) -> Explanation {
         let call = Call::of(request, &self.context.root);
-        let mut grants: Vec<Arc<ParsedRule>> = request
-            .granted
-            .iter()
-            .filter_map(|rule| ParsedRule::parse(&rule.0).ok())
-            .map(Arc::new)
-            .collect();
-        if let Some(remembered) = &self.remembered {
-            grants.extend(remembered.parsed());
-        }
+        let grants = self.grants(request);
         let whole = rule_for(&call);
         let mut strictest: Option<Explanation> = None;
         for layer in &self.layers {
@@ -111,12 +103,40 @@ impl Gate {
         }
         strictest.unwrap_or_else(|| Explanation::of(Vec::new(), whole))
     }
+
+    /// The rules that the user granted: to the task, and from now on.
+    fn grants(&self, request: &GateRequest<'_>) -> Vec<Arc<ParsedRule>> {
+        let mut grants: Vec<Arc<ParsedRule>> = request
+            .granted
+            .iter()
+            .filter_map(|rule| ParsedRule::parse(&rule.0).ok())
+            .map(Arc::new)
+            .collect();
+        if let Some(remembered) = &self.remembered {
+            grants.extend(remembered.parsed());
+        }
+        grants
+    }
 }
 
 #[async_trait]
 impl antiphon_core::port::Gate for Gate {
     fn judge(&self, call: &GateRequest<'_>) -> Verdict {
         self.explain(call).verdict
+    }
+
+    fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<Verdict> {
+        let call = Call::of(request, &self.context.root);
+        let grants = self.grants(request);
+        let mut allowed = !self.layers.is_empty();
+        for layer in &self.layers {
+            match layer.judge_by_rules(&call, &grants) {
+                Some(denied @ Verdict::Deny { .. }) => return Some(denied),
+                Some(Verdict::Allow) => {}
+                Some(Verdict::Ask { .. }) | None => allowed = false,
+            }
+        }
+        allowed.then_some(Verdict::Allow)
     }
 
     async fn remember(&self, rule: &Rule) -> Result<(), String> {
