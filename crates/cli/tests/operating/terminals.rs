@@ -142,7 +142,8 @@ fn every_way_into_a_program_is_a_question_unless_a_person_types() {
         &json!({"action": "send", "name": "shell", "message": "from a file"}),
     );
     assert_eq!(sent["status"], "accepted", "{sent}");
-    project.out(&["run", "--agent", "messenger", "go"]);
+    let body = r#"{"agent": "messenger", "message": "go"}"#;
+    assert_eq!(server.ask(&project.token(), "POST /v1/tasks", "", body).0, 201);
     let senders =
         ["the write key", "source `cron`", "webhook `ci`", "a request file", "`messenger`"];
     for sender in senders {
