@@ -33,7 +33,7 @@ use crate::inbox::derived_id;
 use crate::inbox::requests;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::deadlines;
+use crate::task::schedule::deadlines;
 use crate::task::state::TaskState;
 
 /// Name of the question about a message, in approvals and rules.

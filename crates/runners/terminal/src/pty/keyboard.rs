@@ -47,7 +47,7 @@ pub(crate) enum Typed {
     /// It was typed and submitted.
     Submitted,
     /// It was not typed: the program did not wait for input any more.
-    NotTyped,
+    Withheld,
     /// It was typed, but another program got the terminal, so it was not submitted.
     NotSubmitted,
 }
@@ -104,7 +104,7 @@ impl InputQueue {
 async fn type_message(pty: &OwnedFd, prompt: &Prompt, message: TypedMessage) -> Result<(), Errno> {
     if prompt.check() != Ok(message.style) {
         // Without a receiver the program has ended.
-        let _ = message.done.send(Typed::NotTyped);
+        let _ = message.done.send(Typed::Withheld);
         return Ok(());
     }
     prompt.screen.touch();

@@ -152,7 +152,7 @@ impl<'a> Typist<'a> {
                 Moment::Wait { reason, check_after } => (reason, check_after),
             };
             if let Some(note) = self.note_of(reason) {
-                return Step::Note(note);
+                return note;
             }
             tokio::select! {
                 () = sleep(check_after) => {}
@@ -196,8 +196,8 @@ impl<'a> Typist<'a> {
         }
     }
 
-    /// What has to be recorded about a wait, if anything.
-    fn note_of(&mut self, reason: Option<String>) -> Option<Option<String>> {
+    /// The step that records a wait, or its end, when that is not recorded yet.
+    fn note_of(&mut self, reason: Option<String>) -> Option<Step> {
         match reason {
             None => self.waits = None,
             Some(reason) if self.waits.as_ref().is_none_or(|(known, _)| *known != reason) => {
@@ -211,7 +211,7 @@ impl<'a> Typist<'a> {
             // Too early to tell.
             Some(_) => return None,
         };
-        (due != self.noted).then_some(due)
+        (due != self.noted).then_some(Step::Note(due))
     }
 
     pub(super) async fn act(
@@ -248,13 +248,13 @@ impl<'a> Typist<'a> {
     fn typed(&mut self, typed: Typed) {
         let work = std::mem::replace(&mut self.work, Work::Nothing);
         match (typed, work) {
-            (Typed::NotTyped, Work::Sent(message, _)) => self.work = Work::InHand(message),
+            (Typed::Withheld, Work::Sent(message, _)) => self.work = Work::InHand(message),
             (Typed::NotSubmitted, _) => {
                 tracing::warn!(
                     "a message was typed but not submitted: another program got the terminal"
                 );
             }
-            (Typed::Submitted | Typed::NotTyped, _) => {}
+            (Typed::Submitted | Typed::Withheld, _) => {}
         }
     }
 

@@ -115,7 +115,7 @@ async fn only_a_person_types_without_a_question() {
     let bench = Bench::new(script(LISTENS));
     let orchestrator = orchestrator(&bench);
     let said = bench.root().join("said");
-    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap();
+    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     for (n, sender) in others.iter().enumerate() {
         send(&orchestrator, &task_id, sender.clone(), &format!("no {n}")).await;
     }
@@ -134,7 +134,7 @@ async fn a_question_shows_sender_and_text_and_its_answers_cover_what_they_say() 
     let bench = Bench::new(script(LISTENS));
     let orchestrator = orchestrator(&bench);
     let said = bench.root().join("said");
-    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap();
+    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     send(&orchestrator, &task_id, agent("worker"), "one").await;
     let asked = question(&orchestrator).await;
     assert_eq!(asked.tool_name, "terminal_input");
@@ -169,7 +169,7 @@ async fn a_question_shows_sender_and_text_and_its_answers_cover_what_they_say() 
 async fn a_denied_message_is_answered_as_denied() {
     let bench = Bench::new(script(LISTENS));
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap();
+    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     let id = send(&orchestrator, &task_id, agent("worker"), "no").await;
     let asked = question(&orchestrator).await;
     answer(&orchestrator, &asked, Decision::Deny).await;
@@ -194,7 +194,8 @@ async fn only_a_person_starts_a_program_without_a_question() {
         let bench = Bench::new(script("touch begun; read -p '> ' x; echo $x > said"));
         let orchestrator = orchestrator(&bench);
         let provenance = Provenance::WriteKey("k1".to_owned());
-        let task_id = orchestrator.invoke(NewTask { provenance, ..task("hello") }).await.unwrap();
+        let task_id =
+            orchestrator.invoke(NewTask { provenance, ..task("hello") }).await.unwrap().task_id;
         let asked = question(&orchestrator).await;
         assert_eq!(asked.tool_name, "terminal_start");
         assert!(asked.arguments.as_str().contains("hello"), "{asked:?}");
@@ -216,7 +217,7 @@ async fn question_and_message_outlive_the_process_and_the_answer_delivers() {
     let bench = Bench::new(script(LISTENS));
     let said = bench.root().join("said");
     let first = orchestrator(&bench);
-    let task_id = first.invoke(of_owner("start")).await.unwrap();
+    let task_id = first.invoke(of_owner("start")).await.unwrap().task_id;
     appears(&said, "start\n").await;
     send(&first, &task_id, agent("worker"), "kept").await;
     let asked = question(&first).await;
@@ -295,7 +296,7 @@ async fn a_runner_cannot_take_a_message_that_no_person_allowed() {
     let bench = Bench::new(script("true"));
     let greedy = Arc::new(Greedy(Mutex::default()));
     let orchestrator = orchestrator_with(&bench, Arc::clone(&greedy) as Arc<dyn Runner>);
-    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap();
+    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     send(&orchestrator, &task_id, agent("worker"), "no").await;
     send(&orchestrator, &task_id, (Sender::User, Provenance::Owner), "yes").await;
     let begun = Instant::now();
