@@ -226,7 +226,7 @@ async fn question_and_message_outlive_the_process_and_the_answer_delivers() {
     second.recover().await.unwrap();
     sleep(A_WHILE).await;
     let again = questions(&second).await;
-    assert_eq!(again, [asked.clone()], "the same question, once");
+    assert_eq!(again, std::slice::from_ref(&asked), "the same question, once");
     assert_eq!(second.task(&task_id).await.unwrap().queue.len(), 1);
     appears(&said, "start\n").await;
     answer(&second, &asked, Decision::AllowOnce).await;
