@@ -29,7 +29,7 @@ async fn woken() -> Result<Vec<Duration>, Error> {
     let (orchestrator, mut model_requests) =
         world::orchestrator(world::journal(folder.path())?, &names)?;
     let speaker = AgentName::parse(SPEAKER)?;
-    orchestrator.start_agent(&speaker).await?;
+    orchestrator.start_agent(&speaker, &antiphon_core::Provenance::Owner).await?;
     let mut times = Vec::new();
     for n in 0..TIMES {
         let began = Instant::now();
@@ -48,8 +48,10 @@ async fn model_requests() -> Result<Vec<Duration>, Error> {
     let names = [SPEAKER.to_owned(), ASKER.to_owned()];
     let (orchestrator, mut models) = world::orchestrator(world::journal(folder.path())?, &names)?;
     let asker = AgentName::parse(ASKER)?;
-    orchestrator.start_agent(&AgentName::parse(SPEAKER)?).await?;
-    orchestrator.start_agent(&asker).await?;
+    orchestrator
+        .start_agent(&AgentName::parse(SPEAKER)?, &antiphon_core::Provenance::Owner)
+        .await?;
+    orchestrator.start_agent(&asker, &antiphon_core::Provenance::Owner).await?;
     let mut times = Vec::new();
     for n in 0..TIMES {
         send_message(&orchestrator, &asker, &format!("Ask, for the {n}th time.")).await?;

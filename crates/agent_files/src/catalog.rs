@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use antiphon_core::AgentDefinition;
-use antiphon_core::port::{Agents, PromptSource};
+use antiphon_core::port::{Agents, PromptSource, UntrustedAgent};
 
 use crate::changes::Changes;
-use crate::folder::Folder;
+use crate::folder::{Folder, Origin};
 use crate::problem::Problem;
 use crate::snapshot::{Entry, Snapshot};
 
@@ -89,6 +89,17 @@ impl Agents for AgentCatalog {
 
     fn list(&self) -> Vec<Arc<AgentDefinition>> {
         self.snapshot().entries.values().map(|entry| Arc::clone(&entry.definition)).collect()
+    }
+
+    /// A file of the user's own folder is the user's. A file of a project may have come with a clone.
+    fn unsandboxed(&self, name: &str) -> Result<(), UntrustedAgent> {
+        match self.entry(name) {
+            Some(entry) if entry.origin == Origin::Project => {
+                let path = entry.path.display().to_string();
+                Err(UntrustedAgent { path, version: entry.version })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn system_prompt(&self, source: PromptSource<'_>) -> String {

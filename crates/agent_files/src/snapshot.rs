@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antiphon_core::AgentDefinition;
+use sha2::{Digest, Sha256};
 
 use crate::folder::{Folder, OpenFolder, Origin};
 use crate::markdown::FILE_BYTES_MAX;
@@ -26,6 +27,8 @@ pub struct Entry {
     pub origin: Origin,
     /// Files of the same name in later folders, which it replaces.
     pub shadows: Vec<PathBuf>,
+    /// Names the content of the file that is in force. Other content has another name.
+    pub version: String,
     /// Why the file is invalid now; the definition is then its last valid version.
     pub fault: Option<Fault>,
 }
@@ -46,6 +49,8 @@ struct FileState {
     name: String,
     folder: usize,
     valid: Option<Arc<AgentDefinition>>,
+    /// Version of the content that is in force.
+    version: String,
     fault: Option<Fault>,
     referenced: Vec<PathBuf>,
 }
@@ -86,7 +91,7 @@ impl Snapshot {
         let names = open.names()?;
         for name in names.names {
             let path = folder.path.join(&name);
-            let last = before.files.get(&path).and_then(|file| file.valid.as_ref());
+            let last = before.files.get(&path);
             self.files.insert(path, FileState::read(index, folder, &open, &name, last));
         }
         Ok(names.fault)
@@ -114,6 +119,7 @@ impl Snapshot {
                         path: path.clone(),
                         origin: folders[file.folder].origin,
                         shadows: Vec::new(),
+                        version: file.version.clone(),
                         fault: file.fault.clone(),
                     };
                     self.entries.insert(file.name.clone(), entry);
@@ -129,7 +135,7 @@ impl FileState {
         folder: &Folder,
         open: &OpenFolder,
         name: &Path,
-        last: Option<&Arc<AgentDefinition>>,
+        last: Option<&Self>,
     ) -> Self {
         let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut referenced = Vec::new();
@@ -140,12 +146,31 @@ impl FileState {
         let read = open
             .read(name, FILE_BYTES_MAX)
             .map_err(|reason| Fault::new(1, reason))
-            .and_then(|bytes| parse(&stem, &bytes, &mut read_referenced));
-        let (valid, fault) = match (read, last) {
-            (Ok(same), Some(last)) if same == **last => (Some(Arc::clone(last)), None),
-            (Ok(valid), _) => (Some(Arc::new(valid)), None),
-            (Err(fault), last) => (last.cloned(), Some(fault)),
+            .and_then(|bytes| {
+                let parsed = parse(&stem, &bytes, &mut read_referenced)?;
+                Ok((parsed, version_of(&bytes)))
+            });
+        let in_force = last.and_then(|last| last.valid.as_ref());
+        let (valid, version, fault) = match (read, in_force) {
+            (Ok((same, version)), Some(last)) if same == **last => {
+                (Some(Arc::clone(last)), version, None)
+            }
+            (Ok((valid, version)), _) => (Some(Arc::new(valid)), version, None),
+            (Err(fault), in_force) => {
+                let version = last.map(|last| last.version.clone()).unwrap_or_default();
+                (in_force.cloned(), version, Some(fault))
+            }
         };
-        Self { name: stem, folder: index, valid, fault, referenced }
+        Self { name: stem, folder: index, valid, version, fault, referenced }
     }
+}
+
+/// The name of a content: the first half of its SHA-256.
+fn version_of(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().take(16).flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit).collect()
+}
+
+fn hex_digit(value: u8) -> char {
+    char::from_digit(value.into(), 16).unwrap_or('0')
 }

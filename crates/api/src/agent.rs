@@ -164,6 +164,9 @@ pub struct AgentPresence {
     pub standing: bool,
     /// Number of interactions in its inbox.
     pub waiting: usize,
+    /// Why a program in a terminal does not get its next message; absent when nothing waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
 }
 
 /// An agent that is live.

@@ -9,11 +9,13 @@
 //! | `arrival`         | interactions in an inbox                                       |
 //! | `class`           | classes of interactions                                        |
 //! | `render`          | the text a model reads                                         |
+//! | `provenance`      | where an interaction or a task came from                       |
 //! | `control_request` | requests that users write into files, and their commands       |
 
 mod arrival;
 mod class;
 pub(crate) mod control_request;
+mod provenance;
 mod render;
 
 use std::fmt;
@@ -22,6 +24,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentIntents, classify};
+pub use provenance::Provenance;
 pub(crate) use render::is_invisible;
 pub use render::{external_event_text, render, visible};
 

@@ -81,8 +81,8 @@ pub use health::{HealthState, HealthStatus};
 pub use interaction::control_request::{Command, CommandError, OrchestratorRequest};
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
-    PeerInputCandidate, PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, Salience,
-    Sender, SilentIntents, classify, external_event_text, render, visible,
+    PeerInputCandidate, PeerInputClass, Provenance, RenderClass, RenderMetadata, ResponseStatus,
+    Salience, Sender, SilentIntents, classify, external_event_text, render, visible,
 };
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use task::approval::{Approval, ApprovalStatus, Decision};
@@ -90,6 +90,7 @@ pub use task::invocation::{
     AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,
     RunnerConfig, TARGETS_MAX, Target, ToolPolicy, ValidInvocation,
 };
+
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use value::id::{
     AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,

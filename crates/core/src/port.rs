@@ -16,7 +16,7 @@ mod task_filter;
 mod tool_executor;
 mod vector_store;
 
-pub use agents::{Agents, PromptSource};
+pub use agents::{Agents, PromptSource, UntrustedAgent};
 pub use bus::{
     Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
 };
@@ -30,7 +30,10 @@ pub use journal::{
     TaskQuery, TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
-pub use runner::{DispatchPermission, NoTaskUpdates, Run, Runner, RunnerError, TaskUpdates};
+pub use runner::{
+    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, Run, Runner, RunnerError,
+    RunnerInput, TaskUpdates, UncheckedInput,
+};
 pub use task_filter::TaskFilter;
 pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
 pub use vector_store::{

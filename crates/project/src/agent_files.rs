@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_agent_files::{AgentCatalog, Entry, Folder, Problem};
 use antiphon_core::port::PromptSource;
-use antiphon_core::{AgentName, visible};
+use antiphon_core::{AgentName, Runtime, visible};
 use antiphon_runtime::Orchestrator;
 
 use crate::error::ProjectError;
@@ -132,6 +132,22 @@ impl AgentFiles {
                 .map_err(|error| EditError::Unwritable(format!("{}: {error}", path.display())))
         })
         .await
+    }
+
+    /// Allows an agent that a person made or changed to run outside of the sandbox, if it asks for that. A
+    /// person is asked at its start when this fails.
+    pub(crate) async fn allow_unsandboxed(&self, name: &AgentName) {
+        let Some(entry) = self.catalog.entry(name.as_str()) else { return };
+        let has_runner = |runtime: &Runtime| match runtime {
+            Runtime::Local => false,
+            Runtime::Runner(_) => true,
+        };
+        if !entry.definition.runtimes.iter().any(has_runner) {
+            return;
+        }
+        if let Err(error) = self.orchestrator.allow_unsandboxed(name).await {
+            tracing::warn!(agent.name = %name, %error, "it is asked about at its start");
+        }
     }
 
     /// Reads the files again. The watcher of the files does not report these changes a second time.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use antiphon_agent_files::Origin;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
-    AgentName, Command, ErrorCode, InteractionContent, ModelRef, RenderMetadata, Sender, TaskId,
-    TaskLimits, TaskStatus, UserMessage,
+    AgentName, Command, ErrorCode, InteractionContent, ModelRef, Provenance, RenderMetadata,
+    Sender, TaskId, TaskLimits, TaskStatus, UserMessage,
 };
 use antiphon_file_drop::{Order, OrderError, OrderResult, OrderStatus, Orders, Wait};
 use antiphon_runtime::{
@@ -111,11 +111,13 @@ impl ProjectOrders {
                     until: is_request.then(|| SystemClock.now() + timeout),
                     key: Some(key.to_owned()),
                     payload: None,
+                    provenance: Provenance::File(requester.to_owned()),
                 };
                 self.send(arrival).await
             }
             Order::Invoke { agent, prompt, model, wait } => {
-                self.invoke(agent, prompt, model, wait, key).await
+                let provenance = Provenance::File(requester.to_owned());
+                self.invoke(agent, prompt, model, wait, (key, provenance)).await
             }
             Order::Cancel { task_id } => self.cancel(task_id).await,
         }
@@ -130,8 +132,10 @@ impl ProjectOrders {
     ) -> Result<OrderResult, OrderError> {
         if self.files.find(name).await.is_none() {
             self.create(name, profile, context, requester).await?;
+            self.files.allow_unsandboxed(name).await;
         }
-        let started = self.orchestrator.start_agent(name).await.map_err(failed)?;
+        let provenance = Provenance::File(requester.to_owned());
+        let started = self.orchestrator.start_agent(name, &provenance).await.map_err(failed)?;
         let status =
             if started.already { OrderStatus::AlreadyRunning } else { OrderStatus::Started };
         Ok(OrderResult { task_id: Some(started.task_id), ..about(status, name) })
@@ -195,6 +199,7 @@ impl ProjectOrders {
             return Err(refused(ErrorCode::Forbidden, message));
         }
         self.write_file(move || edit::rewrite(&entry.path, &entry.definition, &context)).await?;
+        self.files.allow_unsandboxed(name).await;
         Ok(about(OrderStatus::Updated, name))
     }
 
@@ -215,7 +220,7 @@ impl ProjectOrders {
         prompt: String,
         model: Option<String>,
         wait: Wait,
-        key: &str,
+        (key, provenance): (&str, Provenance),
     ) -> Result<OrderResult, OrderError> {
         if wait == Wait::ForResult && self.execution == Execution::RecordOnly {
             let message =
@@ -238,7 +243,8 @@ impl ProjectOrders {
             session_id: None,
         };
         let task = self.tasks.task(request).await.map_err(task_refused)?;
-        let task = NewTask { key: Some(IdempotencyKey(format!("drop:{key}"))), ..task };
+        let key = Some(IdempotencyKey(format!("drop:{key}")));
+        let task = NewTask { key, provenance, ..task };
         let task_id = self.orchestrator.invoke(task).await.map_err(failed)?.task_id;
         let done = match wait {
             Wait::No => OrderResult::new(OrderStatus::Accepted),

@@ -220,7 +220,7 @@ fn scripted() -> ModelRef {
     ModelRef::parse("scripted/hello").expect("the literal names a model")
 }
 
-/// Terminal profiles. An empty table selects the built-in profile of that name.
+/// Terminal profiles. A table without `command` changes the built-in profile of that name.
 fn terminals(
     path: &Path,
     named: BTreeMap<String, toml::Table>,
@@ -230,12 +230,15 @@ fn terminals(
         let refuse = |reason: String| {
             ProjectError::InvalidInput(format!("{}: [terminals.{name}]: {reason}", path.display()))
         };
-        let profile = match built_in.get(&name).filter(|_| table.is_empty()) {
-            Some(known) => known.clone(),
-            None => table
-                .try_into()
-                .map_err(|error: toml::de::Error| refuse(error.message().to_owned()))?,
+        let known = built_in.get(&name).filter(|_| !table.contains_key("command"));
+        let mut whole = match known.map(toml::Table::try_from).transpose() {
+            Ok(known) => known.unwrap_or_default(),
+            Err(error) => return Err(refuse(error.to_string())),
         };
+        whole.extend(table);
+        let profile: TerminalProfile = whole
+            .try_into()
+            .map_err(|error: toml::de::Error| refuse(error.message().to_owned()))?;
         Ok((name, profile))
     };
     named.into_iter().map(profile).collect()

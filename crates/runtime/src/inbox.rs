@@ -15,11 +15,13 @@
 //! | `lifecycle`     | notifies peers of started and ended agents   |
 //! | `peer_tools`    | tools to message other agents                |
 //! | `task_message`  | messages to a single task                    |
+//! | `input_permission` | who may type into a program without a sandbox |
 //! | `derived_id`    | ids that stay the same after a crash         |
 
 pub(crate) mod admission;
 pub(crate) mod arrival;
 pub(crate) mod derived_id;
+pub(crate) mod input_permission;
 pub(crate) mod lifecycle;
 pub(crate) mod open_requests;
 pub(crate) mod peer_tools;

@@ -43,6 +43,7 @@ pub use inbox::arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
     SENDER_KEY_BYTES_MAX, Wake,
 };
+pub use inbox::input_permission::{TERMINAL_INPUT, TERMINAL_START, agent_start_rule};
 pub use inbox::open_requests::{InboundRequest, OutboundRequest};
 pub use inbox::peer_tools::{
     HOPS_MAX, REQUEST_TIMEOUT_S_DEFAULT, REQUEST_TIMEOUT_S_MAX, REQUESTS_OPEN_MAX,

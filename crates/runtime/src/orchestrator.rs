@@ -10,9 +10,9 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
-    LiveAgent, Position, PriceTable, QueuedMessage, Replied, RunnerConfig, Runtime, Sender,
-    SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
-    UserMessage, WaitingFor,
+    LiveAgent, Position, PriceTable, Provenance, QueuedMessage, Replied, RunnerConfig, Runtime,
+    Sender, SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, Tool, ToolCallId,
+    ToolResult, UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
@@ -21,6 +21,7 @@ use crate::dispatch::external_tools;
 use crate::inbox::admission;
 use crate::inbox::admission::StartPolicy;
 use crate::inbox::arrival::{Arrival, Receipt};
+use crate::inbox::input_permission;
 use crate::inbox::lifecycle;
 use crate::inbox::residents::is_resident;
 use crate::inbox::start_agent;
@@ -179,15 +180,15 @@ impl Orchestrator {
         .await
     }
 
-    /// Sends a message of the user to a task. When this returns, the message is durable.
+    /// Sends a message of the owner to a task. When this returns, the message is durable.
     pub async fn send(
         &self,
         task_id: &TaskId,
         message: UserMessage,
         mode: HandlingMode,
     ) -> Result<InteractionId, OrchestratorError> {
-        self.send_message(task_id, TaskMessage { message, mode, from: Sender::User, key: None })
-            .await
+        let (from, provenance) = (Sender::User, Provenance::Owner);
+        self.send_message(task_id, TaskMessage { message, mode, from, key: None, provenance }).await
     }
 
     /// Puts an interaction into an agent's inbox. When this returns `Accepted`, it is durable. Starts an agent that
@@ -201,9 +202,26 @@ impl Orchestrator {
         admission::admit(&self.services, arrival, StartPolicy::OnlyStarted).await
     }
 
-    /// Starts a resident agent: from now on it reads its inbox.
-    pub async fn start_agent(&self, name: &AgentName) -> Result<Started, OrchestratorError> {
-        start_agent::start_agent(&self.services, name).await
+    /// Starts a resident agent: from now on it reads its inbox. `provenance` is where the order came from.
+    pub async fn start_agent(
+        &self,
+        name: &AgentName,
+        provenance: &Provenance,
+    ) -> Result<Started, OrchestratorError> {
+        start_agent::start_agent(&self.services, name, provenance).await
+    }
+
+    /// Allows the agent file of a project to start programs without a sandbox, from now on and as long as its
+    /// content is the same. Only for an order of a person: the caller checked that. Does nothing for an
+    /// agent that needs no permission.
+    pub async fn allow_unsandboxed(&self, name: &AgentName) -> Result<(), OrchestratorError> {
+        let deps = &self.services.deps;
+        let untrusted =
+            deps.agents.as_ref().and_then(|agents| agents.unsandboxed(name.as_str()).err());
+        let Some(file) = untrusted else { return Ok(()) };
+        let rule = input_permission::agent_start_rule(name.as_str(), &file.version);
+        let kept = deps.gate.remember(&rule).await;
+        kept.map_err(|reason| OrchestratorError::RuleNotSaved { reason })
     }
 
     /// Stops a resident agent. Unread messages stay in its inbox until it starts again; open requests

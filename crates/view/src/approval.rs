@@ -10,8 +10,11 @@ const ARGUMENTS_CHARS_MAX: usize = 2000;
 pub fn approval_question(approval: &Approval, task: Option<&str>, more: usize) -> String {
     let task = task.map_or(String::new(), |task| format!("{} asks: ", visible(task)));
     let more = if more == 0 { String::new() } else { format!(" ({more} more after this)") };
+    // Not about a tool call: about a sender that wants to reach a program without a sandbox.
+    let is_about_sender = approval.tool_name.starts_with("terminal_");
+    let for_task = if is_about_sender { "[t]his sender for this task" } else { "[t]his task" };
     format!(
-        "? {task}{} {}{more}\n  {}\n  allow? [y]es once, [t]his task, [a]lways: {}, [n]o, or type a reason to refuse",
+        "? {task}{} {}{more}\n  {}\n  allow? [y]es once, {for_task}, [a]lways: {}, [n]o, or type a reason to refuse",
         visible(&approval.tool_name),
         visible(&shown_arguments(approval.arguments.as_str())),
         visible(&approval.reason),

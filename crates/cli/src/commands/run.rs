@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Agents, Clock, SystemClock, TaskSelector};
 use antiphon_core::{
-    AgentDefinition, AgentName, ModelRef, Position, RawJson, TaskId, TaskLimits, TaskStatus,
-    UserMessage,
+    AgentDefinition, AgentName, ModelRef, Position, Provenance, RawJson, TaskId, TaskLimits,
+    TaskStatus, UserMessage,
 };
 use antiphon_permissions::Mode;
 use antiphon_project::environment::Environment;
@@ -24,7 +24,7 @@ use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, Ta
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_project::unknown_agent;
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
+use antiphon_runtime::{ApprovalPolicy, NewTask, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
 
 use super::sessions;
@@ -325,7 +325,8 @@ impl Run {
             root: context.project.root(),
             rules: context.rules,
         };
-        Ok(context.orchestrator.invoke(builder.build(spec)?).await?.task_id)
+        let task = NewTask { provenance: Provenance::Owner, ..builder.build(spec)? };
+        Ok(context.orchestrator.invoke(task).await?.task_id)
     }
 
     /// The conversation that the task continues.

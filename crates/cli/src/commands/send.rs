@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 
 use antiphon_api::RequestState;
 use antiphon_core::{
-    AgentName, HandlingMode, InteractionContent, RawJson, RenderMetadata, Salience, Sender,
-    SourceName, visible,
+    AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
+    Sender, SourceName, visible,
 };
 use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
@@ -205,6 +205,7 @@ impl Send {
             until: None,
             key,
             payload: None,
+            provenance: Provenance::Owner,
         };
         OutgoingInteraction { arrival, timeout_s }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use antiphon_api::{AgentPresence, Receipt, RequestState, RequestStatus, SendInteraction};
 use antiphon_client::ClientError;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, InteractionContent, InteractionId, Sender, TaskId};
+use antiphon_core::{AgentName, InteractionContent, InteractionId, Provenance, Sender, TaskId};
 use antiphon_runtime::{
     Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started, Wake,
 };
@@ -195,7 +195,9 @@ impl Connection {
 
     pub(crate) async fn start_agent(&self, name: &AgentName) -> Result<Started, Failure> {
         match self {
-            Self::Local(orchestrator) => Ok(orchestrator.start_agent(name).await?),
+            Self::Local(orchestrator) => {
+                Ok(orchestrator.start_agent(name, &Provenance::Owner).await?)
+            }
             Self::Server(server, _) => {
                 let started = server.answer(server.client.start_agent(name).await)?;
                 Ok(Started { task_id: started.task_id, already: started.already })

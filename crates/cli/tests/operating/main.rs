@@ -8,5 +8,6 @@ mod logs;
 mod secrets;
 mod server;
 mod telemetry;
+mod terminals;
 mod ways;
 mod webhooks;

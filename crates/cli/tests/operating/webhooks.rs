@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::server::{Project, Server};
 
-const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 const CONFIG: &str = r#"
 [webhooks.ci]
@@ -32,7 +32,7 @@ fn project() -> Project {
 }
 
 /// The lines that sign a body.
-fn signed(id: &str, body: &str) -> String {
+pub(crate) fn signed(id: &str, body: &str) -> String {
     let now = chrono::Utc::now().timestamp();
     let secret = STANDARD.decode(SECRET.strip_prefix("whsec_").unwrap()).unwrap();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &secret);

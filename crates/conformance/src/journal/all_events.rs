@@ -10,9 +10,9 @@ use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
     AssistantMessage, BudgetRaised, CallableAgents, Compacted, Decision, Effect, EventBody,
     HistoryRef, ImageBlock, InputBlock, ModelOptions, ModelRef, OpaqueBlock, OutputRejected,
-    Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged, StatusChanged,
-    StopReason, TaskCreated, TaskLimits, TaskStatus, Temperature, ThinkingBlock, Tool,
-    ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage,
+    Provenance, Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged,
+    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, Temperature, ThinkingBlock,
+    Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage,
     ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
@@ -147,6 +147,7 @@ fn created() -> Result<EventBody, Finding> {
         },
         payer: Some(ODD_TEXT.to_owned()),
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
+        provenance: Provenance::WriteKey(ODD_TEXT.to_owned()),
     }))
 }
 

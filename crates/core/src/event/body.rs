@@ -15,8 +15,8 @@ use crate::port::Rule;
 use crate::{
     AgentId, AgentName, AgentState, ApprovalId, CallableAgents, ContextScope, Decision, Effect,
     HandlingMode, InteractionContent, InteractionId, Join, Message, ModelOptions, ModelRef,
-    PeerInputClass, RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId,
-    TaskId, TaskLimits, TaskStatus, Tool, ToolCallId, Usage,
+    PeerInputClass, Provenance, RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender,
+    SessionId, TaskId, TaskLimits, TaskStatus, Tool, ToolCallId, Usage,
 };
 
 macro_rules! events {
@@ -154,6 +154,9 @@ events! {
         /// resumed task uses the same. Absent: as configured.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         route: Option<RawJson>,
+        /// Where the order to start it came from, stamped when it was accepted. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
+        provenance: Provenance,
     }
     /// A task got a new status. No event of the task follows a terminal status.
     StatusChanged status_changed = "status_changed" {
@@ -221,6 +224,9 @@ events! {
         /// JSON that came with an external event, for programs; the model does not see it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         payload: Option<RawJson>,
+        /// Where it came from, stamped when it was accepted. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
+        provenance: Provenance,
     }
     /// A tool call sends a request to another agent. The orchestrator delivers it under this id
     /// after this event.
@@ -489,6 +495,7 @@ impl TaskCreated {
             model_options: ModelOptions::default(),
             payer: None,
             route: None,
+            provenance: Provenance::Unknown,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
     HandlingMode, Interaction, InteractionContent, PeerInputCandidate, PeerInputClass, RenderClass,
     RenderMetadata, ResponseStatus, Salience, Sender, render,
 };
-use crate::{InputBlock, InteractionId, MessageQueued, UserMessage};
+use crate::{InputBlock, InteractionId, MessageQueued, Provenance, UserMessage};
 
 impl MessageQueued {
     /// A message of the user.
@@ -24,6 +24,7 @@ impl MessageQueued {
             replaces: None,
             hops: 0,
             payload: None,
+            provenance: Provenance::Unknown,
         }
     }
 
@@ -43,7 +44,19 @@ impl MessageQueued {
             replaces: None,
             hops: 0,
             payload: None,
+            provenance: Provenance::Unknown,
         }
+    }
+
+    /// The same message from this provenance.
+    #[must_use]
+    pub fn from_provenance(self, provenance: Provenance) -> Self {
+        Self { provenance, ..self }
+    }
+
+    /// Whether a person sent it in the person's own name: not as an event, and not through an agent.
+    pub fn is_from_person(&self) -> bool {
+        self.from == Sender::User && self.provenance.is_person()
     }
 
     /// The user message that the model reads.

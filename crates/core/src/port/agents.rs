@@ -12,8 +12,24 @@ pub trait Agents: Send + Sync {
     /// Every agent, ordered by name.
     fn list(&self) -> Vec<Arc<AgentDefinition>>;
 
+    /// Whether a person made or allowed this agent to run outside of the sandbox. The error names its
+    /// file. An agent file that came with a project is not allowed by itself.
+    fn unsandboxed(&self, name: &str) -> Result<(), UntrustedAgent> {
+        let _ = name;
+        Ok(())
+    }
+
     /// The whole system prompt of an agent: its context, its environment, the rules of the project.
     fn system_prompt(&self, own: PromptSource<'_>) -> String;
+}
+
+/// An agent that no person made or allowed: its file came with the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UntrustedAgent {
+    /// Path of its file.
+    pub path: String,
+    /// Names the content of the file. Other content has another name.
+    pub version: String,
 }
 
 /// What the system prompt of an agent is made from.

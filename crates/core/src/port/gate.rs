@@ -15,6 +15,13 @@ pub trait Gate: Send + Sync {
     /// Whether this call may run.
     fn judge(&self, call: &GateRequest<'_>) -> Verdict;
 
+    /// What the person's own rules say about this call: `Allow` or `Deny`, and `None` when no rule
+    /// covers it. Modes and defaults do not count. A gate without rules has nothing to say.
+    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<Verdict> {
+        let _ = call;
+        None
+    }
+
     /// Grants a rule from now on, also after a restart. The error is a text
     /// for the person who granted it.
     async fn remember(&self, rule: &Rule) -> Result<(), String>;

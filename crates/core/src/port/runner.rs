@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::port::{Cancel, JournalError, TaskJournal};
-use crate::{Provider, TaskId, TaskLimits};
+use crate::{InteractionId, Provider, TaskId, TaskLimits};
 
 /// Runs tasks elsewhere.
 #[async_trait]
@@ -75,6 +75,53 @@ pub struct Run {
     pub shutdown: Cancel,
     /// Reports that another writer appended to the task: its inbox may hold a message.
     pub updates: Box<dyn TaskUpdates>,
+    /// Decides what a program without a sandbox may get as input.
+    pub input: Arc<dyn RunnerInput>,
+}
+
+/// Decides what a program without a sandbox may get as input. One check for every way into it.
+#[async_trait]
+pub trait RunnerInput: Send + Sync {
+    /// Whether the program may be started, or get a message of the inbox. When a person has to decide,
+    /// the question is in the journal before this returns, once. A denied message leaves the inbox.
+    async fn permit(&self, subject: InputSubject) -> Result<InputPermit, JournalError>;
+}
+
+/// What a program gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InputSubject {
+    /// Its start, with the first message of its task.
+    Start,
+    /// A message in the inbox of its task.
+    Message(InteractionId),
+}
+
+/// The decision about an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputPermit {
+    /// The program may get it.
+    Allowed,
+    /// A person was asked and has not decided yet.
+    Asked {
+        /// What was asked, in a few words.
+        question: String,
+    },
+    /// The program does not get it.
+    Denied {
+        /// Why not, and what to do about it.
+        reason: String,
+    },
+}
+
+/// Allows every input: for runners that restrict what they run, and for tests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UncheckedInput;
+
+#[async_trait]
+impl RunnerInput for UncheckedInput {
+    async fn permit(&self, _: InputSubject) -> Result<InputPermit, JournalError> {
+        Ok(InputPermit::Allowed)
+    }
 }
 
 /// Whether a task may dispatch agents.

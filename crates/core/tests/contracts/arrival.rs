@@ -2,8 +2,8 @@
 
 use antiphon_core::{
     AgentName, HandlingMode, ImageBlock, InputBlock, InteractionContent, InteractionId,
-    MessageQueued, PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, Salience, Sender,
-    SourceName, UserMessage,
+    MessageQueued, PeerInputClass, Provenance, RenderClass, RenderMetadata, ResponseStatus,
+    Salience, Sender, SourceName, UserMessage,
 };
 use serde_json::json;
 
@@ -52,6 +52,7 @@ fn the_words_of_the_user_are_queued_as_they_are() {
         replaces: None,
         hops: 0,
         payload: None,
+        provenance: Provenance::Unknown,
     };
     assert_eq!(hello(), expected);
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use uuid::Uuid;
 
-use crate::any_event::call_id;
+use crate::any_event::{call_id, provenance};
 use crate::any_exchange::{intent, interaction, peer, response_status, sender, task_id, uuid};
 use crate::any_json::{object, time, value};
 
@@ -17,8 +17,8 @@ pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
 /// With any class: the recorded class counts, not the content.
 fn queued() -> impl Strategy<Value = EventBody> {
     let owed = (option::of(task_id()), option::of(time()), option::of(uuid()), any::<u32>());
-    (interaction(), class(), any::<bool>(), owed, option::of(object())).prop_map(
-        |(interaction, class, quiet, (reply_to, until, replaces, hops), payload)| {
+    (interaction(), class(), any::<bool>(), owed, option::of(object()), provenance()).prop_map(
+        |(interaction, class, quiet, (reply_to, until, replaces, hops), payload, provenance)| {
             MessageQueued {
                 id: interaction.id,
                 mode: interaction.handling_mode,
@@ -32,6 +32,7 @@ fn queued() -> impl Strategy<Value = EventBody> {
                 replaces,
                 hops,
                 payload,
+                provenance,
             }
             .into()
         },

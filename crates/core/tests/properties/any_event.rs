@@ -74,10 +74,10 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
 
 fn created() -> impl Strategy<Value = EventBody> {
     let work = (text(), text(), limits(), option::of(object()), option::of(object()));
-    let how = (option::of(runner()), model_options(), option::of(text()));
+    let how = (option::of(runner()), model_options(), option::of(text()), provenance());
     (place(), work, who_answers(), what_it_may(), how).prop_map(
         |(place, work, (model, fallbacks), (tools, external_tools, agents), how)| {
-            let (runner, model_options, payer) = how;
+            let (runner, model_options, payer, provenance) = how;
             let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
@@ -93,11 +93,27 @@ fn created() -> impl Strategy<Value = EventBody> {
                 model_options,
                 payer,
                 route,
+                provenance,
                 ..place
             }
             .into()
         },
     )
+}
+
+/// Each kind, with any name.
+pub(crate) fn provenance() -> impl Strategy<Value = Provenance> {
+    prop_oneof![
+        Just(Provenance::Unknown),
+        Just(Provenance::Owner),
+        text().prop_map(Provenance::AdminKey),
+        text().prop_map(Provenance::WriteKey),
+        text().prop_map(Provenance::Agent),
+        text().prop_map(Provenance::Event),
+        text().prop_map(Provenance::Webhook),
+        text().prop_map(Provenance::Schedule),
+        text().prop_map(Provenance::File),
+    ]
 }
 
 fn model_options() -> impl Strategy<Value = ModelOptions> {

@@ -124,7 +124,8 @@ async fn create(
     if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
         return Err(ChatError::of(error).await);
     }
-    let task = NewTask { key, payer, ..task };
+    let provenance = caller.principal().provenance();
+    let task = NewTask { key, payer, provenance, ..task };
     let (accepted, mut attached) = match orchestrator.invoke_attached(task).await {
         Ok(accepted) => accepted,
         Err(error) => return Err(ChatError::of(error).await),

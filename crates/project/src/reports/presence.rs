@@ -6,8 +6,9 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, AgentState, TaskId, TaskSummary};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
+use serde_json::Value;
 
 use crate::reports::queued_interactions::QUEUED_INTERACTIONS_MAX;
 
@@ -38,22 +39,39 @@ pub async fn agent_presences(
             state: live.status.state,
             last_activity: live.status.last_activity,
             messages_processed: live.status.messages_processed,
+            waits: None,
         });
     }
-    // Residents that have received nothing yet.
-    found.extend(residents.into_values().map(|task| AgentPresence {
-        standing: true,
-        waiting: waiting(&task.task_id),
-        agent: task.agent,
-        task_id: task.task_id,
-        id: None,
-        state: AgentState::Idle,
-        last_activity: task.last_event_at,
-        messages_processed: 0,
-    }));
+    // Residents that have received nothing yet, and programs in terminals, which have no turns.
+    for task in residents.into_values() {
+        found.push(AgentPresence {
+            standing: true,
+            waiting: waiting(&task.task_id),
+            waits: waits(orchestrator, &task).await?,
+            agent: task.agent,
+            task_id: task.task_id,
+            id: None,
+            state: AgentState::Idle,
+            last_activity: task.last_event_at,
+            messages_processed: 0,
+        });
+    }
     found.sort_by(|one, other| (&one.agent, &one.task_id).cmp(&(&other.agent, &other.task_id)));
     found.truncate(LIVE_MAX.get());
     Ok(found)
+}
+
+/// Why a program in a terminal does not get its next message, as its runner has recorded it.
+async fn waits(
+    orchestrator: &Orchestrator,
+    task: &TaskSummary,
+) -> Result<Option<String>, OrchestratorError> {
+    if task.status != TaskStatus::Running {
+        return Ok(None);
+    }
+    let detail = orchestrator.task(&task.task_id).await?.detail;
+    let waits = detail.as_ref().and_then(|detail| detail.get("waits")).and_then(Value::as_str);
+    Ok(waits.map(str::to_owned))
 }
 
 /// Live agents of a journal that no server works on, all idle: resident agents, and agents of suspended

@@ -121,7 +121,8 @@ impl Dispatch {
             let (orchestrator, factory) = (&self.orchestrator, &*self.task_factory);
             let task = target_task(orchestrator, factory, &self.principal, target, terms).await;
             let task = task.map_err(|error| about_target(index, error.into()))?;
-            tasks.push(NewTask { payer: payer.clone(), ..task });
+            let provenance = self.principal.provenance();
+            tasks.push(NewTask { payer: payer.clone(), provenance, ..task });
         }
         for (index, task) in tasks.iter().enumerate() {
             let checked = self.orchestrator.check(task.clone()).await;

@@ -1,7 +1,7 @@
 //! The principal of a request: the owner of the project, or the holder of an API key.
 
 use antiphon_core::port::IdempotencyKey;
-use antiphon_core::{AgentName, ErrorResponse, Sender, SourceName};
+use antiphon_core::{AgentName, ErrorResponse, Provenance, Sender, SourceName};
 
 use crate::request::request_error::invalid_request;
 
@@ -12,9 +12,21 @@ pub struct Principal {
     pub key_id: Option<String>,
     /// The agent that the key was issued to; absent for the owner and for a person's key.
     pub agent: Option<AgentName>,
+    /// Whether the key has level `admin`.
+    pub is_admin: bool,
 }
 
 impl Principal {
+    /// Where a request of this principal comes from, as the journal records it.
+    pub fn provenance(&self) -> Provenance {
+        match (&self.agent, &self.key_id) {
+            (Some(agent), _) => Provenance::Agent(agent.to_string()),
+            (None, None) => Provenance::Owner,
+            (None, Some(id)) if self.is_admin => Provenance::AdminKey(id.clone()),
+            (None, Some(id)) => Provenance::WriteKey(id.clone()),
+        }
+    }
+
     /// The sender of messages that name none. An agent never speaks as the user.
     pub fn sender(&self) -> Result<Sender, ErrorResponse> {
         let Some(agent) = &self.agent else { return Ok(Sender::User) };

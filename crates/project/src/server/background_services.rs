@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antiphon_core::AgentName;
 use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{AgentName, Provenance};
 use antiphon_file_drop::{Orders, watch};
 use antiphon_private_file::{Durability, write_atomic};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt, Wake};
@@ -136,6 +136,7 @@ impl Deliver for Inboxes {
             until: None,
             key: Some(tick.key),
             payload: None,
+            provenance: Provenance::Schedule(tick.schedule.name.to_string()),
         };
         let unavailable = |reason: String| DeliverError::Unavailable { reason };
         match self.0.admit(arrival).await.map_err(|error| unavailable(error.to_string()))? {

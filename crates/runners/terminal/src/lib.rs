@@ -2,7 +2,7 @@
 //!
 //! [`TerminalRunner`] executes a task by running a program (`claude`, `codex`, `bash`, any program
 //! of the user's trusted profiles) in a pseudo terminal. The task lasts as long as the program. A
-//! message for the task is typed once the screen is still; users watch the screen and type with
+//! message for the task is typed when the program waits at its prompt, and when a person sent or allowed it; users watch the screen and type with
 //! [`attach()`].
 //!
 //! | case                                    | outcome                                            |
@@ -17,6 +17,8 @@
 //! | it does not read its input              | input waits, in a bounded queue                    |
 //! | a watcher is slow                       | it skips to the newest screen; no other waits for it |
 //! | it sends harmful escape sequences       | watchers get the screen drawn anew, never its bytes |
+//! | it shows a dialog, or no known prompt   | messages wait in the inbox, and the status says why |
+//! | a message is not from a person          | a person is asked first, and it waits in the inbox  |
 //! | a crash after a message is recorded     | the message is not typed again: at most once       |
 //!
 //! An agent cannot name a command: its config names a profile, and profiles are the user's.
@@ -36,8 +38,8 @@ mod watch;
 pub use attach::{AttachError, Attachment, DetachKey, DetachKeyError, DetachReason, attach};
 pub use guard::{GRACE, guard_main};
 pub use profile::{
-    BASH, CLAUDE_CODE, CODEX, QUIET_MS_DEFAULT, RESTARTS_MAX, Restart, SUBMIT_DEFAULT,
-    TerminalProfile,
+    BASH, CLAUDE_CODE, CODEX, QUIET_MS_DEFAULT, READY_LINES_DEFAULT, RESTARTS_MAX, Restart,
+    SUBMIT_DEFAULT, TerminalProfile,
 };
 pub use pty::recording::RECORDING_BYTES_MAX;
 pub use pty::size::{COLUMNS_MAX, ROWS_MAX, Size};

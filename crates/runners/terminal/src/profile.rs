@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 /// The built-in profile of Claude Code.
@@ -27,8 +28,20 @@ const QUIET_MS_MAX: u64 = 60_000;
 /// Largest number of restarts.
 pub const RESTARTS_MAX: u32 = 100;
 
+/// Default of `ready_lines`.
+pub const READY_LINES_DEFAULT: u16 = 1;
+
+/// Largest `ready_lines`.
+const READY_LINES_MAX: u16 = 24;
+
+/// Longest pattern, in bytes.
+const PATTERN_BYTES_MAX: usize = 1000;
+
 /// Most words of a command, and of `context_args`.
 const WORDS_MAX: usize = 256;
+
+/// A list of numbered choices with a cursor: a dialog.
+const CHOICES: &str = r"(?m)^[│\s]*[>❯›▌]\s*\d+[.)]\s";
 
 /// The program of a terminal, and how messages are typed into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +66,17 @@ pub struct TerminalProfile {
     /// What to do when the program fails.
     #[serde(default)]
     pub restart: Restart,
+    /// Pattern of the prompt at which the program waits for input. Without it nothing is typed by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready: Option<String>,
+    /// Number of lines, up to the one of the cursor, that `ready` and `busy` describe. With 1, `ready`
+    /// describes the line up to the cursor, and nothing may be typed behind it.
+    #[serde(default = "ready_lines")]
+    pub ready_lines: u16,
+    /// Pattern of what the program shows when it does not wait for input although `ready` matches: a dialog,
+    /// a progress indicator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<String>,
     /// How long the screen must be still before a message is typed, in milliseconds.
     #[serde(default = "quiet_ms")]
     pub quiet_ms: u64,
@@ -79,18 +103,26 @@ impl TerminalProfile {
         let claude = Self {
             context_args: vec!["--append-system-prompt".to_owned(), "{text}".to_owned()],
             quiet_ms: 1500,
+            // Its input is a line of its own near the bottom, empty or with a suggestion.
+            ready: Some(r#"(?m)^[│\s]*[>❯][│\s\u{a0}]*(Try "[^\n]*)?$"#.to_owned()),
+            ready_lines: 8,
+            busy: Some(format!("{CHOICES}|(?i)esc to (interrupt|cancel)")),
             ..Self::of("claude")
         };
         let codex = Self {
             context_args: vec!["-c".to_owned(), "developer_instructions={quoted}".to_owned()],
             quiet_ms: 1500,
+            // The cursor is in its input, which is empty or has a dimmed suggestion.
+            ready: Some(r"^\s*[›▌>] ?$".to_owned()),
+            busy: Some(format!("{CHOICES}|(?i)esc to (interrupt|cancel)")),
             ..Self::of("codex")
         };
-        let profiles = [(CLAUDE_CODE, claude), (CODEX, codex), (BASH, Self::of("bash"))];
+        let bash = Self { ready: Some(r"[$#] $".to_owned()), ..Self::of("bash") };
+        let profiles = [(CLAUDE_CODE, claude), (CODEX, codex), (BASH, bash)];
         profiles.into_iter().map(|(name, profile)| (name.to_owned(), profile)).collect()
     }
 
-    /// A program that gets no context.
+    /// A program that gets no context, and whose prompt is not known.
     pub fn of(program: &str) -> Self {
         Self {
             command: vec![program.to_owned()],
@@ -99,6 +131,9 @@ impl TerminalProfile {
             env: BTreeMap::new(),
             submit: submit(),
             restart: Restart::Never,
+            ready: None,
+            ready_lines: READY_LINES_DEFAULT,
+            busy: None,
             quiet_ms: QUIET_MS_DEFAULT,
         }
     }
@@ -126,6 +161,7 @@ impl TerminalProfile {
         if self.env.iter().any(|(name, value)| !is_name(name) || value.contains('\0')) {
             return Err("`env` holds what is no variable".to_owned());
         }
+        self.check_patterns()?;
         if self.quiet_ms > QUIET_MS_MAX {
             return Err(format!("`quiet_ms` may be {QUIET_MS_MAX} at most"));
         }
@@ -135,6 +171,26 @@ impl TerminalProfile {
             }
             Restart::OnFailure { .. } | Restart::Never => Ok(()),
         }
+    }
+
+    fn check_patterns(&self) -> Result<(), String> {
+        for (field, pattern) in [("ready", &self.ready), ("busy", &self.busy)] {
+            let Some(pattern) = pattern else { continue };
+            if pattern.len() > PATTERN_BYTES_MAX {
+                return Err(format!("`{field}` may have {PATTERN_BYTES_MAX} bytes at most"));
+            }
+            let pattern = Regex::new(pattern)
+                .map_err(|error| format!("`{field}` is no regular expression: {error}"))?;
+            if pattern.is_match("") {
+                return Err(format!(
+                    "`{field}` matches an empty line, so it would match every screen: describe the prompt"
+                ));
+            }
+        }
+        if !(1..=READY_LINES_MAX).contains(&self.ready_lines) {
+            return Err(format!("`ready_lines` must be 1 to {READY_LINES_MAX}"));
+        }
+        Ok(())
     }
 
     pub(crate) fn quiet(&self) -> Duration {
@@ -154,6 +210,10 @@ impl Restart {
 
 fn submit() -> String {
     SUBMIT_DEFAULT.to_owned()
+}
+
+fn ready_lines() -> u16 {
+    READY_LINES_DEFAULT
 }
 
 fn quiet_ms() -> u64 {

@@ -2,6 +2,7 @@
 
 pub(crate) mod keyboard;
 pub(crate) mod output_thread;
+pub(crate) mod prompt;
 pub(crate) mod recording;
 pub(crate) mod screen;
 pub(crate) mod size;

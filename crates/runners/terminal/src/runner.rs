@@ -1,6 +1,8 @@
 //! The runner `terminal`.
 
 mod attempt;
+mod start;
+mod typist;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,6 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use attempt::{Attempt, Outcome};
+use start::Start;
 
 use crate::command_line::resolve;
 use crate::guard::process_list::{TASK_VARIABLE, end_processes_of};
@@ -105,7 +108,9 @@ impl TerminalRunner {
         profile: &TerminalProfile,
     ) -> Result<(), RunnerError> {
         let mut journal_view = JournalView::open(run.journal.clone(), run.task_id.clone()).await?;
-        if journal_view.has_ended() {
+        if journal_view.has_ended()
+            || start::again(run, profile, &mut journal_view).await? == Start::No
+        {
             return Ok(());
         }
         let to = ContextTarget {
@@ -127,11 +132,6 @@ impl TerminalRunner {
         let mut reason = (journal_view.attempts() > 0).then(|| "it was cut off".to_owned());
         let mut wait = RESTART_DELAY;
         loop {
-            if !profile.restart.allows(journal_view.attempts() + 1) {
-                let error = format!("`{name}` was cut off, and is not begun again");
-                let detail = json!({ "code": "interrupted", "error": error });
-                return Ok(journal_view.end(TaskStatus::Failed, detail).await?);
-            }
             journal_view.begin(reason.take()).await?;
             let outcome = attempt.run(run, &mut journal_view).await?;
             let Outcome::Over { ending, last_text } = outcome else { return Ok(()) };
@@ -181,6 +181,11 @@ impl Runner for TerminalRunner {
 
     async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
         let profile = self.profile(&run.config).map_err(refused)?;
+        match start::permitted(&mut run).await {
+            Ok(Start::Now) => {}
+            Ok(Start::No) | Err(RunnerError::Journal(JournalError::Ended { .. })) => return Ok(()),
+            Err(error) => return Err(error),
+        }
         let Ok(_room) = self.slots.try_acquire() else {
             let reason = format!("{TERMINALS_MAX} terminals run already: stop one");
             return Err(RunnerError::Unavailable { reason });

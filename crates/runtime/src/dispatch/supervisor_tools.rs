@@ -383,6 +383,7 @@ fn message_from(
     let from = Sender::agent(agent);
     let interaction = Interaction { id, from, content, handling_mode, render_metadata: None };
     MessageQueued::of(classify(interaction, &SilentIntents::default()))
+        .from_provenance(antiphon_core::Provenance::Agent(agent.to_owned()))
 }
 
 type SupervisorResult = Result<Result<Answer, Refusal>, OrchestratorError>;

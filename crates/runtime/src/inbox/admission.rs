@@ -12,7 +12,7 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentDefinition, AgentName, Interaction, InteractionContent, InteractionId, MessageQueued,
-    PeerInputClass, Sender, TaskId, classify,
+    PeerInputClass, Provenance, Sender, TaskId, classify,
 };
 use chrono::TimeDelta;
 
@@ -116,12 +116,30 @@ fn classify_arrival(
     let quiet = arrival.wake == Wake::No;
     let (reply_to, hops) = (origin.reply_to, origin.hops);
     let payload = arrival.payload;
-    let queued = MessageQueued { quiet, reply_to, hops, payload, ..MessageQueued::of(candidate) };
+    let provenance = stamped(arrival.provenance, &candidate.interaction.from);
+    let queued = MessageQueued {
+        quiet,
+        reply_to,
+        hops,
+        payload,
+        provenance,
+        ..MessageQueued::of(candidate)
+    };
     // Every request has a deadline.
     let usual = TimeDelta::seconds(i64::from(peer_tools::REQUEST_TIMEOUT_S_DEFAULT));
     let until = arrival.until.unwrap_or_else(|| services.deps.clock.now() + usual);
     let until = Some(until).filter(|_| queued.expects_answer() || arrival.until.is_some());
     Ok(Some(MessageQueued { until, ..queued }))
+}
+
+/// The provenance to record. A person who sends in the name of a source sends an event.
+fn stamped(provenance: Provenance, from: &Sender) -> Provenance {
+    match from {
+        Sender::External(source) if provenance.is_person() => {
+            Provenance::Event(source.as_str().to_owned())
+        }
+        Sender::External(_) | Sender::User | Sender::Peer(_) => provenance,
+    }
 }
 
 /// Checks a request against the definition of the receiving agent.
@@ -164,7 +182,8 @@ async fn queue_for_agent(
     starts: StartPolicy,
 ) -> Result<Result<Receipt, Rejection>, OrchestratorError> {
     loop {
-        let task_id = match start_agent::started_task(services, to, starts).await? {
+        let provenance = &queued.provenance;
+        let task_id = match start_agent::started_task(services, to, starts, provenance).await? {
             Ok(task_id) => task_id,
             Err(rejection) => return Ok(Err(rejection)),
         };

@@ -2,7 +2,7 @@
 
 use antiphon_core::{
     AgentDefinition, AgentName, HandlingMode, InteractionContent, InteractionId, LifecycleIntent,
-    RawJson, RenderMetadata, Sender, TaskId,
+    Provenance, RawJson, RenderMetadata, Sender, TaskId,
 };
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -43,6 +43,8 @@ pub struct Arrival {
     pub key: Option<String>,
     /// Data of an external event: stored, but not shown to the model.
     pub payload: Option<RawJson>,
+    /// Where it came from, as the interface knows it. A sender cannot choose it.
+    pub provenance: Provenance,
 }
 
 /// Whether an interaction wakes an idle agent.
@@ -56,7 +58,7 @@ pub enum Wake {
 }
 
 impl Arrival {
-    /// A queued message with defaults for everything else.
+    /// A queued message with defaults for everything else, of unknown provenance.
     pub fn message(to: AgentName, from: Sender, body: impl Into<String>) -> Self {
         let content = InteractionContent::Message { body: body.into(), blocks: None };
         Self {
@@ -69,6 +71,7 @@ impl Arrival {
             until: None,
             key: None,
             payload: None,
+            provenance: Provenance::Unknown,
         }
     }
 }

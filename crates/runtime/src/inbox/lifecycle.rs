@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentName, CallableAgents, HandlingMode, Interaction, InteractionContent, LifecycleIntent,
-    MessageQueued, Sender, SilentIntents, TaskId, TaskStatus, TaskSummary, classify,
+    MessageQueued, Provenance, Sender, SilentIntents, TaskId, TaskStatus, TaskSummary, classify,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +87,8 @@ async fn notify_peer(
         handling_mode: HandlingMode::Queue,
         render_metadata: None,
     };
-    let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
+    let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()))
+        .from_provenance(Provenance::Agent(name.to_string()));
     let append = Append {
         task_id: peer.clone(),
         expected: Expected::Exists,

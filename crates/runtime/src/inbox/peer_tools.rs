@@ -218,6 +218,7 @@ impl TaskRun {
         let arrival = Arrival {
             mode: arguments.mode,
             render_metadata: arguments.salience.map(shown),
+            provenance: self.provenance(),
             ..Arrival::message(arguments.to, self.sender(), arguments.text)
         };
         let hops = self.state.hops.saturating_add(1);
@@ -294,9 +295,13 @@ impl TaskRun {
         ) {
             return Ok(Err(Refusal::Rejected(rejection)));
         }
-        let started =
-            start_agent::started_task(&self.services, &arguments.to, StartPolicy::OnlyStarted)
-                .await?;
+        let started = start_agent::started_task(
+            &self.services,
+            &arguments.to,
+            StartPolicy::OnlyStarted,
+            &self.provenance(),
+        )
+        .await?;
         Ok(started.map(drop).map_err(Refusal::Rejected))
     }
 

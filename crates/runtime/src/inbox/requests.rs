@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentName, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
-    MessageAppended, MessageQueued, Replied, ResponseStatus, Sender, SilentIntents, TaskId,
-    ToolResult, classify,
+    MessageAppended, MessageQueued, Provenance, Replied, ResponseStatus, Sender, SilentIntents,
+    TaskId, ToolResult, classify,
 };
 use serde_json::{Value, json};
 
@@ -90,7 +90,8 @@ pub(crate) async fn deliver_reply(
         handling_mode: HandlingMode::Steer,
         render_metadata: None,
     };
-    let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()));
+    let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()))
+        .from_provenance(Provenance::Agent(by.to_owned()));
     let append = Append {
         task_id: task_id.clone(),
         expected: Expected::Exists,
@@ -194,6 +195,7 @@ impl TaskRun {
             until: Some(sent.until),
             key: None,
             payload: None,
+            provenance: self.provenance(),
         };
         let origin = Origin {
             id,
@@ -206,6 +208,11 @@ impl TaskRun {
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => Ok(()),
             Receipt::Rejected(rejection) => Err(rejection),
         })
+    }
+
+    /// What this agent sends came from an agent, whatever it says.
+    pub(crate) fn provenance(&self) -> Provenance {
+        Provenance::Agent(self.state.created.agent.clone())
     }
 
     /// This agent as a sender.

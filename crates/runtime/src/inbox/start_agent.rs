@@ -17,8 +17,8 @@ use antiphon_core::port::{
     Append, Expected, IdempotencyKey, JournalError, PromptSource, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    AgentDefinition, AgentName, EventBody, HistoryRef, Replied, ResponseStatus, StatusChanged,
-    TaskCreated, TaskId, TaskLimits, TaskStatus, TaskSummary,
+    AgentDefinition, AgentName, EventBody, HistoryRef, Provenance, Replied, ResponseStatus,
+    StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, TaskSummary,
 };
 use serde_json::json;
 
@@ -64,6 +64,7 @@ pub(crate) async fn started_task(
     services: &Arc<Services>,
     name: &AgentName,
     starts: StartPolicy,
+    provenance: &Provenance,
 ) -> Result<Result<TaskId, Rejection>, OrchestratorError> {
     if let Some(task_id) = services.residents.find(name) {
         return Ok(Ok(task_id));
@@ -78,7 +79,7 @@ pub(crate) async fn started_task(
         }
         Some(_) | None => {}
     }
-    match start_after(services, name, last).await {
+    match start_after(services, name, last, provenance).await {
         Ok(started) => Ok(Ok(started.task_id)),
         Err(OrchestratorError::CannotStart { agent, reason }) => {
             Ok(Err(Rejection::CannotStart { agent, why: reason }))
@@ -91,9 +92,10 @@ pub(crate) async fn started_task(
 pub(crate) async fn start_agent(
     services: &Arc<Services>,
     name: &AgentName,
+    provenance: &Provenance,
 ) -> Result<Started, OrchestratorError> {
     let last = newest_resident(services, name).await?;
-    start_after(services, name, last).await
+    start_after(services, name, last, provenance).await
 }
 
 /// The newest resident task of an agent.
@@ -117,6 +119,7 @@ async fn start_after(
     services: &Arc<Services>,
     name: &AgentName,
     last: Option<TaskSummary>,
+    provenance: &Provenance,
 ) -> Result<Started, OrchestratorError> {
     if let Some(last) = last.as_ref().filter(|last| !last.status.is_terminal()) {
         let (created, _) = tree_usage::creation(&last.task_id, &*services.deps.journal).await?;
@@ -125,7 +128,10 @@ async fn start_after(
         supervise::start(services, &last.task_id);
         return Ok(Started { task_id: last.task_id.clone(), already: true });
     }
-    let created = resident_creation(services, name, last.as_ref())?;
+    let created = TaskCreated {
+        provenance: provenance.clone(),
+        ..resident_creation(services, name, last.as_ref())?
+    };
     let mut events: Vec<EventBody> = vec![created.clone().into()];
     if let Some(last) = &last {
         let left = services.reader.load(&last.task_id).await?;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
-    HandlingMode, Interaction, InteractionId, MessageQueued, Sender, SilentIntents, TaskId,
-    UserMessage, classify,
+    HandlingMode, Interaction, InteractionId, MessageQueued, Provenance, Sender, SilentIntents,
+    TaskId, UserMessage, classify,
 };
 
 use crate::inbox::admission::{self, QueueOutcome};
@@ -28,6 +28,8 @@ pub struct TaskMessage {
     pub from: Sender,
     /// Makes a repeated call harmless.
     pub key: Option<IdempotencyKey>,
+    /// Where it came from, as the interface knows it.
+    pub provenance: Provenance,
 }
 
 impl Orchestrator {
@@ -38,7 +40,7 @@ impl Orchestrator {
         task_id: &TaskId,
         message_to_task: TaskMessage,
     ) -> Result<InteractionId, OrchestratorError> {
-        let TaskMessage { message, mode, from, key } = message_to_task;
+        let TaskMessage { message, mode, from, key, provenance } = message_to_task;
         let services = self.services();
         let id = match &key {
             Some(key) => message_id(task_id, key),
@@ -60,7 +62,7 @@ impl Orchestrator {
                 MessageQueued::of(classify(interaction, &SilentIntents::default()))
             }
         };
-        queue_message(services, task_id, queued).await?;
+        queue_message(services, task_id, queued.from_provenance(provenance)).await?;
         Ok(id)
     }
 

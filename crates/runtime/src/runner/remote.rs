@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::tree_usage;
 use crate::deps::Dispatch;
+use crate::inbox::input_permission::TaskInput;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
 use crate::runner::runner_journal::RunnerJournal;
@@ -245,10 +246,15 @@ impl TaskRun {
                     .resident
                     .then(|| self.state.created.agent.clone()),
                 uses_run_provider: runner.uses_run_provider(),
+                is_unrestricted: runner.is_unrestricted(),
                 end: end.clone(),
             }),
             provider: Arc::new(BoundedModel { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
+            input: Arc::new(TaskInput {
+                services: Arc::clone(&self.services),
+                task_id: self.state.task_id.clone(),
+            }),
             shutdown: rest,
             updates: Box::new(UpdateSignal(
                 self.services.notifier.subscribe(Some(&self.state.task_id)),

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::tree_usage::Tree;
+use crate::inbox::input_permission;
 use crate::inbox::requests;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
@@ -31,6 +32,8 @@ pub(crate) struct RunnerJournal {
     pub(crate) resident_agent: Option<String>,
     /// Whether its model is called and paid from here.
     pub(crate) uses_run_provider: bool,
+    /// Whether no sandbox restricts what it runs.
+    pub(crate) is_unrestricted: bool,
     /// Fired when a shared limit is reached.
     pub(crate) end: CancellationToken,
 }
@@ -62,6 +65,22 @@ impl RunnerJournal {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses to take a message out of the inbox that the program may not get.
+    async fn check_input(&self, append: &Append) -> Result<(), JournalError> {
+        if !self.is_unrestricted {
+            return Ok(());
+        }
+        for body in &append.events {
+            if let EventBody::MessageAppended(appended) = body
+                && let Some(id) = appended.queued
+                && !input_permission::is_allowed(&self.services, &self.task_id, id).await?
+            {
+                return self.refuse("cannot take a message that no person allowed");
+            }
+        }
+        Ok(())
     }
 
     /// Replaces the rule of an approval: what a user can allow beyond a call is for our gate to say.
@@ -146,6 +165,7 @@ impl JournalLog for RunnerJournal {
         // Spending counts on the current day here.
         append.at = self.services.deps.clock.now();
         self.check_pause(&append).await?;
+        self.check_input(&append).await?;
         for body in &mut append.events {
             self.use_own_rule(body);
         }

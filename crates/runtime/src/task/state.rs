@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::dispatch::pending_call::PendingCall;
 use crate::inbox::derived_id;
+use crate::inbox::input_permission;
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
 use crate::task::state::conversation::Conversation;
 
@@ -300,6 +301,7 @@ impl TaskState {
 
     fn reply(&mut self, replied: &Replied) {
         let request = &replied.in_reply_to;
+        self.forget_question(*request);
         // Also for `accepted`: the final answer of the turn is then about something else.
         self.current_request.take_if(|subject| subject == request);
         if replied.status.is_final() {
@@ -357,8 +359,14 @@ impl TaskState {
         }
     }
 
+    /// A message that left the inbox is not asked about any more.
+    fn forget_question(&mut self, id: InteractionId) {
+        self.approvals.remove(&input_permission::question_id(id));
+    }
+
     fn add_message(&mut self, appended: &MessageAppended) {
         if let Some(id) = appended.queued {
+            self.forget_question(id);
             self.take(id, &appended.message);
         }
         // Some models use a call id again in a later answer: that is a different call.

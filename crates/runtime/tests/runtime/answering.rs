@@ -198,7 +198,11 @@ async fn a_journal_that_fails_once_delays_no_answer() {
                 Arc::new(DelegatingJournal(Flaky { inner, nth, appends: AtomicUsize::new(0) }));
             let orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
             for who in ["ada", "bob"] {
-                while orchestrator.start_agent(&name(who)).await.is_err() {}
+                while orchestrator
+                    .start_agent(&name(who), &antiphon_core::Provenance::Owner)
+                    .await
+                    .is_err()
+                {}
             }
             while orchestrator.admit(keyed(message("ada", "go"), "1")).await.is_err() {}
             let began = tokio::time::Instant::now();

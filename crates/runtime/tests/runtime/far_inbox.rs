@@ -78,7 +78,10 @@ async fn one_that_works_elsewhere_asks_and_is_asked() {
         let back = format!("{{ delay_ms = 600 }}, {back}");
         let team = team(&(replying(ada, &step("send_request", &ask)) + &replying(bob, &back)));
         let orchestrator = team.orchestrator();
-        orchestrator.start_agent(&name("bob")).await.expect("started");
+        orchestrator
+            .start_agent(&name("bob"), &antiphon_core::Provenance::Owner)
+            .await
+            .expect("started");
         admit(&orchestrator, message("ada", "go")).await;
         let mut replies = Vec::new();
         let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
@@ -126,7 +129,10 @@ async fn a_peer_that_waits_for_one_that_fails_elsewhere_hears_it() {
     let bob = "system_contains = \"I am bob\", results_since_user = 0";
     let team = team(&(replying(bob, &ask) + &replying("last_user_contains = \"bad\"", no)));
     let orchestrator = team.orchestrator();
-    orchestrator.start_agent(&name("ada")).await.expect("started");
+    orchestrator
+        .start_agent(&name("ada"), &antiphon_core::Provenance::Owner)
+        .await
+        .expect("started");
     admit(&orchestrator, message("bob", "go")).await;
     let rests = tokio::time::timeout(Duration::from_secs(20), at_rest(&orchestrator, "bob")).await;
     let reported = reported(&rests.expect("it is answered"));

@@ -43,7 +43,7 @@ fn script() -> String {
 async fn invoke_attached(orchestrator: &Orchestrator) -> Result<(), OrchestratorError> {
     for who in ["bob", "ada"] {
         if orchestrator.agent_task(&name(who)).await?.is_none() {
-            orchestrator.start_agent(&name(who)).await?;
+            orchestrator.start_agent(&name(who), &antiphon_core::Provenance::Owner).await?;
         }
     }
     let event = Sender::External(SourceName::parse("hook").expect("a name"));

@@ -67,7 +67,11 @@ impl Office {
     }
 
     pub(crate) async fn start(&self, agent: &str) -> TaskId {
-        self.orchestrator.start_agent(&name(agent)).await.expect("started").task_id
+        self.orchestrator
+            .start_agent(&name(agent), &antiphon_core::Provenance::Owner)
+            .await
+            .expect("started")
+            .task_id
     }
 
     /// Hands something over that is accepted.

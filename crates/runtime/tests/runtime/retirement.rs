@@ -240,11 +240,11 @@ async fn missed_peer_notices_are_sent_once_after_a_restart() {
         let journal = Arc::new(MemoryJournal::new());
         let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::Before)));
         // She is not notified of agents that were live before her.
-        let _ = first.start_agent(&name("cyd")).await;
+        let _ = first.start_agent(&name("cyd"), &antiphon_core::Provenance::Owner).await;
         moment().await;
-        let _ = first.start_agent(&name("ada")).await;
+        let _ = first.start_agent(&name("ada"), &antiphon_core::Provenance::Owner).await;
         moment().await;
-        let _ = first.start_agent(&name("bob")).await;
+        let _ = first.start_agent(&name("bob"), &antiphon_core::Provenance::Owner).await;
         moment().await;
         let _ = first.stop_agent(&name("bob"), None).await;
         first.shutdown(Duration::from_secs(1)).await;

@@ -255,7 +255,11 @@ async fn a_requester_learns_at_once_that_the_agent_was_stopped() {
             + &otherwise(&says("ok"));
         let office = Office::of(&["ada", "bob"], text);
         let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
-        let bob = orchestrator.start_agent(&name("bob")).await.expect("started").task_id;
+        let bob = orchestrator
+            .start_agent(&name("bob"), &antiphon_core::Provenance::Owner)
+            .await
+            .expect("started")
+            .task_id;
         orchestrator.pause(&bob).await.expect("paused");
         orchestrator.admit(message("ada", "go")).await.expect("accepted");
         let requested = |event: &antiphon_core::Event| {

@@ -207,6 +207,7 @@ pub(crate) fn queued(number: u128, class: PeerInputClass) -> MessageQueued {
         replaces: None,
         hops: 0,
         payload: None,
+        provenance: Provenance::Unknown,
     }
 }
 

@@ -133,6 +133,20 @@ impl antiphon_core::port::Gate for Gate {
         self.explain(call).verdict
     }
 
+    fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<Verdict> {
+        let call = Call::of(request, &self.context.root);
+        let grants = self.grants(request.granted);
+        let mut allowed = !self.layers.is_empty();
+        for layer in &self.layers {
+            match layer.judge_by_rules(&call, &grants) {
+                Some(denied @ Verdict::Deny { .. }) => return Some(denied),
+                Some(Verdict::Allow) => {}
+                Some(Verdict::Ask { .. }) | None => allowed = false,
+            }
+        }
+        allowed.then_some(Verdict::Allow)
+    }
+
     async fn remember(&self, rule: &Rule) -> Result<(), String> {
         let Some(remembered) = self.remembered.clone() else {
             return Err("there is no file to remember rules in: allow it for this task".to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::Effect;
-use antiphon_core::port::Rule;
+use antiphon_core::port::{Rule, Verdict};
 
 use crate::call::{Call, Subject};
 use crate::config::{ConfigError, Mode, RuleEntry};
@@ -81,6 +81,33 @@ impl Layer {
             Subject::Other => findings.push(evaluation.other()),
         }
         findings
+    }
+}
+
+impl Layer {
+    /// What the rules of this layer say about a call of a tool that is not ours, without its mode. A rule
+    /// that allows must name the tool: `*` does not.
+    pub(crate) fn judge_by_rules(
+        &self,
+        call: &Call<'_>,
+        grants: &[Arc<ParsedRule>],
+    ) -> Option<Verdict> {
+        let restricts = |loaded: &&LoadedRule| {
+            let pattern = loaded.rule.argument().filter(|_| loaded.rule.is_for(call.tool));
+            loaded.rule.is_whole(call.tool)
+                || pattern
+                    .is_some_and(|pattern| pattern.matches(&call.arguments) >= Match::Possible)
+        };
+        if let Some(rule) = self.deny.iter().find(restricts) {
+            return Some(Verdict::Deny { reason: format!("{} denies it", rule.shown()) });
+        }
+        let covers = |rule: &ParsedRule| rule.names_tool() && matches_other(rule, call);
+        let granted = grants.iter().any(|grant| covers(grant));
+        if !granted && self.ask.iter().any(|loaded| restricts(&loaded)) {
+            return None;
+        }
+        let allowed = granted || self.allow.iter().any(|loaded| covers(&loaded.rule));
+        allowed.then_some(Verdict::Allow)
     }
 }
 

@@ -1,5 +1,7 @@
 //! `antiphon agents start`, `stop` and `status`: live agents.
 
+use std::fmt::Write as _;
+
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
@@ -147,5 +149,18 @@ fn table(agents: &[AgentPresence]) -> String {
             live.id.map_or(String::new(), |id| id.to_string()),
         ]
     }));
-    terminal::table(&lines)
+    let mut text = terminal::table(&lines);
+    for live in agents {
+        if let Some(waits) = &live.waits {
+            let what = match live.waiting {
+                0 => "its start or first message waits".to_owned(),
+                1 => "1 message waits".to_owned(),
+                count => format!("{count} messages wait"),
+            };
+            let agent = visible(&live.agent);
+            // Writing to a text does not fail.
+            let _ = writeln!(text, "`{agent}`: {what}: {}", visible(waits));
+        }
+    }
+    text
 }

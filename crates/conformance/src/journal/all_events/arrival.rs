@@ -2,8 +2,8 @@
 
 use antiphon_core::{
     AgentName, EventBody, HandlingMode, InteractionContent, InteractionId, MessageAppended,
-    MessageQueued, PeerInputClass, RawJson, RenderClass, RenderMetadata, Replied, RequestSent,
-    ResponseStatus, Salience, Sender, SourceName, TaskId,
+    MessageQueued, PeerInputClass, Provenance, RawJson, RenderClass, RenderMetadata, Replied,
+    RequestSent, ResponseStatus, Salience, Sender, SourceName, TaskId,
 };
 use chrono::DateTime;
 use serde_json::Value;
@@ -60,6 +60,7 @@ fn of_others() -> Result<Vec<EventBody>, Finding> {
             replaces: Some(interaction(n - 1)),
             hops: 7,
             payload: Some(RawJson::of(&odd_value()).during("a payload")?),
+            provenance: Provenance::File(ODD_TEXT.to_owned()),
         }));
     }
     Ok(bodies)

@@ -2,8 +2,8 @@
 //! sender, silent set, mode and hint.
 
 use antiphon_core::{
-    HandlingMode, Interaction, InteractionContent, MessageQueued, PeerInputClass, RenderClass,
-    RenderMetadata, ResponseStatus, Salience, Sender, SilentIntents, classify,
+    HandlingMode, Interaction, InteractionContent, MessageQueued, PeerInputClass, Provenance,
+    RenderClass, RenderMetadata, ResponseStatus, Salience, Sender, SilentIntents, classify,
 };
 use serde_json::json;
 
@@ -137,6 +137,7 @@ fn holds(interaction: Interaction, silent: &SilentIntents, class: &str) {
         replaces: None,
         hops: 0,
         payload: None,
+        provenance: Provenance::Unknown,
     };
     assert_eq!(queued, expected);
     assert_eq!((queued.wakes(), quiet.wakes()), (WAKE.contains(&class), false), "{class}");

@@ -30,6 +30,7 @@ pub(super) fn queued() -> Specimen {
         replaces: Some(other()),
         hops: 3,
         payload: Some(RawJson::parse(r#"{"build":7}"#).unwrap()),
+        provenance: Provenance::Agent("bob".to_owned()),
     };
     let data = json!({
         "id": UUID, "mode": "steer", "from": "bob",
@@ -37,7 +38,7 @@ pub(super) fn queued() -> Specimen {
         "class": "silent_request",
         "render_metadata": {"class": "peer_request", "salience": "urgent"},
         "quiet": true, "reply_to": "t2", "until": "2026-02-18T12:10:00Z", "replaces": OTHER, "hops": 3,
-        "payload": {"build": 7}
+        "payload": {"build": 7}, "provenance": "agent:bob"
     });
     (queued.into(), "message_queued", data)
 }

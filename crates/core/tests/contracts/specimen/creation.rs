@@ -35,6 +35,7 @@ pub(super) fn whole() -> Specimen {
         },
         payer: Some("tR7xQ2pL".to_owned()),
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
+        provenance: Provenance::AdminKey("tR7xQ2pL".to_owned()),
     };
     let data = json!({
         "agent": "dev", "session_id": "s1", "parent": "t0", "root": "t0", "depth": 1,
@@ -52,7 +53,8 @@ pub(super) fn whole() -> Specimen {
             "tasks_max": 11
         },
         "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}},
-        "payer": "tR7xQ2pL", "route": {"script": "hello.toml"}
+        "payer": "tR7xQ2pL", "route": {"script": "hello.toml"},
+        "provenance": "admin_key:tR7xQ2pL"
     });
     (created.into(), "task_created", data)
 }

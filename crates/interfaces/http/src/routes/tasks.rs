@@ -66,7 +66,8 @@ pub(crate) async fn create(
     let orchestrator = &state.deps.orchestrator;
     let payer = caller.payer();
     orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
-    let task = NewTask { payer, ..factory.task(request).await? };
+    let provenance = principal.provenance();
+    let task = NewTask { payer, provenance, ..factory.task(request).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     let AcceptedTask { task_id, deduplicated } = accepted;

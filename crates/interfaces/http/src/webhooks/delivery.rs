@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{ErrorCode, InteractionContent, RawJson, RenderClass, RenderMetadata, Sender};
+use antiphon_core::{
+    ErrorCode, InteractionContent, Provenance, RawJson, RenderClass, RenderMetadata, Sender,
+};
 use antiphon_interface_transport::{
     ApiError, AppState, PathId, check_content_type, read_body, set_rate_limit_headers,
 };
@@ -95,6 +97,7 @@ fn arrival(webhook: &Webhook, body: &[u8], delivery_id: &str) -> Result<Arrival,
         // A prefix of its own: never collides with the keys of other clients.
         key: Some(format!("webhook:{delivery_id}")),
         payload: Some(payload),
+        provenance: Provenance::Webhook(webhook.source.as_str().to_owned()),
     })
 }
 

@@ -14,7 +14,7 @@ const AGENTS: &str = "/v1/agents";
 async fn a_list_of_agents_has_no_context_and_a_single_agent_has() {
     let server = TestServer::new().await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    server.orchestrator.start_agent(&reviewer).await.unwrap();
+    server.orchestrator.start_agent(&reviewer, &antiphon_core::Provenance::Owner).await.unwrap();
     let listed = get(server.address, AGENTS).await.json();
     let listed = listed["agents"].as_array().unwrap();
     let brief = |agent: &Value| ["name", "origin", "live"].map(|field| agent[field].clone());
@@ -60,7 +60,11 @@ async fn an_agent_is_defined_changed_and_deleted_and_stopped_first_while_live() 
     let mute = say(server.address, &delete("mute")).await;
     assert_eq!((mute.status, mute.code().as_str()), (403, "FORBIDDEN"), "the user's own");
     let reviewer = AgentName::parse("reviewer").unwrap();
-    let live = server.orchestrator.start_agent(&reviewer).await.unwrap();
+    let live = server
+        .orchestrator
+        .start_agent(&reviewer, &antiphon_core::Provenance::Owner)
+        .await
+        .unwrap();
     assert_eq!(say(server.address, &delete("reviewer")).await.status, 204);
     assert!(server.orchestrator.task(&live.task_id).await.unwrap().status.is_terminal());
     server.ended().await;

@@ -183,7 +183,7 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
     orchestrator.cancel(&task_id).await.unwrap();
 
     let reviewer = AgentName::parse("reviewer").unwrap();
-    orchestrator.start_agent(&reviewer).await.unwrap();
+    orchestrator.start_agent(&reviewer, &antiphon_core::Provenance::Owner).await.unwrap();
     let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
     assert_eq!(reply.status, 202, "a live agent gets it: {reply:?}");
     for (from, status) in [("reviewer", 202), ("ci", 403), ("mute", 403)] {

@@ -73,7 +73,12 @@ async fn idempotency_keys_of_different_callers_never_collide() {
     let keyed = Keyed::new().await;
     let (one, other) = (keyed.person(Level::Admin), keyed.person(Level::Admin));
     let reviewer = antiphon_core::AgentName::parse("reviewer").unwrap();
-    let live = keyed.server.orchestrator.start_agent(&reviewer).await.unwrap();
+    let live = keyed
+        .server
+        .orchestrator
+        .start_agent(&reviewer, &antiphon_core::Provenance::Owner)
+        .await
+        .unwrap();
     keyed.server.orchestrator.pause(&live.task_id).await.unwrap();
     // There is one session of an id: who asks under the same name is told, and does not get another's.
     for (key, status) in [(TOKEN, 201), (&one, 409), (&other, 409), (TOKEN, 200)] {

@@ -47,7 +47,8 @@ async fn said(server: &TestServer, end: &str) {
 
 /// Has the agent there, and at rest.
 async fn resting(server: &TestServer) -> TaskId {
-    let started = server.orchestrator.start_agent(&name()).await.unwrap();
+    let started =
+        server.orchestrator.start_agent(&name(), &antiphon_core::Provenance::Owner).await.unwrap();
     server.orchestrator.pause(&started.task_id).await.unwrap();
     started.task_id
 }

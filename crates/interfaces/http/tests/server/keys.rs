@@ -192,7 +192,12 @@ async fn an_agents_key_cannot_use_others_to_exceed_its_permissions() {
 async fn an_agents_key_sends_in_the_agents_name_and_not_as_the_user() {
     let keyed = Keyed::new().await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    let started = keyed.server.orchestrator.start_agent(&reviewer).await.unwrap();
+    let started = keyed
+        .server
+        .orchestrator
+        .start_agent(&reviewer, &antiphon_core::Provenance::Owner)
+        .await
+        .unwrap();
     keyed.server.orchestrator.pause(&started.task_id).await.unwrap();
     let (_, agents) = keyed.make(agents_key(Level::Write));
     let person = keyed.person(Level::Write);

@@ -45,7 +45,11 @@ async fn scrape(server: &TestServer) -> BTreeMap<String, f64> {
 async fn a_scrape_has_counters_and_gauges() {
     let (server, telemetry) = counted(None).await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    let started = server.orchestrator.start_agent(&reviewer).await.unwrap();
+    let started = server
+        .orchestrator
+        .start_agent(&reviewer, &antiphon_core::Provenance::Owner)
+        .await
+        .unwrap();
     server.orchestrator.pause(&started.task_id).await.unwrap();
     for _ in 0..2 {
         let message = json!({"message": "hi"});
@@ -108,7 +112,7 @@ async fn requests_are_counted_by_their_route_and_never_by_their_path() {
 async fn a_stopped_agent_has_no_inbox_gauge() {
     let (server, _) = counted(None).await;
     let reviewer = AgentName::parse("reviewer").unwrap();
-    server.orchestrator.start_agent(&reviewer).await.unwrap();
+    server.orchestrator.start_agent(&reviewer, &antiphon_core::Provenance::Owner).await.unwrap();
     let queue = r#"antiphon_queue_size{queue="inbox:reviewer"}"#;
     assert_eq!(scrape(&server).await.get(queue), Some(&0.0));
     server.orchestrator.stop_agent(&reviewer, None).await.unwrap();

@@ -75,6 +75,7 @@ async fn an_event_is_stored_with_its_payload_and_the_model_reads_only_its_body()
             "content": {"type": "message", "body": "The build is red"},
             "render_metadata": {"class": "external_event", "salience": "important"},
             "payload": {"body": "The build is red", "build": {"id": 7, "secret_plan": 1.50}},
+            "provenance": "webhook:ci",
         })
     );
     assert_eq!(queued.payload.as_ref().unwrap().as_str(), body, "as it was sent");

@@ -115,7 +115,11 @@ impl Caller {
 
     /// On whose authority the request is made.
     pub fn principal(&self) -> Principal {
-        Principal { key_id: self.payer(), agent: self.agent().cloned() }
+        let is_admin = match self {
+            Self::Owner => false,
+            Self::Key(allowed) => allowed.may_decide(Level::Admin),
+        };
+        Principal { key_id: self.payer(), agent: self.agent().cloned(), is_admin }
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) async fn create(
     let context = change.context.unwrap_or_else(|| format!("You are {name}."));
     let written = files.write(move || edit::define(&folder, &new, &fields, &context)).await;
     written.map_err(refused)?;
+    files.allow_unsandboxed(name).await;
     found(files, name)
 }
 
@@ -41,6 +42,7 @@ pub(super) async fn change(
         })
         .await;
     written.map_err(refused)?;
+    files.allow_unsandboxed(name).await;
     found(files, name)
 }
 

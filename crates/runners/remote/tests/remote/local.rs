@@ -96,6 +96,7 @@ impl LocalSide {
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
             updates: Box::new(antiphon_core::port::NoTaskUpdates),
+            input: Arc::new(antiphon_core::port::UncheckedInput),
         }
     }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use rustix::io::{Errno, write};
 use tokio::sync::mpsc::{self, OwnedPermit};
+use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::pty::screen::Screen;
+use crate::pty::prompt::Prompt;
+use crate::pty::typing::InputStyle;
 
 /// Most queued inputs. When the queue is full, a watcher waits and an answer of the terminal is
 /// dropped.
@@ -26,8 +28,28 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) enum Input {
     /// Keys of a watcher, or an answer of the terminal.
     Keys(Vec<u8>),
-    /// A message and the keys that submit it.
-    Message { keys: Vec<u8>, submit: Vec<u8> },
+    /// A message.
+    Message(TypedMessage),
+}
+
+/// A message to type: its text, if the program waits for it at that moment, then the keys that submit it.
+#[derive(Debug)]
+pub(crate) struct TypedMessage {
+    pub(crate) keys: Vec<u8>,
+    pub(crate) style: InputStyle,
+    pub(crate) submit: Vec<u8>,
+    pub(crate) done: oneshot::Sender<Typed>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// It was typed and submitted.
+    Submitted,
+    /// It was not typed: the program did not wait for input any more.
+    Withheld,
+    /// It was typed, but another program got the terminal, so it was not submitted.
+    NotSubmitted,
 }
 
 /// The sending end of the queue.
@@ -61,23 +83,41 @@ impl Keyboard {
 
 impl InputQueue {
     /// Writes queued inputs to the terminal until the program is gone.
-    pub(crate) async fn deliver(mut self, pty: OwnedFd, screen: Arc<Screen>) {
+    pub(crate) async fn deliver(mut self, pty: OwnedFd, prompt: Arc<Prompt>) {
         while let Some(stroke) = self.0.recv().await {
-            screen.touch();
             let typed = match stroke {
-                Input::Keys(keys) => press(&pty, &keys).await,
-                Input::Message { keys, submit } => {
-                    let typed = press(&pty, &keys).await;
-                    sleep(SUBMIT_AFTER).await;
-                    typed.and(press(&pty, &submit).await)
+                Input::Keys(keys) => {
+                    prompt.screen.touch();
+                    press(&pty, &keys).await
                 }
+                Input::Message(message) => type_message(&pty, &prompt, message).await,
             };
             if typed.is_err() {
                 return;
             }
-            screen.touch();
+            prompt.screen.touch();
         }
     }
+}
+
+/// Types a message. Checks the prompt at the last moment: keys of a watcher may have been before it.
+async fn type_message(pty: &OwnedFd, prompt: &Prompt, message: TypedMessage) -> Result<(), Errno> {
+    if prompt.check() != Ok(message.style) {
+        // Without a receiver the program has ended.
+        let _ = message.done.send(Typed::Withheld);
+        return Ok(());
+    }
+    prompt.screen.touch();
+    press(pty, &message.keys).await?;
+    sleep(SUBMIT_AFTER).await;
+    let typed = if prompt.may_submit(message.style) {
+        press(pty, &message.submit).await?;
+        Typed::Submitted
+    } else {
+        Typed::NotSubmitted
+    };
+    let _ = message.done.send(typed);
+    Ok(())
 }
 
 async fn press(pty: &OwnedFd, mut keys: &[u8]) -> Result<(), Errno> {

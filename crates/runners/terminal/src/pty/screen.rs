@@ -21,18 +21,30 @@ pub(crate) struct Screen {
     changed: watch::Sender<u64>,
 }
 
+/// What the screen shows around the cursor, at one moment.
+pub(crate) struct NearCursor {
+    /// The line of the cursor, up to it.
+    pub(crate) before_cursor: String,
+    /// The whole line of the cursor.
+    pub(crate) line: String,
+    /// The lines up to the one of the cursor.
+    pub(crate) region: String,
+    /// Whether there is text behind the cursor that is no suggestion.
+    pub(crate) is_typed_after_cursor: bool,
+    /// Whether the program uses bracketed paste.
+    pub(crate) takes_paste: bool,
+}
+
 struct Inner {
     parser: vt100::Parser<Answers>,
     size: Size,
     /// When output or input last arrived.
     touched: Instant,
-    has_spoken: bool,
 }
 
 impl Screen {
     pub(crate) fn new(size: Size) -> Self {
-        let inner =
-            Inner { parser: parser_of(size), size, touched: Instant::now(), has_spoken: false };
+        let inner = Inner { parser: parser_of(size), size, touched: Instant::now() };
         Self { inner: Mutex::new(inner), changed: watch::Sender::new(0) }
     }
 
@@ -42,7 +54,6 @@ impl Screen {
             let mut inner = self.inner();
             inner.catch_panic(|parser| parser.process(output));
             inner.touched = Instant::now();
-            inner.has_spoken = true;
             std::mem::take(&mut inner.parser.callbacks_mut().0)
         };
         self.changed.send_modify(|times| *times += 1);
@@ -68,10 +79,6 @@ impl Screen {
         self.inner().touched
     }
 
-    pub(crate) fn has_spoken(&self) -> bool {
-        self.inner().has_spoken
-    }
-
     pub(crate) fn size(&self) -> Size {
         self.inner().size
     }
@@ -79,6 +86,39 @@ impl Screen {
     /// Whether the program uses bracketed paste.
     pub(crate) fn takes_paste(&self) -> bool {
         self.inner().parser.screen().bracketed_paste()
+    }
+
+    /// The line of the cursor, and `lines` lines up to it.
+    pub(crate) fn near_cursor(&self, lines: u16) -> NearCursor {
+        let inner = self.inner();
+        let screen = inner.parser.screen();
+        let (row, column) = screen.cursor_position();
+        let columns = screen.size().1.get();
+        let text = |row: u16, from: u16, to: u16| {
+            let mut text = String::new();
+            for cell in (from..to).filter_map(|column| screen.cell(row, column)) {
+                if !cell.is_wide_continuation() {
+                    text.push_str(if cell.has_contents() { cell.contents() } else { " " });
+                }
+            }
+            text
+        };
+        // Programs show suggestions dimmed behind the cursor: nothing is typed there.
+        let is_typed = |column: u16| {
+            screen.cell(row, column).is_some_and(|cell| {
+                cell.has_contents() && !cell.contents().trim().is_empty() && !cell.dim()
+            })
+        };
+        let first = (row + 1).saturating_sub(lines.max(1));
+        let region: Vec<String> =
+            (first..=row).map(|row| text(row, 0, columns).trim_end().to_owned()).collect();
+        NearCursor {
+            before_cursor: text(row, 0, column),
+            line: text(row, 0, columns).trim_end().to_owned(),
+            region: region.join("\n"),
+            is_typed_after_cursor: (column..columns).any(is_typed),
+            takes_paste: screen.bracketed_paste(),
+        }
     }
 
     /// A copy of the current screen.

@@ -7,31 +7,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::UserMessage;
 use antiphon_core::port::{Run, RunnerError};
-use tokio::sync::mpsc::OwnedPermit;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
+use super::typist::Typist;
 use super::{RESULT_BYTES_MAX, Verdict, refused, verdict};
 use crate::guard::process_list::end_processes_of;
 use crate::process::{Ending, Launch, Process};
 use crate::profile::TerminalProfile;
 use crate::pty::Pty;
-use crate::pty::keyboard::{Input, Keyboard, keyboard};
+use crate::pty::keyboard::{Keyboard, keyboard};
 use crate::pty::output_thread::OutputThread;
+use crate::pty::prompt::Prompt;
 use crate::pty::recording::Recording;
 use crate::pty::screen::Screen;
 use crate::pty::size::Size;
-use crate::pty::typing::{InputStyle, TYPED_BYTES_MAX, keys, text_for, text_of};
 use crate::settings::TerminalSettings;
 use crate::task::folder::TaskFolder;
-use crate::task::journal::{JournalView, Urgency};
+use crate::task::journal::JournalView;
 use crate::watch::{SharedTerminal, serve_watchers};
-
-/// How long to wait for the first output of a program before typing.
-const FIRST_OUTPUT_WAIT: Duration = Duration::from_secs(5);
 
 /// How long watchers may take to receive the end.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -59,13 +55,13 @@ struct Running {
     process: Process,
     output_thread: OutputThread,
     screen: Arc<Screen>,
+    prompt: Arc<Prompt>,
     keyboard: Keyboard,
     over: watch::Sender<Option<String>>,
     /// Writes queued input.
     input_writer: JoinSet<()>,
     /// Serves watchers.
     watchers: JoinSet<()>,
-    started: Instant,
 }
 
 impl Attempt<'_> {
@@ -121,6 +117,8 @@ impl Attempt<'_> {
         let (file, before) = (self.folder.file("screen.cast"), self.folder.file("screen.1.cast"));
         let recording = Recording::begin(file, before, size);
         let typed = copy(&pty.ours)?;
+        let prompt = Prompt::new(self.profile, Arc::clone(&screen), copy(&pty.ours)?);
+        let prompt = Arc::new(prompt);
         let output_thread =
             OutputThread::start(pty.ours, Arc::clone(&screen), recording, keyboard.clone())?;
         let process = Process::launch(Launch {
@@ -133,18 +131,17 @@ impl Attempt<'_> {
             terminal: pty.theirs,
         })?;
         let (mut input_writer, mut watchers) = (JoinSet::new(), JoinSet::new());
-        input_writer.spawn(strokes.deliver(typed, Arc::clone(&screen)));
+        input_writer.spawn(strokes.deliver(typed, Arc::clone(&prompt)));
         watchers.spawn(serve_watchers(listener, Arc::new(terminal)));
-        let started = Instant::now();
         Ok(Running {
             process,
             output_thread,
             screen,
+            prompt,
             keyboard,
             over,
             input_writer,
             watchers,
-            started,
         })
     }
 
@@ -155,75 +152,22 @@ impl Attempt<'_> {
         run: &mut Run,
         journal_view: &mut JournalView,
     ) -> Result<Option<Ending>, RunnerError> {
+        let mut typist = Typist::new(self.profile, self.folder);
         loop {
             if journal_view.has_ended() {
                 return Ok(None);
             }
-            let Running { process, screen, keyboard, started, .. } = running;
-            let waiting = journal_view.waiting();
+            typist.choose(&*run.input, journal_view).await?;
+            let Running { process, prompt, keyboard, .. } = running;
             tokio::select! {
                 biased;
                 () = &mut run.cancel => return Ok(None),
                 () = &mut run.shutdown => return Ok(None),
                 ending = process.ended() => return Ok(Some(ending)),
                 () = run.updates.next() => journal_view.catch_up().await?,
-                room = self.typing_moment(screen, keyboard, *started, waiting) => {
-                    let Some(message) = journal_view.take().await? else { continue };
-                    screen.touch();
-                    room.send(self.input(&message, journal_view, screen));
-                }
+                step = typist.next(prompt, keyboard) => typist.act(step, journal_view).await?,
             }
         }
-    }
-
-    /// Waits until the next message can be typed. Cancel safe.
-    async fn typing_moment(
-        &self,
-        screen: &Screen,
-        keyboard: &Keyboard,
-        started: Instant,
-        waiting: Option<Urgency>,
-    ) -> OwnedPermit<Input> {
-        let Some(urgency) = waiting else { return std::future::pending().await };
-        let mut changes = screen.changes();
-        loop {
-            changes.mark_unchanged();
-            let listens = if screen.has_spoken() { started } else { started + FIRST_OUTPUT_WAIT };
-            let still = match urgency {
-                Urgency::Steer => started,
-                Urgency::Queue => Instant::from_std(screen.touched()) + self.profile.quiet(),
-            };
-            let typing_moment = listens.max(still);
-            if typing_moment <= Instant::now() {
-                break;
-            }
-            tokio::select! {
-                () = sleep_until(typing_moment) => {}
-                _ = changes.changed() => {}
-            }
-        }
-        match keyboard.room().await {
-            Some(room) => room,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// The input for a message. A message that is too long is written to a file.
-    fn input(&self, message: &UserMessage, journal_view: &JournalView, screen: &Screen) -> Input {
-        let mut text = text_of(message);
-        if text.len() > TYPED_BYTES_MAX {
-            let file = self.folder.file(&format!("message-{}.md", journal_view.seq()));
-            text = match std::fs::write(&file, &text) {
-                Ok(()) => text_for(&file),
-                Err(error) => {
-                    tracing::warn!(%error, "a long message cannot be put into a file");
-                    format!("[A message of {} bytes is too long to be typed.]", text.len())
-                }
-            };
-        }
-        let taking = if screen.takes_paste() { InputStyle::Pastes } else { InputStyle::Lines };
-        let submit = self.profile.submit.clone().into_bytes();
-        Input::Message { keys: keys(&text, taking), submit }
     }
 }
 

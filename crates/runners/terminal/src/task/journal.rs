@@ -2,22 +2,27 @@
 //! program was started. Both are recorded before they happen.
 //!
 //! A start is recorded as `status_changed` to `running`, with this `detail`: `{"attempt": 2,
-//! "typed": 2, "reason": "…"}`. `typed` is the `seq` of the last message of the task's creation
-//! that was typed; messages from the inbox are recorded as `message_appended` with `queued`.
+//! "typed": 2, "reason": "…", "waits": "…"}`. `typed` is the `seq` of the last message of the task's
+//! creation that was typed; messages from the inbox are recorded as `message_appended` with `queued`.
+//! `waits` says why the next message is not typed.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, JournalError, Read, TaskJournal};
 use antiphon_core::{
-    Event, EventBody, HandlingMode, Message, MessageAppended, MessageQueued, Position, Seq,
-    StatusChanged, TaskId, TaskStatus, UserMessage,
+    ApprovalId, Event, EventBody, HandlingMode, InteractionId, Message, MessageAppended,
+    MessageQueued, Position, Seq, StatusChanged, TaskId, TaskStatus, UserMessage, WaitingFor,
 };
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
 /// Events read at once.
 const PAGE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+
+/// Most pending messages that are considered at a time; further ones wait.
+const PENDING_MAX: usize = 64;
 
 /// The task in the journal.
 pub(crate) struct JournalView {
@@ -28,20 +33,40 @@ pub(crate) struct JournalView {
     /// The system prompt.
     pub(crate) context: String,
     has_ended: bool,
+    is_resident: bool,
+    /// A user paused the task.
+    is_paused: bool,
     /// Messages of the task's creation that are not typed yet, in order.
     initial: Vec<(Seq, UserMessage)>,
     /// Queued messages that are not typed yet, in order.
     queue: Vec<MessageQueued>,
     progress: RunProgress,
+    /// Questions to a person without an answer.
+    questions: HashSet<ApprovalId>,
+    answers: Answers,
 }
 
-/// How urgent a pending message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Urgency {
-    /// It waits until the screen is still.
-    Queue,
-    /// It is typed at once.
-    Steer,
+/// A message that is not typed yet.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PendingMessage {
+    pub(crate) source: MessageSource,
+    pub(crate) message: UserMessage,
+}
+
+/// Where a pending message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum MessageSource {
+    /// It came with the task.
+    Creation(Seq),
+    /// It is in the inbox.
+    Inbox(InteractionId),
+}
+
+/// Number of answers to questions that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Answers {
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
 }
 
 /// Progress of a terminal: the `detail` of `running`.
@@ -55,6 +80,9 @@ struct RunProgress {
     /// Why the program was started again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Why the next message is not typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    waits: Option<String>,
 }
 
 impl JournalView {
@@ -69,9 +97,13 @@ impl JournalView {
             position: Position(0),
             context: String::new(),
             has_ended: false,
+            is_resident: false,
+            is_paused: false,
             initial: Vec::new(),
             queue: Vec::new(),
             progress: RunProgress::default(),
+            questions: HashSet::new(),
+            answers: Answers::default(),
         };
         journal.catch_up().await?;
         Ok(journal)
@@ -107,43 +139,78 @@ impl JournalView {
         self.progress.attempt
     }
 
-    /// The urgency of the most urgent pending message.
-    pub(crate) fn waiting(&self) -> Option<Urgency> {
-        if self.queue.iter().any(|queued| queued.mode == HandlingMode::Steer) {
-            return Some(Urgency::Steer);
+    /// Whether the task reads the inbox of its agent.
+    pub(crate) fn is_resident(&self) -> bool {
+        self.is_resident
+    }
+
+    /// Whether a person has to answer a question about this task.
+    pub(crate) fn has_questions(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    pub(crate) fn answers(&self) -> Answers {
+        self.answers
+    }
+
+    /// The messages that are not typed yet, in the order in which they are typed: those that steer, then
+    /// the next one of the task's creation, then the others of the inbox. None while the task is paused.
+    pub(crate) fn pending(&self) -> Vec<PendingMessage> {
+        if self.is_paused {
+            return Vec::new();
         }
-        (!self.initial.is_empty() || !self.queue.is_empty()).then_some(Urgency::Queue)
+        let queued = |queued: &MessageQueued| PendingMessage {
+            source: MessageSource::Inbox(queued.id),
+            message: queued.user_message(Utc::now()),
+        };
+        let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer;
+        let first = self.initial.first().map(|(seq, message)| PendingMessage {
+            source: MessageSource::Creation(*seq),
+            message: message.clone(),
+        });
+        let steering = self.queue.iter().filter(steers).map(queued);
+        let others = self.queue.iter().filter(|waiting| !steers(waiting)).map(queued);
+        steering.chain(first).chain(others).take(PENDING_MAX).collect()
     }
 
     /// Records another start of the program.
     pub(crate) async fn begin(&mut self, reason: Option<String>) -> Result<(), JournalError> {
-        let progress =
-            RunProgress { attempt: self.progress.attempt + 1, reason, ..self.progress.clone() };
+        let attempt = self.progress.attempt + 1;
+        let progress = RunProgress { attempt, reason, waits: None, ..self.progress.clone() };
         self.write(running(&progress)).await
     }
 
-    /// Records that the next message is typed, and returns it. `None` if none is pending. The
-    /// caller types it once.
-    pub(crate) async fn take(&mut self) -> Result<Option<UserMessage>, JournalError> {
+    /// Records why the next message is not typed, unless that is recorded already.
+    pub(crate) async fn note_wait(&mut self, waits: Option<String>) -> Result<(), JournalError> {
+        // A paused task stays paused.
+        if self.progress.waits == waits || self.is_paused {
+            return Ok(());
+        }
+        let progress = RunProgress { waits, reason: None, ..self.progress.clone() };
+        self.write(running(&progress)).await
+    }
+
+    /// Records that a message is typed. The caller types it once. False if it is not pending any more.
+    pub(crate) async fn take(&mut self, taken: &PendingMessage) -> Result<bool, JournalError> {
         loop {
-            let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer;
-            let queued = self.queue.iter().find(steers);
-            let (body, message) = match (queued, self.initial.first(), self.queue.first()) {
-                (None, Some((seq, message)), _) => {
-                    let progress =
-                        RunProgress { typed: *seq, reason: None, ..self.progress.clone() };
-                    (running(&progress), message.clone())
+            let body = match taken.source {
+                MessageSource::Creation(seq) => {
+                    if !self.initial.iter().any(|(waiting, _)| *waiting == seq) {
+                        return Ok(false);
+                    }
+                    let typed = seq;
+                    running(&RunProgress { typed, reason: None, ..self.progress.clone() })
                 }
-                (Some(queued), _, _) | (None, None, Some(queued)) => {
-                    let user = queued.user_message(Utc::now());
-                    let message = Arc::new(Message::User(user.clone()));
-                    let appended = MessageAppended { message, queued: Some(queued.id) };
-                    (appended.into(), user)
+                MessageSource::Inbox(id) => {
+                    if !self.queue.iter().any(|waiting| waiting.id == id) {
+                        return Ok(false);
+                    }
+                    let message = Arc::new(Message::User(taken.message.clone()));
+                    MessageAppended { message, queued: Some(id) }.into()
                 }
-                (None, None, None) => return Ok(None),
             };
             match self.append(body).await {
-                Ok(()) => return Ok(Some(message)),
+                Ok(()) => return Ok(true),
                 Err(JournalError::Stale { .. }) => self.catch_up().await?,
                 Err(error) => return Err(error),
             }
@@ -189,13 +256,24 @@ impl JournalView {
         }
         if let EventBody::TaskCreated(created) = event.body {
             self.context = created.system_prompt;
+            self.is_resident = created.resident;
         } else if let EventBody::HandedOver(over) = event.body {
             self.context = over.system_prompt;
         } else if let EventBody::StatusChanged(change) = event.body {
             self.has_ended |= change.status.is_terminal();
+            self.is_paused = change.waiting_for == Some(WaitingFor::Resume);
             if let Some(progress) = change.detail.and_then(|it| RunProgress::deserialize(it).ok()) {
                 self.initial.retain(|(seq, _)| *seq > progress.typed);
                 self.progress = progress;
+            }
+        } else if let EventBody::ApprovalRequested(asked) = event.body {
+            self.questions.insert(asked.approval_id);
+        } else if let EventBody::ApprovalDecided(decided) = event.body {
+            self.questions.remove(&decided.approval_id);
+            if decided.decision.allows() {
+                self.answers.allowed += 1;
+            } else {
+                self.answers.denied += 1;
             }
         } else if let EventBody::MessageQueued(queued) = event.body {
             self.queue.push(queued);

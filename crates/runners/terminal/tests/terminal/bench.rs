@@ -42,17 +42,19 @@ pub(crate) struct Running {
     journal: Arc<dyn Journal>,
 }
 
-/// A profile that runs this in a shell.
+/// A profile that runs this in a shell. It waits for input at the prompt `> `.
 pub(crate) fn script(text: &str) -> TerminalProfile {
     let command = ["bash", "-c", text].map(str::to_owned).into();
-    TerminalProfile { command, quiet_ms: 100, ..TerminalProfile::of("bash") }
+    let ready = Some("^> $".to_owned());
+    TerminalProfile { command, ready, quiet_ms: 100, ..TerminalProfile::of("bash") }
 }
 
 /// An interactive shell without user settings.
 pub(crate) fn shell() -> TerminalProfile {
     let command = ["bash", "--norc", "--noprofile"].map(str::to_owned).into();
     let env = BTreeMap::from([("PS1".to_owned(), "ready> ".to_owned())]);
-    TerminalProfile { command, env, quiet_ms: 100, ..TerminalProfile::of("bash") }
+    let ready = Some("^ready> $".to_owned());
+    TerminalProfile { command, env, ready, quiet_ms: 100, ..TerminalProfile::of("bash") }
 }
 
 pub(crate) fn settings(tmp: &TempDir, profile: TerminalProfile) -> TerminalSettings {
@@ -135,6 +137,7 @@ impl Bench {
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
             updates: Box::new(Bell(bell.subscribe())),
+            input: Arc::new(antiphon_core::port::UncheckedInput),
         };
         let runner = Arc::clone(&self.runner);
         #[expect(clippy::disallowed_methods, reason = "it is joined in the end")]

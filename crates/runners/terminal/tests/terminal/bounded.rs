@@ -38,7 +38,7 @@ async fn a_program_that_writes_much_is_recorded_in_two_files_and_shown_at_the_en
 #[tokio::test]
 async fn a_viewer_that_never_reads_delays_no_other() {
     let bench = Bench::new(script(
-        "echo ready; read x; yes 0123456789abcdef | head -c 400000; echo; echo done; read y",
+        "echo ready; read -p '> ' x; yes 0123456789abcdef | head -c 400000; echo; echo done; read y",
     ));
     let running = bench.begin(None).await;
     let task_id = running.task_id.clone();

@@ -40,7 +40,7 @@ async fn a_canceled_task_ends_its_program_its_children_and_daemons() {
 
 #[tokio::test]
 async fn what_a_program_leaves_behind_ends_before_its_task() {
-    let bench = Bench::new(script(&family("8102").replace("; sleep 81024", "; read x")));
+    let bench = Bench::new(script(&family("8102").replace("; sleep 81024", "; read -p '> ' x")));
     let running = bench.begin(None).await;
     let task_id = running.task_id.clone();
     processes::are(3, "sleep 8102").await;

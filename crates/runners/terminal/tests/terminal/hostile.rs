@@ -34,8 +34,9 @@ async fn sequences_that_could_do_harm_end_at_the_screen() {
         "\\0233evil",
     ]
     .concat();
-    let bench =
-        Bench::new(script(&format!("echo ready; read x; printf '{hostile}'; echo shown; read x")));
+    let bench = Bench::new(script(&format!(
+        "echo ready; read -p '> ' x; printf '{hostile}'; echo shown; read x"
+    )));
     let mut running = bench.begin(None).await;
     for size in [(24, 80), (30, 100)] {
         let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::ReadOnly, size).await;

@@ -17,7 +17,7 @@ use crate::bench::{Bench, LONG, script, shell};
 use crate::processes;
 
 /// A model that is never called.
-struct NoModel;
+pub(crate) struct NoModel;
 
 impl Models for NoModel {
     fn provider(
@@ -49,7 +49,7 @@ fn orchestrator(bench: &Bench) -> Orchestrator {
     })
 }
 
-fn task(text: &str) -> NewTask {
+pub(crate) fn task(text: &str) -> NewTask {
     let model = ModelRef::parse("nobody/nothing").unwrap();
     let runner = RunnerConfig::new("terminal").with_config(json!({ "profile": "test" }));
     let message = UserMessage::text(text, Utc::now());
@@ -60,7 +60,7 @@ fn task(text: &str) -> NewTask {
 async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
     let bench = Bench::new(shell());
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(task("echo first > said")).await.unwrap().task_id;
+    let task_id = orchestrator.invoke(by_owner("echo first > said")).await.unwrap().task_id;
     for text in ["echo second >> said", "exit"] {
         let message = UserMessage::text(text, Utc::now());
         orchestrator.send(&task_id, message, HandlingMode::Queue).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
 async fn a_cancel_from_a_door_reaches_the_program() {
     let bench = Bench::new(script("echo go; sleep 8201 & sleep 8202"));
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(task("")).await.unwrap().task_id;
+    let task_id = orchestrator.invoke(by_owner("")).await.unwrap().task_id;
     processes::are(2, "sleep 820").await;
     orchestrator.cancel(&task_id).await.unwrap();
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
@@ -90,7 +90,7 @@ async fn a_cancel_from_a_door_reaches_the_program() {
 async fn a_program_ends_with_the_orchestrator_and_its_task_says_so_afterwards() {
     let bench = Bench::new(script("echo go; sleep 8301"));
     let first = orchestrator(&bench);
-    let task_id = first.invoke(task("")).await.unwrap().task_id;
+    let task_id = first.invoke(by_owner("")).await.unwrap().task_id;
     processes::are(1, "sleep 8301").await;
     assert!(first.shutdown(Duration::from_secs(5)).await);
     assert_eq!(processes::with("sleep 8301"), Vec::<i32>::new());
@@ -100,4 +100,8 @@ async fn a_program_ends_with_the_orchestrator_and_its_task_says_so_afterwards() 
     assert_eq!(state.status, TaskStatus::Failed);
     assert_eq!(state.detail.unwrap()["code"], "interrupted");
     second.shutdown(Duration::from_secs(1)).await;
+}
+
+fn by_owner(text: &str) -> NewTask {
+    NewTask { provenance: antiphon_core::Provenance::Owner, ..task(text) }
 }

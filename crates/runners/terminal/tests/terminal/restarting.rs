@@ -58,7 +58,7 @@ async fn a_program_that_was_cut_off_is_never_begun_again_unless_the_profile_says
         let task_id = running.task_id.clone();
         let viewer = Viewer::sit_down(&bench, &task_id, Watching::Control, (24, 80)).await;
         let runs = bench.root().join("runs");
-        while !runs.exists() {
+        while std::fs::read_to_string(&runs).unwrap_or_default() != "x\n" {
             tokio::task::yield_now().await;
         }
         running.rest();

@@ -29,21 +29,21 @@ async fn a_task_s_first_message_and_those_that_arrive_are_typed_in_order() {
 }
 
 #[tokio::test]
-async fn a_message_waits_until_the_screen_is_still_and_one_that_steers_does_not() {
-    // Writes without a pause until input arrives, then prints the input.
-    let noisy =
-        "echo go; while ! read -t 0; do echo -n .; sleep 0.02; done; read line; echo got $line";
-    let bench = Bench::new(TerminalProfile { quiet_ms: 3000, ..script(noisy) });
+async fn a_message_waits_until_the_screen_is_still_and_one_that_steers_goes_first() {
+    // Writes without a pause, with the prompt on the screen all the time, then says what was typed.
+    let noisy = "printf '> '; for n in $(seq 100); do printf '\\r\\033[K> '; sleep 0.02; done; \
+                 read one; read -p '> ' two; echo got $one, $two";
+    let bench = Bench::new(TerminalProfile { quiet_ms: 1500, ..script(noisy) });
     let running = bench.begin(None).await;
     running.say("later", HandlingMode::Queue).await;
+    running.say("now", HandlingMode::Steer).await;
     let task_id = running.task_id.clone();
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
     let waits = |event: &EventBody| !matches!(event, EventBody::MessageAppended(_));
     assert!(bench.events(&task_id).await.iter().all(waits));
-    running.say("now", HandlingMode::Steer).await;
     running.ended().await.unwrap();
     let end = bench.end(&task_id).await.detail.unwrap().to_string();
-    assert!(end.contains("got now"), "{end}");
+    assert!(end.contains("got now, later"), "{end}");
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_message_of_many_lines_is_one_paste() {
 
 #[tokio::test]
 async fn a_message_presses_no_keys() {
-    let bench = Bench::new(script("echo go; stty -echo; read line; printf '%q' \"$line\""));
+    let bench = Bench::new(script("read -p '> ' line; printf '%q' \"$line\""));
     let running = bench.begin(Some("a\u{3}b\u{4}c\u{1b}[201~d\u{1a}")).await;
     let task_id = running.task_id.clone();
     running.ended().await.unwrap();
@@ -75,7 +75,7 @@ async fn a_message_presses_no_keys() {
 
 #[tokio::test]
 async fn a_message_that_is_too_long_is_put_into_a_file() {
-    let bench = Bench::new(script("echo go; read line; file=${line##* }; cat ${file%]} | wc -c"));
+    let bench = Bench::new(script("read -p '> ' line; file=${line##* }; cat ${file%]} | wc -c"));
     let long = "x".repeat(TYPED_BYTES_MAX + 1);
     let running = bench.begin(Some(&long)).await;
     let task_id = running.task_id.clone();
@@ -88,7 +88,7 @@ async fn a_message_that_is_too_long_is_put_into_a_file() {
 async fn a_message_is_typed_once_wherever_everything_dies() {
     let profile = TerminalProfile {
         restart: Restart::OnFailure { max: 5 },
-        ..script("echo go; while read line; do echo \"$line\" >> said; done")
+        ..script("while read -p '> ' line; do echo \"$line\" >> said; done")
     };
     for (death, expected) in
         [(Death::BeforeWriting, "once\nlast\n"), (Death::AfterWriting, "last\n")]
@@ -115,7 +115,7 @@ async fn a_message_is_typed_once_wherever_everything_dies() {
 
 #[tokio::test]
 async fn what_is_typed_waits_for_a_program_that_does_not_read() {
-    let bench = Bench::new(script("echo go; stty raw -echo; sleep 1; head -c 20000 | wc -c"));
+    let bench = Bench::new(script("stty raw -echo; printf '> '; sleep 1; head -c 20000 | wc -c"));
     let text = "y".repeat(20_000);
     let running = bench.begin(Some(&text)).await;
     let task_id = running.task_id.clone();

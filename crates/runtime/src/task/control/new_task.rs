@@ -6,8 +6,8 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, TaskSelector};
 use antiphon_core::{
     CallableAgents, EventBody, HistoryRef, Message, MessageAppended, ModelOptions, ModelRef,
-    RawJson, RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus,
-    Tool, ToolCallBlock, UserMessage,
+    Provenance, RawJson, RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits,
+    TaskStatus, Tool, ToolCallBlock, UserMessage,
 };
 use serde_json::Value;
 
@@ -53,6 +53,8 @@ pub struct NewTask {
     pub manner: ModelOptions,
     /// Id of the API key that pays; the owner pays when absent.
     pub payer: Option<String>,
+    /// Where the order came from, as the interface knows it.
+    pub provenance: Provenance,
     /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
@@ -148,7 +150,7 @@ impl PriorHistory {
 }
 
 impl NewTask {
-    /// A task with defaults for everything else.
+    /// A task with defaults for everything else, of unknown provenance.
     pub fn new(agent: impl Into<String>, model: ModelRef, message: UserMessage) -> Self {
         Self {
             agent: agent.into(),
@@ -167,6 +169,7 @@ impl NewTask {
             output_schema: None,
             manner: ModelOptions::default(),
             payer: None,
+            provenance: Provenance::Unknown,
             key: None,
         }
     }
@@ -208,6 +211,7 @@ impl NewTask {
             model_options: self.manner,
             payer: self.payer,
             route: self.route,
+            provenance: self.provenance,
             history,
             ..TaskCreated::new(self.agent, session_id)
         };

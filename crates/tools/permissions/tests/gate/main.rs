@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bash;
+mod by_rules;
 mod config;
 mod explained;
 mod grants;

@@ -58,6 +58,7 @@ fn arrival(
         until,
         key,
         payload: None,
+        provenance: caller.principal().provenance(),
     })
 }
 

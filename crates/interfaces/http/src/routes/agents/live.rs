@@ -35,6 +35,7 @@ pub(crate) async fn status(
 
 pub(crate) async fn start(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     PathId(name): PathId<AgentName>,
 ) -> Result<axum::Json<AgentStarted>, ApiError> {
     let orchestrator = &state.deps.orchestrator;
@@ -42,7 +43,8 @@ pub(crate) async fn start(
     if !known.contains(&name) {
         return Err(unknown_agent(&name, &known).into());
     }
-    let Started { task_id, already } = orchestrator.start_agent(&name).await?;
+    let Started { task_id, already } =
+        orchestrator.start_agent(&name, &caller.principal().provenance()).await?;
     Ok(axum::Json(AgentStarted { agent: name, task_id, already }))
 }
 

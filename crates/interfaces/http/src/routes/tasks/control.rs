@@ -86,6 +86,7 @@ pub(crate) async fn send_message(
         mode: wire.mode,
         from: caller.sender()?,
         key: idempotency::key(&caller, "http-said", &headers)?,
+        provenance: caller.principal().provenance(),
     };
     orchestrator.check_budget_for_message(caller.payer().as_deref(), &task_id, &message).await?;
     let interaction_id = orchestrator.send_message(&task_id, message).await?;
