@@ -289,7 +289,7 @@ pub(crate) struct TestServer {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) task_factory: Arc<RecordingFactory>,
     stop: Option<oneshot::Sender<()>>,
-    serving: JoinSet<()>,
+    serving: JoinSet<std::io::Result<()>>,
 }
 
 impl TestServer {
@@ -372,7 +372,7 @@ impl TestServer {
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let stopped = async { drop(stopped.await) };
-            serve(listeners, config, stopped).await.unwrap();
+            serve(listeners, config, stopped).await
         });
         Self { address, orchestrator, journal, task_factory, stop: Some(stop), serving }
     }
@@ -382,10 +382,16 @@ impl TestServer {
         drop(self.stop.take());
     }
 
+    /// Why it did not start.
+    pub(crate) async fn failed(mut self) -> String {
+        let ended = self.serving.join_next().await.unwrap().unwrap();
+        ended.unwrap_err().to_string()
+    }
+
     /// Waits until it has.
     pub(crate) async fn ended(mut self) {
         self.stop();
-        self.serving.join_next().await.unwrap().unwrap();
+        self.serving.join_next().await.unwrap().unwrap().unwrap();
         self.orchestrator.shutdown(Duration::from_secs(5)).await;
     }
 }
