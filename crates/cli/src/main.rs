@@ -43,11 +43,14 @@ fn main() -> ExitCode {
         Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return terminal::print_usage(&error),
+    };
     match start(cli, &environment::capture()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("antiphon: {}", antiphon_core::visible(&failure.to_string()));
+            terminal::note(&format!("antiphon: {failure}\n"));
             failure.exit.into()
         }
     }

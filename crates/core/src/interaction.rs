@@ -14,8 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentIntents, classify};
-pub(crate) use render::is_invisible;
-pub use render::{external_event_text, render, visible};
+pub use render::{external_event_text, render};
 
 use crate::message::{self, BlockWire};
 use crate::{AgentName, InputBlock, InteractionId, NameError, SourceName};

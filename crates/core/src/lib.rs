@@ -38,6 +38,7 @@ mod definition;
 mod error;
 mod event;
 mod health;
+mod hidden_text;
 mod id;
 mod interaction;
 mod invocation;
@@ -79,6 +80,7 @@ pub use event::{
     ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use health::{HealthState, HealthStatus};
+pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};
 pub use id::{
     AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,
     ToolCallId,
@@ -86,7 +88,7 @@ pub use id::{
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
     PeerInputCandidate, PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, Salience,
-    Sender, SilentIntents, classify, external_event_text, render, visible,
+    Sender, SilentIntents, classify, external_event_text, render,
 };
 pub use invocation::{
     AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,

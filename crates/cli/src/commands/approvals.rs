@@ -5,22 +5,21 @@ mod at_server;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
+use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
+use antiphon_view::call_text as call;
+use antiphon_view::display::escaped;
 use clap::Subcommand;
 
 use crate::connection::journal_reader;
 use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
-
-/// Most characters of a call in a list.
-const CALL_CHARS_MAX: usize = 100;
 
 /// List tool calls that wait for approval, and allow or deny them.
 #[derive(Debug, Subcommand)]
@@ -178,17 +177,8 @@ fn table(approvals: &[Approval]) -> String {
             status.to_owned(),
             approval.task_id.to_string(),
             call(approval),
-            visible(&approval.rule.0),
+            escaped(&approval.rule.0).into_owned(),
         ]
     }));
     terminal::table(&lines)
-}
-
-fn call(approval: &Approval) -> String {
-    let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
-    let mut shown: String = visible(&text).chars().take(CALL_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }

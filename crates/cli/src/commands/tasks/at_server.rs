@@ -3,9 +3,7 @@
 use std::num::NonZeroUsize;
 
 use antiphon_api::{DiffQuery, LISTED_MAX, TaskDetail, TaskQuery};
-use antiphon_core::{
-    HandlingMode, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage, visible,
-};
+use antiphon_core::{HandlingMode, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage};
 
 use super::{Tasks, diff, print_list, row, status, titled, tree};
 use crate::connection::ProjectServer;
@@ -163,7 +161,7 @@ async fn show(
     );
     for detail in [result, reason].into_iter().flatten() {
         let words = detail.as_str().map_or_else(|| detail.to_string(), str::to_owned);
-        text.extend([visible(&words).as_str(), "\n"]);
+        text.extend([words.as_str(), "\n"]);
     }
     let session = format!("its messages: `antiphon sessions show {}`\n", summary.session_id);
     text.push_str(&session);
