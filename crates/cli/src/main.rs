@@ -18,8 +18,8 @@ mod watch;
 use std::process::ExitCode;
 
 use antiphon_project::environment::Environment;
-use antiphon_project::{task_worker, team, toolset};
-use clap::Parser;
+use antiphon_project::{runners, task_worker, toolset};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use failure::Failure;
 
@@ -40,10 +40,11 @@ fn main() -> ExitCode {
         Some(first) if first == task_worker::TASK_WORKER => {
             return task_worker::worker_main(&environment::capture());
         }
-        Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
+        Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
-    let cli = match Cli::try_parse() {
+    let matches = server_args::hide(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return terminal::print_usage(&error),
     };

@@ -29,10 +29,10 @@ Examples:
   antiphon usage --by model --json | jq '.totals.cost_nano_usd'")]
 pub(crate) struct UsageOf {
     /// The first day; the first of this month when absent.
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day_of)]
     from: Option<NaiveDate>,
     /// The last day; today when absent.
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day_of)]
     to: Option<NaiveDate>,
     /// Group by `day`, `model`, `agent`, `payer`, separated by commas.
     #[arg(long, value_name = "WHAT", default_value = "day")]
@@ -55,6 +55,11 @@ impl UsageOf {
     }
 }
 
+/// Parses a day.
+fn day_of(text: &str) -> Result<NaiveDate, String> {
+    text.parse().map_err(|_| "a day as YEAR-MONTH-DAY, such as `2026-11-01`".to_owned())
+}
+
 fn table(report: &UsageReport, by: &[UsageBy]) -> String {
     if report.rows.is_empty() {
         return format!("nothing was spent from {} to {}\n", report.from, report.to);
@@ -64,11 +69,11 @@ fn table(report: &UsageReport, by: &[UsageBy]) -> String {
     head.extend(["CALLS", "READ", "CACHED", "WRITTEN", "COST"].map(str::to_owned));
     lines.push(head);
     lines.extend(report.rows.iter().map(|row| line(row, by.iter().map(|by| named(row, *by)))));
-    let together = by.iter().enumerate().map(|(index, _)| match index {
-        0 => "together".to_owned(),
+    let total = by.iter().enumerate().map(|(index, _)| match index {
+        0 => "total".to_owned(),
         _ => String::new(),
     });
-    lines.push(line(&report.totals, together));
+    lines.push(line(&report.totals, total));
     terminal::table(&lines)
 }
 

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::inbox::quotas::{INBOX_MAX, INBOX_OF_SENDER_MAX};
-use crate::task::output;
+use crate::task::step::output;
 
 /// Longest interaction, in bytes of JSON.
 pub const INTERACTION_BYTES_MAX: usize = 256 * 1024;
@@ -178,7 +178,7 @@ impl Rejection {
 
 fn others(known: &[String]) -> String {
     if known.is_empty() {
-        "; no agent is defined here".to_owned()
+        "; no agent is defined here: create one with `antiphon agents new NAME`".to_owned()
     } else {
         format!("; available: {}", known.join(", "))
     }

@@ -133,8 +133,8 @@ impl Workspace {
 
     /// Opens a file or a folder for reading, by descriptor.
     pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
-        let asked = requested_path::parse(path)?;
-        let found = self.find(&asked, Access::Read).map_err(|error| self.with_hint(error))?;
+        let requested = requested_path::parse(path)?;
+        let found = self.find(&requested, Access::Read).map_err(|error| self.with_hint(error))?;
         self.check_access(&found, Access::Read)?;
         Ok(found)
     }

@@ -46,20 +46,20 @@ pub(crate) fn protected_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, San
     }
     protected_paths
         .sort_by_key(|protected| (protected.path.components().count(), protected.path.clone()));
-    let mut kept: Vec<ProtectedPath> = Vec::new();
+    let mut distinct: Vec<ProtectedPath> = Vec::new();
     for protected in protected_paths {
         let covered = |other: &ProtectedPath| {
             other.path == protected.path
                 || other.guard == Guard::Hidden && protected.path.starts_with(&other.path)
         };
-        match kept.iter_mut().find(|other| covered(other)) {
+        match distinct.iter_mut().find(|other| covered(other)) {
             // Of two entries for the same path the stricter one wins.
             Some(other) if protected.guard == Guard::Hidden => other.guard = Guard::Hidden,
             Some(_) => {}
-            None => kept.push(protected),
+            None => distinct.push(protected),
         }
     }
-    Ok(kept)
+    Ok(distinct)
 }
 
 fn protected_path(

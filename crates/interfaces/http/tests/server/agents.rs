@@ -1,4 +1,4 @@
-//! Definitions of agents over HTTP: anybody looks, a person with level `admin` writes.
+//! Definitions of agents over HTTP: every client reads them, a person with level `admin` writes them.
 
 use antiphon_core::AgentName;
 use antiphon_keys::{Holder, Level, NewKey};
@@ -30,7 +30,8 @@ async fn a_list_of_agents_has_no_context_and_a_single_agent_has() {
     assert_eq!(
         shown,
         json!({
-            "name": "reviewer", "description": "", "model": "scripted/test",
+            "name": "reviewer", "description": "", "profile": "native", "model": "scripted/test",
+            "available_tools": ["look", "act", "hang"],
             "tools": ["look", "hang"], "agents": {"only": []}, "intents": ["review"],
             "limits": {"turns_max": 50}, "origin": "project", "path": "agents/reviewer.md", "live": true,
             "context": "You are here.",

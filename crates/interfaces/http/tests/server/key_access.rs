@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use antiphon_core::AgentName;
-use antiphon_interface_transport::{Limits, ServerConfig};
+use antiphon_interface_transport::Limits;
 use antiphon_keys::{Holder, Level, NewKey};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::client::{Reply, get, request, say};
 use crate::key_server::Keyed;
 use crate::tasks::accepted;
-use crate::world::{TOKEN, TestServer, server_config};
+use crate::world::{TOKEN, TestServer};
 
 /// How long a change of a key may take to end what is open with it.
 const A_SECOND: Duration = Duration::from_secs(1);
@@ -327,16 +327,4 @@ async fn an_agents_key_that_loses_its_agent_loses_its_streams() {
     keyed.look();
     open.ended("an agent's stream").await;
     keyed.server.ended().await;
-}
-
-#[tokio::test]
-async fn a_server_with_a_limit_of_no_wrong_keys_is_refused_at_its_start() {
-    let (limits, config) =
-        (Limits { wrong_keys_per_minute: 0, ..Limits::default() }, server_config);
-    let server = TestServer::with_config(|mut deps| {
-        deps.limits = limits;
-        ServerConfig { keys: None, ..config(deps) }
-    })
-    .await;
-    assert!(server.failed().await.contains("a rate limit is from 1 to"));
 }
