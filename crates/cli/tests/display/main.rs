@@ -292,7 +292,7 @@ fn what_waits_in_an_inbox_controls_nothing() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(
         folder.join("helper.md"),
-        "---\ndescription: helps\nmodel: scripted/echo\n---\nYou help.\n",
+        "---\ndescription: helps\nmodel: scripted/hello\n---\nYou help.\n",
     )
     .unwrap();
     let sent = project.command(&["send", "helper", HOSTILE, "--json"]).output().unwrap();
