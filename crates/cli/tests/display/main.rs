@@ -346,3 +346,22 @@ fn the_error_of_a_model_server_controls_nothing() {
     project.at_terminal(&["tasks", "show", "last"]);
     project.at_terminal(&["tasks", "tree", "last"]);
 }
+
+#[test]
+fn hidden_characters_of_files_reach_a_model_as_escapes() {
+    let project = Project::new(&calls("read", "path = \"file.txt\""));
+    let hidden = "Rule\u{e0041}\u{202e}\u{200b}";
+    fs::write(project.path().join("AGENTS.md"), hidden).unwrap();
+    fs::write(project.path().join("file.txt"), hidden).unwrap();
+    let folder = project.path().join(".antiphon/agents");
+    fs::create_dir_all(&folder).unwrap();
+    let agent = format!("---\ndescription: helps\nmodel: scripted/work\n---\nYou help. {hidden}\n");
+    fs::write(folder.join("helper.md"), agent).unwrap();
+    let begin = ["run", "--json", "--script", "work.toml", "--agent", "helper", "go"];
+    let (events, code) = in_pipe_raw(project.command(&begin));
+    assert_eq!(code, 0, "{events}");
+    // The rules and the context in the system prompt, and the result of the tool, as JSON writes a backslash.
+    let shown = r"Rule\\u{e0041}\\u{202e}\\u{200b}";
+    assert!(events.matches(shown).count() >= 3, "{events}");
+    assert!(!events.contains(['\u{e0041}', '\u{202e}', '\u{200b}']), "{}", events.escape_debug());
+}
