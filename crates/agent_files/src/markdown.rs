@@ -1,10 +1,10 @@
 //! Splits a markdown file into front matter, between the lines of `---`, and body.
 //!
 //! A file that is not UTF-8, is too long or does not end its front matter is refused, with the line. Line
-//! breaks become `\n`. Invisible characters are removed from the body: they could hide instructions from a
-//! human reader.
+//! breaks become `\n`. Hidden characters of the body are escaped, as those of tool output are: they could hide
+//! instructions from a human reader.
 
-use antiphon_core::{CONTEXT_BYTES_MAX, visible};
+use antiphon_core::{CONTEXT_BYTES_MAX, escape_hidden_text, visible};
 
 use crate::problem::Fault;
 
@@ -34,7 +34,10 @@ impl Markdown {
             let reason = format!("the front matter has more than {FRONT_BYTES_MAX} bytes");
             return Err(Fault::new(1, reason));
         }
-        Ok(Self { front: front.map(str::to_owned), body: visible(body), body_line })
+        // A body without a visible character is blank.
+        let body = if visible(body).trim().is_empty() { "" } else { body };
+        let body = escape_hidden_text(body).into_owned();
+        Ok(Self { front: front.map(str::to_owned), body, body_line })
     }
 
     /// The body, which is not blank.

@@ -1,8 +1,9 @@
 //! The log on standard error: warnings, or what `ANTIPHON_LOG` selects. It never holds messages, answers of
 //! models or secrets.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 
+use antiphon_view::display::Destination;
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
@@ -27,13 +28,36 @@ pub(crate) fn start(format: LogFormat, wanted: Option<String>) {
     let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(FILTER_DEFAULT));
     let caps = LEVEL_CAPS.iter().filter_map(|directive| directive.parse().ok());
     let filter = caps.fold(filter, EnvFilter::add_directive);
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let ansi = std::io::stderr().is_terminal();
+    let ansi = io::stderr().is_terminal();
+    let lines = move || LogLines { format, destination: Destination::of(ansi) };
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
     match (format, wanted) {
         (LogFormat::Json, _) => log.with_ansi(false).json().flatten_event(true).init(),
         (LogFormat::Text, Some(_)) => log.with_ansi(ansi).init(),
         (LogFormat::Text, None) => {
             log.with_ansi(ansi).without_time().with_target(false).compact().init();
         }
+    }
+}
+
+/// Writes lines of the log to standard error. Each comes in one piece.
+struct LogLines {
+    format: LogFormat,
+    destination: Destination,
+}
+
+impl Write for LogLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = match self.format {
+            LogFormat::Text => self.destination.colored_text(&text),
+            LogFormat::Json => self.destination.json(&text).into_owned(),
+        };
+        io::stderr().lock().write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
     }
 }

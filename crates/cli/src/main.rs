@@ -43,14 +43,15 @@ fn main() -> ExitCode {
         Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
-    let cli = match Cli::from_arg_matches(&server_args::hide(Cli::command()).get_matches()) {
+    let matches = server_args::hide(Cli::command()).try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => error.exit(),
+        Err(error) => return terminal::print_usage(&error),
     };
     match start(cli, &environment::capture()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("antiphon: {}", antiphon_core::visible(&failure.to_string()));
+            terminal::note(&format!("antiphon: {failure}\n"));
             failure.exit.into()
         }
     }

@@ -10,6 +10,7 @@ use antiphon_view::text::elapsed;
 use antiphon_view::usage_text;
 
 use crate::failure::{Exit, Failure};
+use crate::terminal;
 use crate::watch::WatchResult;
 
 /// The failure a task ended or stopped with; a completed task is none.
@@ -63,6 +64,6 @@ pub(crate) fn account(watched: &WatchResult, prices: &PriceTable, started: Insta
             0 => format!("task {}", watched.task_id),
             below => format!("task {} and {below} below it", watched.task_id),
         };
-        eprintln!("{usage}, {time}, {task}");
+        terminal::note(&format!("{usage}, {time}, {task}\n"));
     }
 }

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use antiphon_core::{Event, PriceTable, TaskId, UsageRecorded};
 use antiphon_runtime::Delta;
+use antiphon_view::display::Destination;
 use antiphon_view::{NotePlacement, Transcript, TranscriptOptions};
 
 pub(crate) use antiphon_view::{Form, Note};
@@ -29,7 +30,10 @@ impl Screen {
             },
             notes: Box::new(stderr),
             note_placement: if inline { NotePlacement::Inline } else { NotePlacement::Separate },
-            sanitize_answers: if form == Form::Result { on_terminal.1 } else { on_terminal.0 },
+            destination: Destination::of(match form {
+                Form::Result => on_terminal.1,
+                Form::Text | Form::Json => on_terminal.0,
+            }),
             status_line: form != Form::Json && on_terminal.1,
             colors: terminal::stderr_colors(),
             prices,
@@ -72,6 +76,11 @@ impl Screen {
 
     pub(crate) fn note(&mut self, text: &str) {
         self.transcript.note(text);
+    }
+
+    /// Writes lines with colors. The caller has escaped everything else in them.
+    pub(crate) fn styled_lines(&mut self, lines: &[String]) {
+        self.transcript.styled_note(&lines.join("\n"));
     }
 
     pub(crate) fn note_about_descendant(&mut self, note: &Note) {

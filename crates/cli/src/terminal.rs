@@ -1,10 +1,14 @@
 //! Standard output and standard error of this process: what is written there, their width and colors.
+//!
+//! Text of a model, a file, a name or a provider must not control the terminal: [`print`] and [`note`] filter
+//! everything ([`display`](antiphon_view::display)). Only [`write`] does not, for lines with colors whose parts
+//! were escaped before.
 
-use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 
-use antiphon_core::visible;
 use antiphon_view::Colors;
+use antiphon_view::display::Destination;
 pub(crate) use antiphon_view::text::{age, count, table};
 use serde::Serialize;
 
@@ -16,27 +20,52 @@ const ROWS_DEFAULT: usize = 24;
 /// Prints to standard output. A reader that closes the pipe early, such as `head`, is no failure.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Text of a model, a file or a provider must not control the terminal.
-    let text = if out.is_terminal() { Cow::Owned(visible(text)) } else { Cow::Borrowed(text) };
-    let _ = out.write_all(text.as_bytes());
+    let _ = out.write_all(stdout_destination().text(text).as_bytes());
 }
 
 /// Prints to standard error. A closed standard error is no failure.
 pub(crate) fn note(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let mut out = std::io::stderr().lock();
+    let text = Destination::of(out.is_terminal()).text(text);
+    let _ = out.write_all(text.as_bytes());
 }
 
-/// Writes text to standard output as it is, and flushes it. The caller has removed control characters.
+/// Prints help, or what is wrong with the arguments, which it repeats.
+pub(crate) fn print_usage(error: &clap::Error) -> ExitCode {
+    let (is_error, rendered) = (error.use_stderr(), error.render());
+    let colors = if is_error { stderr_colors() } else { stdout_colors() };
+    let text = match colors {
+        Colors::On => rendered.ansi().to_string(),
+        Colors::Off => rendered.to_string(),
+    };
+    // Output that cannot be written is no reason for another exit code.
+    let _ = if is_error {
+        let mut out = std::io::stderr().lock();
+        let text = Destination::of(out.is_terminal()).colored_text(&text);
+        out.write_all(text.as_bytes())
+    } else {
+        std::io::stdout().lock().write_all(stdout_destination().colored_text(&text).as_bytes())
+    };
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
+/// Where standard output goes.
+pub(crate) fn stdout_destination() -> Destination {
+    Destination::of(std::io::stdout().is_terminal())
+}
+
+/// Writes text to standard output as it is, and flushes it. The caller has escaped its parts.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| Failure::unwritable(&error))
 }
 
-/// Indented JSON with a line break at the end.
+/// Indented JSON with a line break at the end, as [`print`] writes it unchanged.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
-    text.map(|text| text + "\n").map_err(|error| Failure::failed(error.to_string()))
+    let text = text.map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(stdout_destination().json(&text).into_owned() + "\n")
 }
 
 /// Columns of the terminal: 80 when unknown, at least 20.

@@ -25,8 +25,7 @@ use serde_json::Value;
 
 pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentIntents, classify};
 pub use provenance::Provenance;
-pub(crate) use render::is_invisible;
-pub use render::{external_event_text, render, visible};
+pub use render::{external_event_text, render};
 
 use crate::conversation::message::{self, BlockWire};
 use crate::{AgentName, InputBlock, InteractionId, NameError, SourceName};

@@ -34,6 +34,7 @@ mod conversation;
 mod error;
 mod event;
 mod health;
+mod hidden_text;
 mod interaction;
 pub mod port;
 pub mod redaction;
@@ -78,11 +79,12 @@ pub use event::{
     ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use health::{HealthState, HealthStatus};
+pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};
 pub use interaction::control_request::{Command, CommandError, OrchestratorRequest};
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
     PeerInputCandidate, PeerInputClass, Provenance, RenderClass, RenderMetadata, ResponseStatus,
-    Salience, Sender, SilentIntents, classify, external_event_text, render, visible,
+    Salience, Sender, SilentIntents, classify, external_event_text, render,
 };
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use task::approval::{Approval, ApprovalStatus, Decision};

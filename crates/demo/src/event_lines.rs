@@ -1,8 +1,9 @@
 //! The lines about an event: one or two in the name of its agent, or none.
 
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolResultMessage, visible,
+    Event, EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolResultMessage,
 };
+use antiphon_view::display::{Destination, escaped};
 use antiphon_view::text::{cut, elapsed, one_line};
 use antiphon_view::{Tone, diff_lines};
 
@@ -33,7 +34,7 @@ pub(crate) fn event_lines(tree: &ObservedTree, event: &Event) -> Vec<(Tone, Stri
         },
         EventBody::StatusChanged(change) => end_line(change).into_iter().collect(),
         EventBody::HandedOver(over) => {
-            vec![(Tone::Plain, format!("hands over to {}", cut(&visible(&over.agent))))]
+            vec![(Tone::Plain, format!("hands over to {}", cut(&escaped(&over.agent))))]
         }
         EventBody::OutputRejected(rejected) => {
             let reason = one_line(&rejected.reason);
@@ -75,7 +76,8 @@ fn result_lines(
     result: &ToolResultMessage,
 ) -> Vec<(Tone, String)> {
     let call = tree.call(&event.task_id, &result.tool_call_id);
-    let title = call.map_or_else(|| visible(&result.tool_name), |call| call.title.clone());
+    let title =
+        call.map_or_else(|| escaped(&result.tool_name).into_owned(), |call| call.title.clone());
     let started = call.and_then(|call| call.started).map(|(at, _)| at);
     let time = started.and_then(|at| (event.at - at).to_std().ok());
     let text = text_of(&result.content);
@@ -93,7 +95,7 @@ fn result_lines(
     let changed = diff_lines(&text).filter(|line| line.starts_with(['+', '-']));
     lines.extend(changed.map(|line| {
         let tone = if line.starts_with('+') { Tone::Good } else { Tone::Bad };
-        (tone, format!("  {}", cut(&visible(line))))
+        (tone, format!("  {}", cut(&Destination::Terminal.text(line))))
     }));
     lines
 }

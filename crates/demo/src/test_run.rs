@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use antiphon_core::visible;
 use antiphon_view::Tone;
+use antiphon_view::display::escaped;
 
 use crate::event_lines::text_of;
 use crate::host::{ConfigSource, Host};
@@ -31,7 +31,7 @@ impl TestRun {
         let result = host.run_command(root, config, COMMAND).await?;
         let text = text_of(&result.content);
         let lines = text.lines().filter(|line| !line.starts_with("[exit code"));
-        let lines = lines.take(LINES_MAX).map(visible).collect();
+        let lines = lines.take(LINES_MAX).map(|line| escaped(line).into_owned()).collect();
         Ok(Self { passed: !result.is_error, lines })
     }
 

@@ -57,7 +57,9 @@ pub use key::{
     LevelError, NewKey, SECRET_CHARS,
 };
 pub use presented_key::{AUTHORIZATION_BYTES_MAX, PresentedKey, parse_authorization};
-pub use rate::{BUCKETS_MAX, Limiter, RATE_PER_MINUTE_MAX, RateLimit, RateLimitError, Verdict};
+pub use rate::{
+    BUCKETS_MAX, Limiter, Peer, RATE_PER_MINUTE_MAX, RateLimit, RateLimitError, Verdict, WrongKeys,
+};
 pub use refusal::{KeyGrant, KeyRefusal};
 pub use ring::{GRACE_MAX, KEYS_MAX, KeyRing, RELOAD_EVERY};
 pub use ring_error::KeyRingError;

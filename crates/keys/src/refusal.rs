@@ -54,6 +54,12 @@ impl KeyGrant {
         self.level.allows(needed)
     }
 
+    /// Whether the grant still allows all that `earlier`, a grant of the same key, allowed. The key may have
+    /// been changed in between.
+    pub fn covers(&self, earlier: &Self) -> bool {
+        self.id == earlier.id && self.holder == earlier.holder && self.level.allows(earlier.level)
+    }
+
     /// Whether the client may decide what a person is asked (approve, allow always, trust) where that
     /// requires `needed`. An agent's key never may.
     pub fn may_decide(&self, needed: Level) -> bool {

@@ -1,6 +1,6 @@
 //! The key ring: checks keys and changes them.
 //!
-//! A check happens in memory; at most once a second it also checks whether the file changed. While the
+//! A check happens in memory; at most twice a second it also checks whether the file changed. While the
 //! file cannot be read, or is exposed, every key is refused; a missing file is a ring without keys. A
 //! change reads the file, replaces it, and is durable when it returns.
 
@@ -31,7 +31,7 @@ pub const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long a change by another process may go unnoticed, by the ring's clock.
 pub const RELOAD_EVERY: Duration = Duration::from_micros(RELOAD_EVERY_US.unsigned_abs());
 
-const RELOAD_EVERY_US: i64 = 1_000_000;
+const RELOAD_EVERY_US: i64 = 500_000;
 
 /// The keys of a project. Share it behind an `Arc`. Changes block on file access; a check reads the
 /// file at most once per [`RELOAD_EVERY`].

@@ -13,7 +13,7 @@ use antiphon_agent_files::Origin;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
     AgentName, Command, ErrorCode, InteractionContent, ModelRef, Provenance, RenderMetadata,
-    Sender, TaskId, TaskLimits, TaskStatus, UserMessage,
+    Sender, TaskId, TaskLimits, TaskStatus, UserMessage, escape_hidden_text,
 };
 use antiphon_file_drop::{Order, OrderError, OrderResult, OrderStatus, Orders, Wait};
 use antiphon_runtime::{
@@ -232,7 +232,7 @@ impl ProjectOrders {
         let request = TaskRequest {
             agent: agent.clone(),
             model,
-            message: UserMessage::text(prompt, SystemClock.now()),
+            message: UserMessage::text(escape_hidden_text(&prompt), SystemClock.now()),
             history: Vec::new(),
             system_prompt: None,
             tools: None,

@@ -1,36 +1,135 @@
-//! The question a person answers before a tool call runs.
+//! The question a person answers before a tool call runs: what is asked for, whole or with the number of lines
+//! that are not shown, why it is asked, and then the answers.
+//!
+//! The call is text of a model. Each of its lines stands behind a bar, with control and invisible characters
+//! escaped and broken to the width of the terminal, so that none of it can look like a line of the question.
 
-use antiphon_core::{Approval, visible};
+use antiphon_core::Approval;
+use serde_json::{Map, Value};
 
-/// Characters of a call's arguments that a question shows.
-const ARGUMENTS_CHARS_MAX: usize = 2000;
+use crate::colors::Colors;
+use crate::display::escaped;
+use crate::text::{break_line, count, wrap};
 
-/// What the person at the terminal is asked about a call, in three lines. `task` names the task when it
-/// is not the watched one; `more` is how many approvals are pending behind this one.
-pub fn approval_question(approval: &Approval, task: Option<&str>, more: usize) -> String {
-    let task = task.map_or(String::new(), |task| format!("{} asks: ", visible(task)));
-    let more = if more == 0 { String::new() } else { format!(" ({more} more after this)") };
-    // Not about a tool call: about a sender that wants to reach a program without a sandbox.
-    let is_about_sender = approval.tool_name.starts_with("terminal_");
-    let for_task = if is_about_sender { "[t]his sender for this task" } else { "[t]his task" };
-    format!(
-        "? {task}{} {}{more}\n  {}\n  allow? [y]es once, {for_task}, [a]lways: {}, [n]o, or type a reason to refuse",
-        visible(&approval.tool_name),
-        visible(&shown_arguments(approval.arguments.as_str())),
-        visible(&approval.reason),
-        visible(&approval.rule.0),
-    )
+/// Lines of a call that a question shows.
+const CALL_LINES_MAX: usize = 40;
+
+/// Characters of a call on one line.
+const CALL_CHARS_MAX: usize = 100;
+
+/// Stands before each line of a call.
+const BAR: &str = "  │ ";
+
+/// Stands before the reason.
+const WHY: &str = "  why: ";
+
+/// The argument that is shown without its name when it is the only one, and first when it is not.
+const COMMAND: &str = "command";
+
+/// What the person at the terminal is asked about a call.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalQuestion<'a> {
+    /// The call.
+    pub approval: &'a Approval,
+    /// The task, when it is not the watched one.
+    pub task: Option<&'a str>,
+    /// How many approvals are pending behind this one.
+    pub more: usize,
+    /// Whether the question is colored.
+    pub colors: Colors,
+    /// Columns of the terminal.
+    pub width: usize,
 }
 
-/// Arguments on one line. Says how much is not shown: a person must not allow a call unseen.
-fn shown_arguments(arguments: &str) -> String {
-    let shown: String = arguments.chars().take(ARGUMENTS_CHARS_MAX).collect();
-    let left = arguments.chars().count().saturating_sub(ARGUMENTS_CHARS_MAX);
-    let shown = shown.replace(['\n', '\r'], " ");
-    if left == 0 {
-        return shown;
+impl ApprovalQuestion<'_> {
+    /// The lines of the question. They hold nothing but colors that controls the terminal.
+    pub fn lines(self) -> Vec<String> {
+        let Self { approval, colors, .. } = self;
+        let task = self.task.map_or(String::new(), |task| format!("{} asks: ", escaped(task)));
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(" ({more} more after this)"),
+        };
+        let first = format!("? {task}{}{more}", escaped(&approval.tool_name));
+        let mut lines = vec![colors.bold(&colors.yellow(&first))];
+        lines.extend(self.call_lines());
+        let columns = self.width.saturating_sub(WHY.len());
+        let why = wrap(&escaped(&approval.reason), columns);
+        lines.extend(why.iter().enumerate().map(|(index, line)| {
+            let before = if index == 0 { WHY } else { &" ".repeat(WHY.len()) };
+            colors.yellow(&format!("{before}{line}"))
+        }));
+        // Not about a tool call: about a sender that wants to reach a program without a sandbox.
+        let is_about_sender = approval.tool_name.starts_with("terminal_");
+        let for_task = if is_about_sender { "[t]his sender for this task" } else { "[t]his task" };
+        lines.push(format!(
+            "  allow? [y]es once, {for_task}, [a]lways: {}, [n]o, or type a reason to refuse",
+            escaped(&approval.rule.0),
+        ));
+        lines
     }
-    format!("{shown} … AND {left} MORE CHARACTERS: see `antiphon approvals list --json`")
+
+    fn call_lines(self) -> Vec<String> {
+        let (colors, columns) = (self.colors, self.width.saturating_sub(BAR.chars().count()));
+        let lines = argument_lines(self.approval.arguments.as_str());
+        let mut pieces = lines.iter().flat_map(|line| break_line(line, columns));
+        let shown: Vec<String> = pieces.by_ref().take(CALL_LINES_MAX).collect();
+        let left = pieces.count() as u64;
+        let mut lines: Vec<String> =
+            shown.iter().map(|line| format!("{}{}", colors.cyan(BAR), colors.bold(line))).collect();
+        if left > 0 {
+            let left = count(left, "more line");
+            let text = format!("  … {left}: `antiphon approvals list --json` has the whole call");
+            lines.push(colors.bold(&colors.red(&text)));
+        }
+        lines
+    }
+}
+
+/// The arguments of a call in lines: a command alone, or each argument with its name.
+fn argument_lines(arguments: &str) -> Vec<String> {
+    let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(arguments) else {
+        return text_lines(arguments);
+    };
+    let command = arguments.get(COMMAND).and_then(Value::as_str);
+    if let Some(command) = command.filter(|_| arguments.len() == 1) {
+        return text_lines(command);
+    }
+    let (mut named, others): (Vec<_>, Vec<_>) =
+        arguments.iter().partition(|(name, _)| *name == COMMAND);
+    named.extend(others);
+    named.into_iter().flat_map(|(name, value)| named_lines(name, value)).collect()
+}
+
+fn named_lines(name: &str, value: &Value) -> Vec<String> {
+    let name = escaped(name);
+    let Value::String(text) = value else {
+        return vec![format!("{name}: {}", escaped(&value.to_string()))];
+    };
+    match text_lines(text).as_slice() {
+        [line] => vec![format!("{name}: {line}")],
+        lines => {
+            let lines = lines.iter().map(|line| format!("  {line}"));
+            std::iter::once(format!("{name}:")).chain(lines).collect()
+        }
+    }
+}
+
+/// The lines of a text, each escaped whole. A line break at the end begins no other line.
+fn text_lines(text: &str) -> Vec<String> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.split('\n').map(|line| escaped(line).into_owned()).collect()
+}
+
+/// A call on one line, escaped whole, with the number of characters that are not shown.
+pub fn call_text(approval: &Approval) -> String {
+    let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
+    let text = escaped(&text);
+    let shown: String = text.chars().take(CALL_CHARS_MAX).collect();
+    match text.chars().count().saturating_sub(CALL_CHARS_MAX) {
+        0 => shown,
+        left => format!("{shown}… {}", count(left as u64, "more character")),
+    }
 }
 
 #[cfg(test)]
@@ -38,15 +137,16 @@ mod tests {
     use antiphon_core::port::Rule;
     use antiphon_core::{ApprovalId, ApprovalRequested, RawJson, TaskId, ToolCallId};
     use chrono::DateTime;
+    use serde_json::json;
 
     use super::*;
 
-    fn approval(arguments: &str) -> Approval {
+    fn approval(tool_name: &str, arguments: &Value) -> Approval {
         let request = ApprovalRequested {
             approval_id: ApprovalId::parse("q1").unwrap(),
             tool_call_id: ToolCallId::parse("c1").unwrap(),
-            tool_name: "bash".to_owned(),
-            arguments: RawJson::parse(arguments).unwrap(),
+            tool_name: tool_name.to_owned(),
+            arguments: RawJson::parse(&arguments.to_string()).unwrap(),
             reason: "it pushes".to_owned(),
             rule: Rule("bash(git push *)".to_owned()),
             expires_at: None,
@@ -54,26 +154,100 @@ mod tests {
         Approval::requested(TaskId::parse("01a2").unwrap(), &request, DateTime::UNIX_EPOCH)
     }
 
+    fn question(approval: &Approval) -> String {
+        let colors = Colors::Off;
+        ApprovalQuestion { approval, task: None, more: 0, colors, width: 60 }.lines().join("\n")
+    }
+
+    const ANSWERS: &str = "  allow? [y]es once, [t]his task, [a]lways: bash(git push *), [n]o, or type a reason to refuse";
+
     #[test]
     fn a_question_of_a_descendant_names_its_agent_and_the_number_of_pending_approvals() {
-        let call = approval(r#"{"command":"git push"}"#);
-        let question = approval_question(&call, Some("researcher (task 01a2)"), 2);
-        let expected = r#"? researcher (task 01a2) asks: bash {"command":"git push"} (2 more after this)
-  it pushes
-  allow? [y]es once, [t]his task, [a]lways: bash(git push *), [n]o, or type a reason to refuse"#;
-        assert_eq!(question, expected);
+        let call = approval("bash", &json!({"command": "git push"}));
+        let task = Some("researcher (task 01a2)");
+        let asked =
+            ApprovalQuestion { approval: &call, task, more: 2, colors: Colors::Off, width: 80 };
+        let expected = [
+            "? researcher (task 01a2) asks: bash (2 more after this)",
+            "  │ git push",
+            "  why: it pushes",
+            ANSWERS,
+        ];
+        assert_eq!(asked.lines(), expected);
     }
 
     #[test]
-    fn a_question_of_the_watched_task_names_no_task() {
-        let question = approval_question(&approval("{}"), None, 0);
-        assert!(question.starts_with("? bash {}\n  it pushes\n"), "{question}");
+    fn every_line_of_a_command_is_shown_behind_a_bar() {
+        let command = "echo ok\r\nrm -rf ~ #\u{202e}\x1b[1A\x1b[2K\n  why: harmless\n";
+        let shown = question(&approval("bash", &json!({ "command": command })));
+        let expected = [
+            "? bash",
+            r"  │ echo ok\r",
+            r"  │ rm -rf ~ #\u{202e}\u{1b}[1A\u{1b}[2K",
+            "  │   why: harmless",
+            "  why: it pushes",
+            ANSWERS,
+        ];
+        assert_eq!(shown, expected.join("\n"));
     }
 
     #[test]
-    fn a_question_says_how_many_characters_of_the_arguments_are_not_shown() {
-        let long = format!(r#"{{"command":"{}"}}"#, "x".repeat(3000));
-        let question = approval_question(&approval(&long), None, 0);
-        assert!(question.contains("… AND 1014 MORE CHARACTERS"), "{question}");
+    fn a_long_line_is_broken_so_that_its_rest_stays_behind_the_bar() {
+        let command = format!("true {}{}", "\u{3000}".repeat(26), "? read a.txt");
+        let shown = question(&approval("bash", &json!({ "command": command })));
+        assert!(shown.lines().skip(1).take(2).all(|line| line.starts_with(BAR)), "{shown}");
+        assert!(!shown.contains("\n? "), "{shown}");
+    }
+
+    #[test]
+    fn arguments_have_names_and_the_command_is_the_first() {
+        let call = json!({"a": [1, "\u{200b}"], "command": "x", "text": "one\ntwo", "\n": true});
+        let shown = question(&approval("to\rol", &call));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], r"? to\rol");
+        assert_eq!(lines[1], "  │ command: x");
+        let mut rest = lines[2..lines.len() - 2].to_vec();
+        rest.sort_unstable();
+        let expected =
+            ["  │   one", "  │   two", r"  │ \n: true", r#"  │ a: [1,"\u{200b}"]"#, "  │ text:"];
+        let mut sorted = expected.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(rest, sorted);
+    }
+
+    #[test]
+    fn a_question_says_how_many_lines_are_not_shown() {
+        let command = (1..=100).map(|n| n.to_string()).collect::<Vec<_>>().join("\n");
+        let shown = question(&approval("bash", &json!({ "command": command })));
+        assert!(
+            shown.contains("  │ 40\n  … 60 more lines: `antiphon approvals list --json`"),
+            "{shown}"
+        );
+        assert!(shown.ends_with(ANSWERS), "{shown}");
+        let wide = question(&approval("bash", &json!({ "command": "x".repeat(56 * 41) })));
+        assert!(wide.contains("  … 1 more line: "), "{wide}");
+    }
+
+    #[test]
+    fn colors_are_the_only_sequences() {
+        let call = approval("bash", &json!({"command": "\x1b[31mred"}));
+        let asked = ApprovalQuestion {
+            approval: &call,
+            task: None,
+            more: 0,
+            colors: Colors::On,
+            width: 60,
+        };
+        let text = asked.lines().join("\n");
+        assert!(text.contains("\x1b[1m"), "{text}");
+        assert!(text.contains(r"\u{1b}[31mred"), "{text}");
+    }
+
+    #[test]
+    fn a_call_on_one_line_says_how_much_is_not_shown() {
+        let call = approval("bash", &json!({"command": "x".repeat(200)}));
+        let shown = call_text(&call);
+        assert!(shown.ends_with("… 119 more characters"), "{shown}");
+        assert_eq!(call_text(&approval("a\nb", &json!({}))), r"a\nb {}");
     }
 }

@@ -10,9 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use antiphon_core::{
     AgentState, Dispatched, Event, EventBody, Join, StatusChanged, TaskCreated, TaskId, TaskStatus,
-    visible,
 };
 
+use crate::display::escaped;
 use crate::note::{Note, Tone};
 use crate::text;
 use crate::tree::TaskTree;
@@ -176,7 +176,7 @@ impl Descendants {
         }
         let first = self.counted.running == 0;
         let task = self.add(task_id, &created.agent, depth);
-        task.runner = created.runner.as_ref().map(|runner| text::cut(&visible(&runner.kind)));
+        task.runner = created.runner.as_ref().map(|runner| text::cut(&escaped(&runner.kind)));
         match task.reporting {
             Reporting::Counted if first => {
                 vec![faint("[…] more agents begin: they are counted, not listed one by one")]

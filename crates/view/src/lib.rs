@@ -2,21 +2,22 @@
 //!
 //! Nothing here reads the environment or opens the terminal. Functions return values and strings, or
 //! write to a writer of the caller; the width, the colors and the time are arguments. Text of models,
-//! agents and tools is untrusted: everything that returns a line for a terminal removes control
-//! characters from it first.
+//! agents and tools is untrusted: everything that returns a line for a terminal escapes control and
+//! invisible characters in it first, with [`display`].
 
 mod approval;
 mod canvas;
 mod colors;
 mod deferred;
 mod descendants;
+pub mod display;
 mod note;
 pub mod text;
 mod transcript;
 mod tree;
 mod wording;
 
-pub use approval::approval_question;
+pub use approval::{ApprovalQuestion, call_text};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use antiphon_core::visible;
 use chrono::TimeDelta;
+use unicode_width::UnicodeWidthChar;
+
+use crate::display::escaped;
 
 /// Characters of a call's arguments, or of a line of output, that are shown.
 const LINE_CHARS_MAX: usize = 120;
@@ -27,9 +29,30 @@ pub fn fit(text: &str, width: usize) -> String {
     if width == 0 { start } else { start + "…" }
 }
 
-/// Untrusted text on one line: without control characters, each run of white space as one space.
+/// Untrusted text on one line: each run of white space as one space, every other control and invisible character
+/// escaped.
 pub fn one_line(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    escaped(&words).into_owned()
+}
+
+/// `line` in pieces that a terminal shows in at most `columns` columns, broken anywhere.
+pub fn break_line(line: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    let (mut pieces, mut used) = (vec![String::new()], 0);
+    for c in line.chars() {
+        // A tab takes as much as the terminal likes: `line` has none when it was escaped.
+        let width = c.width().unwrap_or(columns);
+        if used + width > columns {
+            pieces.push(String::new());
+            used = 0;
+        }
+        used += width;
+        if let Some(piece) = pieces.last_mut() {
+            piece.push(c);
+        }
+    }
+    pieces
 }
 
 /// `text` in lines of at most `width` characters, broken between words where possible.
@@ -94,17 +117,19 @@ pub fn age(time: TimeDelta) -> String {
     }
 }
 
-/// Rows with aligned columns, each row on a line.
+/// Rows with aligned columns, each row on a line: cells are escaped whole.
 pub fn table<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let cells = |row: &R| row.as_ref().iter().map(|cell| escaped(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
-        widths.resize(row.as_ref().len().max(widths.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
+    for row in &rows {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
         }
     }
-    let line = |row: &R| {
-        let cells = row.as_ref().iter().zip(&widths);
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths);
         let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
@@ -124,11 +149,32 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_broken_by_the_columns_that_its_characters_take() {
+        assert_eq!(break_line("abcdef", 4), ["abcd", "ef"]);
+        assert_eq!(
+            break_line("\u{3000}\u{3000}\u{3000}? no", 4),
+            ["\u{3000}\u{3000}", "\u{3000}? ", "no"]
+        );
+        assert_eq!(break_line("", 4), [""]);
+    }
+
+    #[test]
+    fn white_space_is_one_space_and_what_is_hidden_is_escaped() {
+        assert_eq!(one_line(" a\r\n\tb \u{1b}[2J\u{202e}"), r"a b \u{1b}[2J\u{202e}");
+    }
+
+    #[test]
     fn a_text_that_does_not_fit_ends_in_an_ellipsis() {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcdef", 0), "");
         assert_eq!(cut(&"x".repeat(121)), format!("{}…", "x".repeat(120)));
+    }
+
+    #[test]
+    fn a_cell_of_a_table_stays_on_its_line() {
+        let rows = [["a\n\u{1b}[2J".to_owned(), "b".to_owned()]];
+        assert_eq!(table(&rows), "a\\n\\u{1b}[2J  b\n");
     }
 
     #[test]

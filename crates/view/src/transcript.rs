@@ -4,7 +4,6 @@
 //! Descendants are shown in notes only, never with their text. When deltas of an answer were missed, the
 //! rest of the answer is shown once the journal has all of it.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::time::Instant;
@@ -12,14 +11,15 @@ use std::time::Instant;
 use antiphon_core::{
     AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable,
     StreamEvent, TaskId, TokenUsage, ToolCallId, ToolResultMessage, Usage, UsageRecorded,
-    UserMessage, visible,
+    UserMessage,
 };
 use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
 use serde::Serialize;
 
 use crate::colors::Colors;
+use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
-use crate::text::{cut, elapsed, line_count};
+use crate::text::{cut, elapsed, line_count, one_line};
 use crate::wording::{diff_lines, dispatch_text, tool_call_title};
 
 /// How a task is shown.
@@ -52,8 +52,8 @@ pub struct TranscriptOptions {
     pub notes: Box<dyn Write + Send>,
     /// Where notes appear in relation to the answers.
     pub note_placement: NotePlacement,
-    /// Whether answers lose their control characters, as they must on a terminal.
-    pub sanitize_answers: bool,
+    /// Where the answers are written to.
+    pub destination: Destination,
     /// Whether the status line is drawn.
     pub status_line: bool,
     /// Whether notes are colored.
@@ -105,6 +105,8 @@ impl Showing {
 /// The transcript of one task.
 pub struct Transcript {
     options: TranscriptOptions,
+    /// Text of the current answer on its way to the reader.
+    filter: TextFilter,
     /// The status line is on the screen.
     status_drawn: bool,
     /// The last thing written was text of an answer without a line break behind it.
@@ -128,6 +130,7 @@ impl Transcript {
     /// An empty transcript. Its clock starts now.
     pub fn new(options: TranscriptOptions) -> Self {
         Self {
+            filter: TextFilter::new(options.destination),
             options,
             status_drawn: false,
             in_text: false,
@@ -221,7 +224,7 @@ impl Transcript {
                 Ok(())
             }
             DeltaEvent::Answer(StreamEvent::ToolCallBegin { name, .. }) => {
-                self.activity = format!("writing a call of {}", visible(name));
+                self.activity = format!("writing a call of {}", escaped(name));
                 Ok(())
             }
             DeltaEvent::Answer(
@@ -230,7 +233,7 @@ impl Transcript {
             DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta }) => {
                 if let Some(last) = delta.lines().rev().find(|line| !line.trim().is_empty()) {
                     let name = self.calls.get(tool_call_id).map_or("", |(title, _)| title);
-                    self.activity = cut(&format!("{name} │ {}", visible(last.trim())));
+                    self.activity = cut(&format!("{name} │ {}", one_line(last)));
                 }
                 Ok(())
             }
@@ -263,6 +266,7 @@ impl Transcript {
     /// The next answer begins, and everything before it has been shown.
     fn begin_answer(&mut self) -> io::Result<()> {
         self.showing = Showing::Next;
+        self.filter = TextFilter::new(self.options.destination);
         for early in std::mem::take(&mut self.early) {
             self.delta(&early)?;
         }
@@ -321,11 +325,11 @@ impl Transcript {
                 }
             }
             EventBody::HandedOver(over) => {
-                self.note(&format!("→ hands over to {}", cut(&visible(&over.agent))));
+                self.note(&format!("→ hands over to {}", cut(&escaped(&over.agent))));
             }
             EventBody::Compacted(_) => self.note("the conversation was compacted"),
             EventBody::OutputRejected(rejected) => {
-                let reason = cut(&visible(&rejected.reason));
+                let reason = cut(&one_line(&rejected.reason));
                 self.note(&format!("the result does not match its schema: {reason}"));
             }
             EventBody::ToolRefused(_)
@@ -345,7 +349,7 @@ impl Transcript {
 
     /// A call starts. Only the name of its tool is known when the answer was not seen.
     fn tool_started(&mut self, call: &ToolCallId, tool: &str) {
-        let unknown = || (cut(&visible(tool)), None);
+        let unknown = || (cut(&escaped(tool)), None);
         let (title, at) = self.calls.entry(call.clone()).or_insert_with(unknown);
         *at = Some(Instant::now());
         self.activity.clone_from(title);
@@ -358,7 +362,7 @@ impl Transcript {
             .calls
             .get(&result.tool_call_id)
             .cloned()
-            .unwrap_or_else(|| (visible(&result.tool_name), None));
+            .unwrap_or_else(|| (cut(&escaped(&result.tool_name)), None));
         let took = started.map_or(String::new(), |at| format!(" {}", elapsed(at.elapsed())));
         let text: String = result
             .content
@@ -371,26 +375,31 @@ impl Transcript {
         let name = title.split_whitespace().next().unwrap_or_default().to_owned();
         if result.is_error {
             let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let line = format!("✗ {name}{took} {}", cut(&visible(first)));
-            self.note(&self.options.colors.red(&line));
+            let line = format!("✗ {name}{took} {}", cut(&one_line(first)));
+            self.styled_note(&self.options.colors.red(&line));
         } else {
             let line = format!("✓ {name}{took}, {}", line_count(&text));
-            self.note(&self.options.colors.green(&line));
+            self.styled_note(&self.options.colors.green(&line));
         }
         for line in diff_lines(&text) {
-            let line = visible(line);
-            self.note(&self.options.colors.diff_line(&line));
+            let line = Destination::Terminal.text(line);
+            self.styled_note(&self.options.colors.diff_line(&line));
         }
     }
 
     /// Writes a note about a descendant on a line of its own.
     pub fn note_about_descendant(&mut self, note: &Note) {
-        let line = self.options.colors.toned(note.tone, &note.text);
-        self.note(&line);
+        let line = self.options.colors.toned(note.tone, &escaped(&note.text));
+        self.styled_note(&line);
     }
 
-    /// Writes a note on a line of its own. The caller has removed control characters from it.
+    /// Writes a note on lines of its own.
     pub fn note(&mut self, text: &str) {
+        self.styled_note(&Destination::Terminal.text(text));
+    }
+
+    /// Writes a note with colors. The caller has escaped everything else in it.
+    pub fn styled_note(&mut self, text: &str) {
         if self.options.note_placement == NotePlacement::Inline {
             self.end_line();
         }
@@ -417,8 +426,7 @@ impl Transcript {
         self.clear_status();
         self.in_text = !text.ends_with('\n');
         // Text of a model must not control the terminal.
-        let sanitize = self.options.sanitize_answers;
-        let text = if sanitize { Cow::Owned(visible(text)) } else { Cow::Borrowed(text) };
+        let text = self.filter.text(text);
         self.options.answers.write_all(text.as_bytes())?;
         self.options.answers.flush()
     }
@@ -429,7 +437,8 @@ impl Transcript {
 
     /// Writes one JSON object on a line.
     fn json_line(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_string(value).map_err(io::Error::other)?;
+        let line = serde_json::to_string(value).map_err(io::Error::other)?;
+        let mut line = self.options.destination.json(&line).into_owned();
         line.push('\n');
         self.options.answers.write_all(line.as_bytes())
     }
@@ -444,7 +453,7 @@ fn queued_message_text(user: &UserMessage) -> String {
     let report = text.strip_prefix("[RESPONSE to ").and_then(|rest| rest.split_once(" from "));
     let report = report.and_then(|(_, rest)| rest.split_once(']'));
     match report {
-        Some((agent, _)) => format!("the agent read the report of {}", cut(&visible(agent))),
+        Some((agent, _)) => format!("the agent read the report of {}", cut(&escaped(agent))),
         None => "the agent read your message".to_owned(),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::{Dispatched, Join, PriceTable, TokenUsage, ToolCallBlock, Usage, visible};
+use antiphon_core::{Dispatched, Join, PriceTable, TokenUsage, ToolCallBlock, Usage};
 
+use crate::display::escaped;
 use crate::text;
 
 /// Lines of a diff that are shown.
@@ -44,8 +45,13 @@ pub fn tool_call_title(call: &ToolCallBlock) -> String {
     let argument = descriptive
         .or_else(|| arguments.map(|json| json.as_str().to_owned()).filter(|json| json != "{}"))
         .unwrap_or_default();
-    let first = argument.lines().next().unwrap_or_default();
-    text::cut(visible(&format!("{} {first}", call.name)).trim_end())
+    let mut lines = argument.trim_end().lines();
+    let first = lines.next().unwrap_or_default();
+    let title = text::cut(escaped(&format!("{} {first}", call.name)).trim_end());
+    match lines.count() {
+        0 => title,
+        left => format!("{title} … {}", text::count(left as u64, "more line")),
+    }
 }
 
 /// The names of the agents that one call dispatches; an ad-hoc agent has none.

@@ -161,11 +161,12 @@ fn lists_are_written_as_other_tools_write_them() {
 }
 
 #[test]
-fn invisible_characters_are_removed_from_context_and_description() {
+fn hidden_characters_are_escaped_in_the_context_and_removed_from_the_description() {
     let hidden = "\u{e0041}\u{200b}";
     let text = format!("---\ndescription: Wor{hidden}ks.\n---\nYou{hidden} work.");
     let agent = read("a", &text).unwrap();
-    assert_eq!((agent.description.as_str(), agent.context.as_str()), ("Works.", "You work."));
+    let context = r"You\u{e0041}\u{200b} work.";
+    assert_eq!((agent.description.as_str(), agent.context.as_str()), ("Works.", context));
 }
 
 #[test]

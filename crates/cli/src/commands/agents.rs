@@ -6,13 +6,15 @@ mod show;
 
 use antiphon_agent_files::{Draft, DraftError, Entry, Folder, new_file};
 use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
-use antiphon_core::{AgentName, ModelRef, visible};
+use antiphon_core::{AgentName, ModelRef};
 use antiphon_project::agent_files::{find_entry, folders, new_agent_name, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_project::{AgentScope, DefinedAgent, agent_problems};
+use antiphon_view::display::{escaped, escaped_path};
+use antiphon_view::text::one_line;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -161,7 +163,7 @@ fn new(folder: &Folder, draft: &Draft) -> Result<(), Failure> {
             Failure::usage(error.to_string())
         }
     })?;
-    terminal::print(&format!("{}\n", path.display()));
+    terminal::print(&format!("{}\n", escaped_path(&path)));
     Ok(())
 }
 
@@ -236,7 +238,7 @@ fn joined(words: &[String], none: &str) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    let line = visible(text).lines().next().unwrap_or_default().to_owned();
+    let line = one_line(text.lines().next().unwrap_or_default());
     match line.char_indices().nth(DESCRIPTION_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
@@ -245,5 +247,5 @@ fn first_line(text: &str) -> String {
 
 /// The problem on one line: a file name may hold a line break.
 fn on_one_line(problem: &AgentProblem) -> String {
-    problem.to_string().replace('\n', " ")
+    escaped(&problem.to_string()).into_owned()
 }

@@ -3,15 +3,14 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
+use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision};
+use antiphon_view::call_text as call;
+use antiphon_view::display::escaped;
 use clap::Subcommand;
 
 use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
 use crate::terminal;
-
-/// Most characters of a call in a list.
-const CALL_CHARS_MAX: usize = 100;
 
 /// List tool calls that wait for approval, and allow or deny them.
 #[derive(Debug, Subcommand)]
@@ -154,17 +153,8 @@ fn table(approvals: &[Approval]) -> String {
             status.to_owned(),
             approval.task_id.to_string(),
             call(approval),
-            visible(&approval.rule.0),
+            escaped(&approval.rule.0).into_owned(),
         ]
     }));
     terminal::table(&lines)
-}
-
-fn call(approval: &Approval) -> String {
-    let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
-    let mut shown: String = visible(&text).chars().take(CALL_CHARS_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }

@@ -4,8 +4,8 @@ mod hooks;
 
 use std::num::NonZeroUsize;
 
+use antiphon_core::AgentName;
 use antiphon_core::port::{Agents as _, JournalError, TaskIndex, TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, visible};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models as Registry;
 use antiphon_project::models::Route;
@@ -14,6 +14,7 @@ use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
 use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
+use antiphon_view::display::escaped;
 use clap::Args;
 use serde::Serialize;
 
@@ -231,7 +232,7 @@ async fn project_agents(
         .agents
         .problems()
         .iter()
-        .map(|problem| visible(&problem.to_string()))
+        .map(|problem| escaped(&problem.to_string()).into_owned())
         .collect();
     let names: Vec<AgentName> =
         project_agents.agents.list().iter().map(|agent| agent.name.clone()).collect();
@@ -328,7 +329,7 @@ fn readable(report: &Report) -> String {
     );
     let rules = match report.rules.as_slice() {
         [] => "none: no AGENTS.md or CLAUDE.md here".to_owned(),
-        files => files.join(", "),
+        files => files.iter().map(|file| escaped(file)).collect::<Vec<_>>().join(", "),
     };
     let runner = |runs: &RunnerRow| format!("{} ({})", runs.kind, runs.detail);
     let runners: Vec<String> =

@@ -8,13 +8,15 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::QueuedInteraction;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
+use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus};
 use antiphon_project::Inboxes;
 use antiphon_project::agent_files::defined_agents;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_runtime::Orchestrator;
+use antiphon_view::display::escaped;
+use antiphon_view::text::one_line;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
@@ -158,7 +160,7 @@ fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -
         let gone = endings.get(&waiting.agent).copied().unwrap_or_default();
         let quiet = if waiting.wakes { "" } else { ", quiet" };
         [
-            format!("{}{gone}", visible(&waiting.agent)),
+            format!("{}{gone}", escaped(&waiting.agent)),
             waiting.id.to_string(),
             waiting.from.to_string(),
             word(&waiting.class),
@@ -194,10 +196,9 @@ fn mode(mode: HandlingMode) -> &'static str {
 }
 
 fn first_line(text: &str) -> String {
-    let seen = visible(text);
-    let line = seen.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let line = one_line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default());
     match line.char_indices().nth(LINE_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
+        None => line,
     }
 }

@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, SpendWindow, visible};
+use antiphon_core::{AgentName, SpendWindow};
 use antiphon_keys::{
     Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
 };
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::spend_limit;
+use antiphon_view::display::escaped;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Subcommand;
 use secrecy::{ExposeSecret, SecretString};
@@ -207,7 +208,7 @@ fn budget(limits: &SpendLimits) -> String {
 }
 
 fn named(key: &Key) -> String {
-    format!("the key `{}` ({})", visible(key.name.as_str()), key.id)
+    format!("the key `{}` ({})", escaped(key.name.as_str()), key.id)
 }
 
 fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
@@ -228,7 +229,7 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
         let expires = key.expires_at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
         [
             key.id.to_string(),
-            visible(key.name.as_str()),
+            escaped(key.name.as_str()).into_owned(),
             key.level.to_string(),
             match &key.holder {
                 Holder::Person => "person".to_owned(),

@@ -60,7 +60,7 @@ impl Models {
                     Ok(found) => names.extend(
                         found.iter().filter_map(|m| ModelRef::parse(&format!("{name}/{m}")).ok()),
                     ),
-                    Err(error) => eprintln!("antiphon: {name}: {error}"),
+                    Err(error) => terminal::note(&format!("antiphon: {name}: {error}\n")),
                 }
             }
             let priced = config.prices.iter().map(|(model, _)| model);

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::visible;
 use antiphon_file_drop::{
     DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
@@ -21,6 +20,7 @@ use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_view::display::escaped;
 use clap::Args;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -170,14 +170,15 @@ fn check_private(folder: &Path) -> Result<(), Failure> {
 /// `started: reviewer, task 0199…`.
 fn described(response: &Response) -> String {
     let status = response.status.map_or("done".to_owned(), word);
-    let mut about: Vec<String> = response.agent.iter().map(|agent| visible(agent)).collect();
+    let mut about: Vec<String> =
+        response.agent.iter().map(|agent| escaped(agent).into_owned()).collect();
     about.extend(response.task_id.iter().map(|task_id| format!("task {task_id}")));
     about.extend(response.interaction_id.iter().map(|id| format!("interaction {id}")));
     let about = if about.is_empty() { String::new() } else { format!(": {}", about.join(", ")) };
     let result = match &response.result {
         None => String::new(),
-        Some(Value::String(text)) => format!("{}\n", visible(text)),
-        Some(other) => format!("{}\n", visible(&other.to_string())),
+        Some(Value::String(text)) => format!("{text}\n"),
+        Some(other) => format!("{other}\n"),
     };
     format!("{status}{about}\n{result}")
 }

@@ -25,6 +25,7 @@ use antiphon_project::task_lookup::find_task;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_project::unknown_agent;
 use antiphon_runtime::{ApprovalPolicy, NewTask, Orchestrator, TaskState};
+use antiphon_view::display::escaped;
 use clap::{Args, ValueEnum};
 
 use super::sessions;
@@ -379,7 +380,7 @@ impl Run {
 /// Says how to attach to an agent that runs in a terminal.
 fn note_terminal(created: &antiphon_core::TaskCreated) {
     if created.runner.as_ref().is_some_and(|runner| runner.kind == "terminal") {
-        let name = antiphon_core::visible(&created.agent);
+        let name = escaped(&created.agent);
         terminal::note(&format!("in a terminal: attach with `antiphon agents attach {name}`\n"));
     }
 }

@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
-    Sender, SourceName, visible,
+    Sender, SourceName,
 };
 use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
@@ -315,8 +315,8 @@ fn rejection(rejected: &RejectedInteraction) -> Value {
 /// A result for people: a text as it is, anything else as JSON.
 fn shown(result: &Value) -> Result<String, Failure> {
     match result.as_str() {
-        Some(text) => Ok(format!("{}\n", visible(text))),
-        None => terminal::json(result).map(|text| visible(&text)),
+        Some(text) => Ok(format!("{text}\n")),
+        None => terminal::json(result),
     }
 }
 

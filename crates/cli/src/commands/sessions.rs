@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage, visible,
+    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage,
 };
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
@@ -16,6 +16,8 @@ use antiphon_project::saved_session;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
+use antiphon_view::display::{escaped, escaped_path};
+use antiphon_view::text::one_line;
 use clap::Subcommand;
 
 use crate::connection::{Connection, ProjectAccess};
@@ -127,7 +129,7 @@ impl Sessions {
                 antiphon_session_file::save(file, session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let message_count = terminal::count(session.messages.len() as u64, "message");
-                terminal::print(&format!("{message_count} written to {}\n", file.display()));
+                terminal::print(&format!("{message_count} written to {}\n", escaped_path(file)));
             }
             Self::Show { json: true, .. } | Self::Export { file: None, .. } => {
                 terminal::print(&to_json(session)?);
@@ -216,7 +218,7 @@ fn table(sessions: &[SessionSummary]) -> String {
             session.status.as_str().to_owned(),
             terminal::age(now - session.updated_at),
             session.tasks.to_string(),
-            visible(&session.title).chars().take(60).collect(),
+            one_line(&session.title).chars().take(60).collect(),
         ]
     }));
     terminal::table(&lines)
@@ -269,7 +271,7 @@ pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> St
 
 fn section(text: &mut String, title: &str, body: &str) {
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "\n── {title}\n{}", body.trim_end());
+    let _ = writeln!(text, "\n── {}\n{}", escaped(title), body.trim_end());
 }
 
 fn inputs(blocks: &[InputBlock]) -> String {
@@ -291,8 +293,8 @@ fn block(block: &AssistantBlock) -> String {
         AssistantBlock::Thinking(thinking) => format!("(thinking) {}", thinking.thinking),
         AssistantBlock::ToolCall(call) => {
             let arguments = call.arguments.object().map_or("(malformed)", |json| json.as_str());
-            format!("→ {} {arguments}", call.name)
+            format!("→ {} {}", escaped(&call.name), escaped(arguments))
         }
-        AssistantBlock::Opaque(opaque) => format!("[{}]", opaque.kind),
+        AssistantBlock::Opaque(opaque) => format!("[{}]", escaped(&opaque.kind)),
     }
 }

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
-    WaitingFor, visible,
+    WaitingFor,
 };
 use antiphon_project::task_lookup::find_task;
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
+use antiphon_view::display::escaped;
+use antiphon_view::text::one_line;
 use antiphon_view::{Collapse, LastColumn};
 use clap::Subcommand;
 use serde::Serialize;
@@ -336,7 +338,7 @@ fn describe(
     }
     if state.handovers > 0 {
         let times = terminal::count(u64::from(state.handovers), "handover");
-        text.extend(["now with ", &visible(&state.created.agent), ", after ", &times, "\n"]);
+        text.extend(["now with ", &escaped(&state.created.agent), ", after ", &times, "\n"]);
     }
     text.push_str(&super::sessions::conversation(&state.created.system_prompt, state.messages()));
     for queued in &state.queue {
@@ -385,5 +387,5 @@ fn titled(task: &TaskSummary) -> String {
 }
 
 fn cut(title: &str) -> String {
-    visible(title).chars().take(TITLE_CHARS_MAX).collect()
+    one_line(title).chars().take(TITLE_CHARS_MAX).collect()
 }

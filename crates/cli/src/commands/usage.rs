@@ -10,6 +10,7 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{usage_days, usage_report};
+use antiphon_view::display::escaped;
 use chrono::NaiveDate;
 use clap::Args;
 
@@ -94,7 +95,7 @@ fn line(row: &UsageRow, names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 fn named(row: &UsageRow, by: UsageBy) -> String {
-    let text = |text: &Option<String>| antiphon_core::visible(text.as_deref().unwrap_or_default());
+    let text = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default()).into_owned();
     match by {
         UsageBy::Day => row.day.map(|day| day.to_string()).unwrap_or_default(),
         UsageBy::Model => text(&row.model),

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use antiphon_client::Endpoint;
-use antiphon_core::visible;
+use antiphon_view::display::escaped;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -52,7 +52,7 @@ impl ServerRecord {
             // With TLS, or on a network address, the socket is the way on this machine.
             (None, true) => Endpoint::Socket(socket(folder)?),
             (None, false) => {
-                let url = visible(url);
+                let url = escaped(url);
                 let reason = format!("a token is sent to the loopback only, and not to `{url}`");
                 return Err(distrust(&path, &reason));
             }

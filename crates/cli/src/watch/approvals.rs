@@ -2,13 +2,15 @@
 //! the other. With no user present, an approval stays pending in the journal.
 
 use antiphon_core::port::ApprovalSelector;
-use antiphon_core::{Approval, Decision, Event, EventBody, visible};
+use antiphon_core::{Approval, Decision, Event, EventBody};
 use antiphon_runtime::{OrchestratorError, TaskState};
+use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
-use antiphon_view::{Note, Tone, approval_question};
+use antiphon_view::{ApprovalQuestion, Note, Tone};
 
 use super::{Next, WatchSession};
 use crate::failure::Failure;
+use crate::terminal;
 
 impl WatchSession<'_> {
     /// The task has ended or is suspended.
@@ -40,7 +42,7 @@ impl WatchSession<'_> {
                 && !self.watch.screen.is_json()
             {
                 let text =
-                    format!("  [{label}] asks about {}", cut(&visible(&requested.tool_name)));
+                    format!("  [{label}] asks about {}", cut(&escaped(&requested.tool_name)));
                 self.note(Note { text, tone: Tone::Plain });
             }
             return Ok(Next::Continue);
@@ -101,8 +103,14 @@ impl WatchSession<'_> {
         };
         let is_descendant = approval.task_id != *self.watch.task_id;
         let task = is_descendant.then(|| self.task_name(approval));
-        let question = approval_question(approval, task.as_deref(), pending.len());
-        self.watch.screen.note(&question);
+        let question = ApprovalQuestion {
+            approval,
+            task: task.as_deref(),
+            more: pending.len(),
+            colors: terminal::stderr_colors(),
+            width: terminal::width(),
+        };
+        self.watch.screen.styled_lines(&question.lines());
         Ok(Next::Continue)
     }
 

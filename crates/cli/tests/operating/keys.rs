@@ -1,6 +1,7 @@
 //! `antiphon keys`, from the first key to the last request with it.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
@@ -151,4 +152,71 @@ fn a_server_does_not_start_with_keys_that_others_can_read() {
     let output = project.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("chmod 600"), "{output:?}");
+}
+
+#[test]
+fn revoking_a_key_ends_its_open_streams_and_not_those_of_the_owner() {
+    let project = Project::new();
+    let made = project.out(&["keys", "new", "--name", "dashboard"]);
+    let key = made.trim();
+    let server = Server::start(&project);
+    let open = |key: &str, path: &str| {
+        let head =
+            format!("GET {path} HTTP/1.1\r\nhost: ADDRESS\r\nauthorization: Bearer {key}\r\n\r\n");
+        let mut socket = server.send(&head);
+        socket.set_read_timeout(Some(NOTICED)).unwrap();
+        let mut first = [0; 12];
+        socket.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+        socket
+    };
+    let mut streams = [open(key, "/v1/events?after=0"), open(key, "/v1/events?deltas=true")];
+    let mut owner = open(&project.token(), "/v1/events?after=0");
+    project.out(&["keys", "revoke", &key[3..11]]);
+    let revoked = Instant::now();
+    for stream in &mut streams {
+        let mut rest = Vec::new();
+        let _ = stream.read_to_end(&mut rest);
+    }
+    // A second, and as much again for a busy machine.
+    assert!(revoked.elapsed() < Duration::from_secs(2), "{:?}", revoked.elapsed());
+    owner.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
+    let mut bytes = [0; 4096];
+    let ended =
+        std::iter::repeat_with(|| owner.read(&mut bytes)).find(|read| !matches!(read, Ok(1..)));
+    assert!(matches!(ended, Some(Err(_))), "the owner's stream is open, and waits: {ended:?}");
+    server.end();
+}
+
+#[test]
+fn wrong_keys_are_slowed_down_and_the_token_is_accepted_meanwhile() {
+    let project = Project::new();
+    let server = Server::start(&project);
+    let statuses: Vec<u16> =
+        (0..70).map(|n| server.status(&format!("guess-{n}"), "GET /v1/tasks")).collect();
+    assert_eq!(statuses[..60], [401; 60]);
+    assert!(statuses[60..].contains(&429), "{statuses:?}");
+    assert_eq!(server.status(&project.token(), "GET /v1/tasks"), 200);
+    server.end();
+}
+
+#[test]
+fn a_target_in_absolute_form_and_a_head_that_is_too_large_are_refused() {
+    let project = Project::new();
+    let server = Server::start(&project);
+    let token = project.token();
+    let many: Vec<String> = (0..70).map(|n| format!("x-{n}: 1\r\n")).collect();
+    for (line, more, status) in [
+        ("GET http://evil.example/v1/tasks", "", "403"),
+        ("GET http://ADDRESS/v1/tasks", "", "200"),
+        ("GET /v1/tasks", many.concat().as_str(), "431"),
+    ] {
+        let head = format!(
+            "{line} HTTP/1.0\r\nhost: ADDRESS\r\nauthorization: Bearer {token}\r\n{more}\r\n"
+        );
+        let mut answer = String::new();
+        server.send(&head).read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{line}: {answer}");
+    }
+    server.end();
 }

@@ -114,6 +114,13 @@ impl Server {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
+    /// Sends these bytes, and returns the connection.
+    pub(crate) fn send(&self, text: &str) -> TcpStream {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        socket.write_all(text.replace("ADDRESS", &self.address).as_bytes()).unwrap();
+        socket
+    }
+
     pub(crate) fn status(&self, key: &str, line: &str) -> u16 {
         self.ask(key, line, "", "").0
     }

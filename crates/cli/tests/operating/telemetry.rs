@@ -46,7 +46,8 @@ fn a_reader_sees_what_the_server_did() {
     ] {
         assert_eq!(counted.get(name), Some(&value), "{name} in {counted:#?}");
     }
-    assert_eq!(server.status("nobody", "GET /metrics"), 401);
+    // 429 when the key above was refused often until the server noticed it.
+    assert!([401, 429].contains(&server.status("nobody", "GET /metrics")));
     server.end();
 }
 

@@ -6,6 +6,7 @@
 
 use super::class::LifecycleIntent;
 use super::{Interaction, InteractionContent, Salience, Sender};
+use crate::hidden_text::visible;
 
 /// The text a model reads.
 pub fn render(interaction: &Interaction) -> String {
@@ -45,12 +46,6 @@ pub fn external_event_text(source: &str, body: Option<&str>) -> String {
     labeled(format!("[EVENT via {source}]"), body)
 }
 
-/// `text` without invisible characters: Unicode tags, zero-width and direction marks,
-/// variation selectors, private use and control characters other than tab and line breaks.
-pub fn visible(text: &str) -> String {
-    text.chars().filter(|c| !is_invisible(*c)).collect()
-}
-
 /// `text` for use in a label: on one line, and without the brackets that end a label.
 fn in_label(text: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || "[]".contains(c) { ' ' } else { c };
@@ -82,35 +77,5 @@ fn urgency(interaction: &Interaction) -> &'static str {
         None | Some(Salience::Background | Salience::Normal) => "",
         Some(Salience::Important) => ", important",
         Some(Salience::Urgent) => ", urgent",
-    }
-}
-
-/// Whether `c` is invisible.
-pub(crate) fn is_invisible(c: char) -> bool {
-    match c {
-        '\t' | '\n' | '\r' => false,
-        _ if c.is_control() => true,
-        '\u{00AD}'
-        | '\u{034F}'
-        | '\u{061C}'
-        | '\u{115F}'
-        | '\u{1160}'
-        | '\u{17B4}'
-        | '\u{17B5}'
-        | '\u{180B}'..='\u{180F}'
-        | '\u{200B}'..='\u{200F}'
-        | '\u{202A}'..='\u{202E}'
-        | '\u{2060}'..='\u{206F}'
-        | '\u{3164}'
-        | '\u{FE00}'..='\u{FE0F}'
-        | '\u{FEFF}'
-        | '\u{FFA0}'
-        | '\u{FFF0}'..='\u{FFFB}'
-        | '\u{E000}'..='\u{F8FF}'
-        | '\u{1BCA0}'..='\u{1BCA3}'
-        | '\u{1D173}'..='\u{1D17A}'
-        | '\u{E0000}'..='\u{E0FFF}'
-        | '\u{F0000}'..='\u{10FFFF}' => true,
-        _ => false,
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-use crate::interaction::is_invisible;
+use crate::hidden_text::is_invisible;
 
 /// Longest text identifier, in bytes. Longer ones are refused.
 pub const TEXT_ID_BYTES_MAX: usize = 256;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::interaction::is_invisible;
+use crate::hidden_text::is_invisible;
 
 /// Longest name, in bytes.
 pub const NAME_BYTES_MAX: usize = 64;

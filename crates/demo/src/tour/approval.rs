@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::{ApprovalId, ApprovalRequested, Decision};
 use antiphon_view::Tone;
+use antiphon_view::display::escaped;
 use antiphon_view::text::{cut, one_line};
 
 use super::RunningTour;
@@ -68,7 +69,7 @@ impl RunningTour<'_> {
         let arguments: Option<serde_json::Value> = requested.arguments.to().ok();
         let command = arguments.as_ref().and_then(|arguments| arguments["command"].as_str());
         let command = command.unwrap_or(requested.arguments.as_str());
-        let call = format!("? {} {}", requested.tool_name, cut(&one_line(command)));
+        let call = format!("? {} {}", escaped(&requested.tool_name), cut(&one_line(command)));
         self.tour.output.agent(agent, Tone::Plain, &call)?;
         let reason = one_line(&requested.reason);
         // The rest of the reason is about the configuration.

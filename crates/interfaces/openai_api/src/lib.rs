@@ -94,7 +94,8 @@ async fn completions(
         Err(error) => error.into_response(shape),
         Ok((reply, stream)) => {
             let task_id = HeaderValue::from_str(reply.header.task_id.as_str());
-            let mut response = if stream { reply.streamed().await } else { reply.whole().await };
+            let mut response =
+                if stream { reply.streamed(&caller).await } else { reply.whole().await };
             if let Ok(task_id) = task_id {
                 response.headers_mut().insert(TASK, task_id);
             }

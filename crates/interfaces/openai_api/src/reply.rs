@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_interface_transport::{AppState, stream_slot};
+use antiphon_interface_transport::{AppState, Caller, Reservation, stream_slot};
 use antiphon_runtime::AttachedTask;
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
@@ -14,7 +14,6 @@ use axum::response::sse::{self, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher};
 use crate::canonical_messages;
@@ -88,8 +87,8 @@ impl Reply {
     }
 
     /// The completion as server-sent events.
-    pub(crate) async fn streamed(mut self) -> Response {
-        let slot = match stream_slot(&self.state) {
+    pub(crate) async fn streamed(mut self, caller: &Caller) -> Response {
+        let slot = match stream_slot(&self.state, caller) {
             Ok(slot) => slot,
             Err(error) => return ChatError::native(error).await.into_response(self.shape),
         };
@@ -147,7 +146,7 @@ struct Streaming {
     reply: Reply,
     lines: VecDeque<String>,
     ended: bool,
-    _slot: OwnedSemaphorePermit,
+    _slot: Reservation,
 }
 
 impl Streaming {

@@ -8,7 +8,7 @@ use antiphon_keys::Verdict;
 use antiphon_project::{RequestError, dollars};
 use antiphon_runtime::{BudgetSpent, OrchestratorError, Rejection, ReplayError};
 use axum::Json;
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -28,6 +28,8 @@ pub struct ApiError {
     body: ErrorResponse,
     /// Value of `retry-after`, in seconds, for statuses that have the header.
     retry_after_s: u64,
+    /// Whether the connection ends with the response.
+    is_last: bool,
 }
 
 impl ApiError {
@@ -39,7 +41,7 @@ impl ApiError {
     /// An error of HTTP itself, whose status does not follow from the code.
     pub fn with_status(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         let body = ErrorResponse { code, message: message.into(), details: None };
-        Self { status, body, retry_after_s: RETRY_AFTER_S }
+        Self { status, body, retry_after_s: RETRY_AFTER_S, is_last: false }
     }
 
     /// A request that cannot be understood or breaks a limit: 400.
@@ -59,6 +61,15 @@ impl ApiError {
         let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
         refused.body.details = details(verdict.details());
         refused
+    }
+
+    /// A wrong token or key beyond the limit of wrong ones: 429, and the connection ends.
+    pub(crate) fn too_many_wrong_keys(verdict: &Verdict) -> Self {
+        let message = "too many requests with a wrong token or key: check it, and retry after `retry-after` \
+                       seconds";
+        let refused = Self::new(ErrorCode::RateLimitExceeded, message);
+        let retry_after_s = verdict.retry_after_s().unwrap_or(RETRY_AFTER_S);
+        Self { retry_after_s, is_last: true, ..refused }
     }
 
     /// The spend limit is reached: 503 until the limit resets.
@@ -238,7 +249,7 @@ impl From<RequestError> for ApiError {
 
 impl From<ErrorResponse> for ApiError {
     fn from(body: ErrorResponse) -> Self {
-        Self { status: status(body.code), body, retry_after_s: RETRY_AFTER_S }
+        Self { status: status(body.code), body, retry_after_s: RETRY_AFTER_S, is_last: false }
     }
 }
 
@@ -261,6 +272,9 @@ impl IntoResponse for ApiError {
             matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
         let is_unauthorized = self.status == StatusCode::UNAUTHORIZED;
         let mut response = (self.status, Json(self.body)).into_response();
+        if self.is_last {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if is_unauthorized {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

@@ -9,12 +9,16 @@
 //!
 //! | check                                                                              | otherwise                                   |
 //! |------------------------------------------------------------------------------------|---------------------------------------------|
-//! | `Host` is a name of this server                                                    | 403                                         |
+//! | the head is within its limits                                                      | 431                                         |
+//! | `Host`, and the target if it names a host, are names of this server                | 403                                         |
 //! | `Origin`, if present, is this server                                               | 403                                         |
-//! | the token or an API key, compared in constant time; not for open and signed routes | 401; 503 when the keys cannot be read       |
+//! | the token or an API key, compared in constant time; not for open and signed routes | 401; 429 after many wrong ones; 503 when the keys cannot be read |
 //! | the key is within its rate limit                                                   | 429                                         |
 //! | the level of the key: `read` to look, `write` to change, `admin` and no agent's key to decide | 403                              |
-//! | the body is within its limit                                                       | 413                                         |
+//! | the key has fewer open requests and streams than its limit                         | 429                                         |
+//! | the body is within its limit                                                       | 413; 503 when all bodies need too much memory |
+//!
+//! What a client has open with an API key ends within a second when the key is revoked, expires or is downgraded.
 //!
 //! A client that sends slowly, reads slowly or opens too many connections costs a bounded amount of time and
 //! memory. The bounds are [`Limits`].
@@ -35,6 +39,7 @@ mod stream;
 pub use access::api_keys::{Keys, RATE_PER_MINUTE_DEFAULT};
 pub use access::caller::{Caller, Decider};
 pub use access::guard::set_rate_limit_headers;
+pub use access::shared_limit::Reservation;
 pub use access::token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
 pub use connection::listeners::{Listeners, UnixSocket};
@@ -42,10 +47,11 @@ pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
 pub use interface::{Interface, RouteBuilder};
 pub use limits::Limits;
+pub use request::head::{HEAD_BYTES_MAX, HEADERS_MAX};
 pub use request::headers::single_header;
 pub use request::idempotency;
 pub use request::idempotency::KEY_BYTES_MAX;
-pub use request::json::{Json, check_content_type, read_body};
+pub use request::json::{Json, ReceivedBody, check_content_type, read_body};
 pub use request::params::{PathId, QueryParams};
 pub use server_config::{ServerConfig, ServerDeps};
 pub use state::AppState;

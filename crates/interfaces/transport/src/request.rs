@@ -1,5 +1,6 @@
 //! Parts of a request: its headers, parameters and body.
 
+pub(crate) mod head;
 pub(crate) mod headers;
 pub mod idempotency;
 pub(crate) mod json;

@@ -1,18 +1,19 @@
 //! The state that all handlers share.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskSummary};
+use antiphon_keys::WrongKeys;
 use antiphon_runtime::{OrchestratorError, ReplayError};
 use antiphon_telemetry::{Telemetry, TraceParent};
 use axum::http::{HeaderMap, HeaderName};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::api_keys::Keys;
 use crate::access::hosts::Hosts;
+use crate::access::open_requests::OpenRequests;
+use crate::access::shared_limit::SharedLimit;
 use crate::api_error::ApiError;
 use crate::interface::RouteAccess;
 use crate::request::headers::single_header;
@@ -31,8 +32,12 @@ pub struct AppState {
     pub(crate) keys: Option<Keys>,
     pub(crate) hosts: Hosts,
     pub(crate) access: RouteAccess,
-    /// One permit per open event stream.
-    pub(crate) streams: Arc<Semaphore>,
+    /// Open event streams.
+    pub(crate) streams: SharedLimit,
+    /// Bytes of bodies that are being received.
+    pub(crate) body_bytes: SharedLimit,
+    pub(crate) open_requests: OpenRequests,
+    pub(crate) wrong_keys: WrongKeys,
 }
 
 impl AppState {

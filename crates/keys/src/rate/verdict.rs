@@ -32,10 +32,15 @@ impl Verdict {
             ("x-ratelimit-remaining", self.remaining.to_string()),
             ("x-ratelimit-reset", self.reset_epoch_s().to_string()),
         ];
-        if let Some(wait) = self.retry_after {
-            headers.push(("retry-after", whole_seconds(wait).to_string()));
+        if let Some(wait_s) = self.retry_after_s() {
+            headers.push(("retry-after", wait_s.to_string()));
         }
         headers
+    }
+
+    /// How long to wait before the next attempt, in whole seconds, rounded up.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.retry_after.map(whole_seconds)
     }
 
     /// The `details` of a 429 response.
@@ -44,7 +49,7 @@ impl Verdict {
             "limit": self.limit,
             "remaining": self.remaining,
             "reset_at": self.reset_at.to_rfc3339_opts(SecondsFormat::AutoSi, true),
-            "retry_after_s": self.retry_after.map(whole_seconds),
+            "retry_after_s": self.retry_after_s(),
         })
     }
 

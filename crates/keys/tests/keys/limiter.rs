@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use antiphon_keys::{BUCKETS_MAX, KeyId, Limiter, RATE_PER_MINUTE_MAX, RateLimit, Verdict};
+use antiphon_keys::{
+    BUCKETS_MAX, KeyId, Limiter, Peer, RATE_PER_MINUTE_MAX, RateLimit, Verdict, WrongKeys,
+};
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use serde_json::json;
@@ -207,4 +209,31 @@ proptest! {
             }
         }
     }
+}
+
+fn address(text: &str) -> Peer {
+    Peer::of(text.parse().unwrap())
+}
+
+#[test]
+fn wrong_keys_are_counted_by_peer_and_a_peer_over_its_limit_leaves_the_total_to_the_others() {
+    let wrong = WrongKeys::new(rate(3), rate(5));
+    let now = time(START);
+    let (one, two, three) = (address("10.0.0.1"), address("10.0.0.2"), address("10.0.0.3"));
+    let allowed =
+        |peer, times: usize| (0..times).filter(|_| wrong.count(peer, now).is_allowed()).count();
+    assert_eq!(allowed(one, 1000), 3, "its own limit");
+    assert_eq!(allowed(two, 1000), 2, "what is left of the total");
+    assert_eq!(allowed(three, 1000), 0);
+    assert_eq!(wrong.peer_count(), 2, "a peer over the total is not stored");
+    let later = now + TimeDelta::minutes(1);
+    assert!(wrong.count(three, later).is_allowed());
+}
+
+#[test]
+fn an_ipv6_network_and_a_mapped_address_are_one_peer() {
+    assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:ffff:ffff:ffff"));
+    assert_ne!(address("2001:db8::1"), address("2001:db8:0:1::1"));
+    assert_eq!(address("::ffff:10.0.0.1"), address("10.0.0.1"));
+    assert_ne!(address("10.0.0.1"), Peer::Socket);
 }

@@ -12,7 +12,6 @@
 mod blocking;
 mod definition;
 mod handler;
-mod hidden_text;
 mod output_store;
 pub mod paging;
 mod plain_text;
@@ -22,7 +21,6 @@ mod toolbox;
 pub use blocking::{Stop, Stopped, blocking};
 pub use definition::{arguments, at_least_one, count, definition};
 pub use handler::{RESULT_BYTES_MAX, ToolHandler};
-pub use hidden_text::escape_hidden_text;
 pub use output_store::{OutputStore, STORED_RESULT_BYTES_MAX, STORED_TASK_BYTES_MAX};
 pub use plain_text::{LINE_CHARS_MAX as PLAIN_LINE_CHARS_MAX, PlainText};
 pub use redacting::RedactingTools;

@@ -8,6 +8,7 @@
 //! | an unknown tool                   | [`ToolError::Unknown`]                                               |
 //! | a call that is already canceled   | [`ToolError::Canceled`]; the tool is not called                      |
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,12 +18,11 @@ use antiphon_core::port::ToolContext;
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{
     Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
-    ToolResult,
+    ToolResult, escape_hidden_text,
 };
 use async_trait::async_trait;
 
 use crate::handler::{RESULT_BYTES_MAX, ToolHandler};
-use crate::hidden_text::escape_hidden_text;
 use crate::output_store::{OutputStore, ReadResult};
 
 /// All tools of an agent, as one executor.
@@ -180,8 +180,10 @@ fn has_fired(cancel: &mut Cancel) -> bool {
 
 fn with_hidden_text_escaped(mut result: ToolResult) -> ToolResult {
     for block in &mut result.content {
-        if let InputBlock::Text(block) = block {
-            escape_hidden_text(&mut block.text);
+        if let InputBlock::Text(block) = block
+            && let Cow::Owned(escaped) = escape_hidden_text(&block.text)
+        {
+            block.text = escaped;
         }
     }
     result

@@ -1,14 +1,13 @@
-//! One descendant of the watched task, and the notes about it. Text of agents and models loses its
-//! control characters and is cut to one line first.
+//! One descendant of the watched task, and the notes about it. Text of agents and models is escaped and cut
+//! to one line first.
 
 use std::collections::HashMap;
 
-use antiphon_core::{
-    EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolCallId, visible,
-};
+use antiphon_core::{EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolCallId};
 
+use crate::display::escaped;
 use crate::note::{Note, Tone};
-use crate::text::{cut, line_count};
+use crate::text::{cut, line_count, one_line};
 use crate::wording::{dispatch_text, tool_call_title};
 
 /// Characters of an agent's name in notes.
@@ -63,7 +62,7 @@ impl Descendant {
                     None
                 }
                 Message::ToolResult(result) if result.is_error => {
-                    let name = cut(&visible(&result.tool_name));
+                    let name = cut(&escaped(&result.tool_name));
                     let reason = first_line(first_text(&result.content).unwrap_or_default());
                     // Structured output is for the model; other notes say the same.
                     let reason = if reason.starts_with(['{', '[']) { "" } else { &reason };
@@ -114,7 +113,7 @@ impl Descendant {
 
     /// A call starts. Only the name of its tool is known when the answer was not seen.
     fn call_note(&self, call: &ToolCallId, tool: &str) -> Note {
-        let title = self.call_titles.get(call).cloned().unwrap_or_else(|| cut(&visible(tool)));
+        let title = self.call_titles.get(call).cloned().unwrap_or_else(|| cut(&escaped(tool)));
         self.note(Tone::Plain, &format!("→ {title}"))
     }
 
@@ -151,7 +150,7 @@ impl Descendant {
 /// The name of an agent, safe inside brackets.
 pub(super) fn name(agent: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || "[]".contains(c) { ' ' } else { c };
-    visible(agent).chars().map(plain).take(NAME_CHARS_MAX).collect()
+    escaped(agent).chars().map(plain).take(NAME_CHARS_MAX).collect()
 }
 
 fn first_text(content: &[InputBlock]) -> Option<&str> {
@@ -162,6 +161,5 @@ fn first_text(content: &[InputBlock]) -> Option<&str> {
 }
 
 fn first_line(text: &str) -> String {
-    let text = visible(text);
-    cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
+    cut(&one_line(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()))
 }

@@ -37,7 +37,7 @@ fn transcript(form: Form, note_placement: NotePlacement) -> (Transcript, Buffer,
         answers: Box::new(answers.clone()),
         notes: Box::new(notes.clone()),
         note_placement,
-        sanitize_answers: true,
+        destination: Destination::Terminal,
         status_line: true,
         colors: Colors::Off,
         prices: PriceTable::default(),
@@ -73,13 +73,13 @@ fn tool_result(is_error: bool, text: &str) -> Event {
 }
 
 #[test]
-fn an_answer_with_missed_deltas_is_shown_when_it_is_complete_and_without_control_characters() {
+fn an_answer_with_missed_deltas_is_shown_when_it_is_complete_and_with_control_characters_escaped() {
     let (mut transcript, answers, notes) = transcript(Form::Text, NotePlacement::Inline);
     let task_id = TaskId::parse("t1").unwrap();
     transcript.event(&answer("Not shown: its deltas were.")).unwrap();
     transcript.missed(&task_id, 3).unwrap();
     transcript.event(&answer("All \u{1b}[2Jof it.")).unwrap();
-    assert_eq!(answers.text(), "All [2Jof it.\n");
+    assert_eq!(answers.text(), "All \\u{1b}[2Jof it.\n");
     assert_eq!(notes.text(), "");
 }
 

@@ -7,11 +7,12 @@
 mod cells;
 mod layout;
 
-use antiphon_core::{PriceTable, visible};
+use antiphon_core::PriceTable;
 use chrono::{DateTime, Utc};
 
 use super::{TaskTree, TreeTask, TreeTotals};
 use crate::colors::Colors;
+use crate::display::escaped;
 use crate::text;
 use cells::{Cells, Columns};
 use layout::Row;
@@ -115,16 +116,16 @@ pub fn change_line(task: &TreeTask, prices: &PriceTable) -> String {
     let cost = own.cost.map_or(String::new(), |cost| format!(" {cost}"));
     let time = summary.ended_at.map(|end| (end - summary.created_at).to_std().unwrap_or_default());
     let time = time.map_or(String::new(), |time| format!(" {}", text::elapsed(time)));
-    let output = task.output().map_or(String::new(), |output| format!(" {output}"));
-    let line = format!(
+    let output =
+        task.output().map_or(String::new(), |output| format!(" {}", text::one_line(output)));
+    format!(
         "{} ({}) {} {}{time} {} tokens{cost}{output}",
-        summary.agent,
+        escaped(&summary.agent),
         summary.task_id,
         status.sign(),
         status.word(),
         own.tokens(),
-    );
-    visible(&line).replace(['\n', '\r'], " ")
+    )
 }
 
 #[cfg(test)]

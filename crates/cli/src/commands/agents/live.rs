@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, AgentState, visible};
+use antiphon_core::{AgentName, AgentState};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;
 use antiphon_project::idle_agents;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_view::display::escaped;
 use serde_json::json;
 
 use crate::connection::{Connection, ProjectServer};
@@ -140,7 +141,7 @@ fn table(agents: &[AgentPresence]) -> String {
             (false, state) => state.to_string(),
         };
         [
-            visible(&live.agent),
+            escaped(&live.agent).into_owned(),
             state,
             terminal::age(now - live.last_activity),
             live.messages_processed.to_string(),

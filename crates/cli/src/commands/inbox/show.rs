@@ -7,10 +7,11 @@ use antiphon_api::{QueuedInteraction, RequestState};
 use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
-    QueuedMessage, TaskSummary, visible,
+    QueuedMessage, TaskSummary,
 };
 use antiphon_project::{Inboxes, live_agents};
 use antiphon_runtime::{Orchestrator, session_of};
+use antiphon_view::display::escaped;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -161,7 +162,7 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
     let quiet = if it.wakes { "" } else { ", does not wake the agent" };
     let mut rows = vec![
         ("interaction", it.id.to_string()),
-        ("for", format!("{} (task {})", visible(&it.agent), it.task_id)),
+        ("for", format!("{} (task {})", escaped(&it.agent), it.task_id)),
         ("from", it.from.to_string()),
         ("arrived", format!("{} ({} ago)", time(it.at), terminal::age(now - it.at))),
         ("class", word(&it.class)),
@@ -174,7 +175,7 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
         rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
     let mut text = terminal::table(&rows);
     let mut section = |title: &str, body: &str| {
-        text.extend(["\n", title, ":\n", &visible(body)]);
+        text.extend(["\n", title, ":\n", body]);
         if !text.ends_with('\n') {
             text.push('\n');
         }

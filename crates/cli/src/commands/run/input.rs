@@ -13,6 +13,7 @@ use antiphon_project::saved_session;
 use super::{Order, Run};
 use crate::commands::sessions;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Largest prompt on standard input, in bytes.
 const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -99,7 +100,7 @@ fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
 
 fn read_stdin() -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
-        eprintln!("antiphon: reading the prompt from the terminal, end it with Ctrl-D");
+        terminal::note("antiphon: reading the prompt from the terminal, end it with Ctrl-D\n");
     }
     let mut bytes = Vec::new();
     std::io::stdin()

@@ -7,7 +7,7 @@
 use std::io::BufRead;
 use std::time::Duration;
 
-use antiphon_core::{InteractionContent, visible};
+use antiphon_core::InteractionContent;
 use antiphon_runtime::INTERACTION_BYTES_MAX;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -113,7 +113,7 @@ impl Tally {
             record["line"] = number.into();
             terminal::print(&format!("{record}\n"));
         }
-        terminal::note(&format!("line {number}: {}\n", visible(&rejected.failure.message)));
+        terminal::note(&format!("line {number}: {}\n", rejected.failure.message));
         let exit = rejected.failure.exit;
         // A full inbox is worse than an invalid line: the remaining lines may be lost as well.
         self.worst = match self.worst {

@@ -2,9 +2,9 @@
 
 use antiphon_api::TaskDiff;
 use antiphon_core::port::TaskSelector;
-use antiphon_core::visible;
 use antiphon_project::{DiffScope, TREE_TASKS_MAX, task_diff};
 use antiphon_runtime::Orchestrator;
+use antiphon_view::display::escaped;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -30,9 +30,9 @@ pub(super) fn print(found: &TaskDiff, json: bool) -> Result<(), Failure> {
         terminal::print(&terminal::json(found)?);
         return Ok(());
     }
-    terminal::print(&visible(&found.text()));
+    terminal::print(&found.text());
     for change in found.changes.iter().filter(|change| change.diff.is_empty()) {
-        terminal::note(&visible(&format!("{}: changed, and no diff is known\n", change.path)));
+        terminal::note(&format!("{}: changed, and no diff is known\n", escaped(&change.path)));
     }
     terminal::note(&format!("{}: {}\n", count(found.changes.len()), found.note));
     Ok(())

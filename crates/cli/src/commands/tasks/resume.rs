@@ -2,7 +2,7 @@
 //! server runs in the project, the server runs them and this command only waits.
 
 use antiphon_core::port::TaskSelector;
-use antiphon_core::{MessageQueued, TaskId, visible};
+use antiphon_core::{MessageQueued, TaskId};
 use antiphon_project::models::Models;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::saved_session;
@@ -64,7 +64,7 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
     }
     for task_id in waiting {
         if let Err(failure) = outcome::outcome(&connection.reader().task(&task_id).await?) {
-            terminal::note(&format!("{}\n", visible(&failure.to_string())));
+            terminal::note(&format!("{failure}\n"));
         }
     }
     let mut first_failure = None;
@@ -89,7 +89,7 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
             Err(failure) => Err(failure),
         };
         if let Err(failure) = ended {
-            terminal::note(&format!("{task_id}: {}\n", visible(&failure.to_string())));
+            terminal::note(&format!("{task_id}: {failure}\n"));
             first_failure.get_or_insert(failure);
         }
     }

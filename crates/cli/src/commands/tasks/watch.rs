@@ -154,5 +154,5 @@ fn stamped(line: &str) -> String {
 
 fn json_line(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string(value).map_err(|error| Failure::failed(error.to_string()))?;
-    Ok(text + "\n")
+    Ok(terminal::stdout_destination().json(&text).into_owned() + "\n")
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_interface_transport::{Keys, ServerConfig};
+use antiphon_interface_transport::{Keys, Limits, ServerConfig, ServerDeps};
 use antiphon_keys::{Key, KeyRing, Level, NewKey, RELOAD_EVERY, SpendLimits};
 use antiphon_runtime::{Budget, SpendLimitSource};
 use chrono::{DateTime, Utc};
@@ -52,12 +52,19 @@ pub(crate) struct Keyed {
 
 impl Keyed {
     pub(crate) async fn new() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    pub(crate) async fn with(limits: Limits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.json");
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
-        let config = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
+        let config = |deps| {
+            let deps = ServerDeps { limits, ..deps };
+            ServerConfig { keys: Some(keys), ..server_config(deps) }
+        };
         let server = TestServer::with_config(config).await;
         Self { server, beside: ring(), path, clock, _folder: folder }
     }
@@ -101,6 +108,36 @@ impl Keyed {
 
     pub(crate) fn chmod(&self, mode: u32) {
         fs::set_permissions(&self.path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Changes the text of the file, as a person with an editor does.
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        let text = fs::read_to_string(&self.path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(&self.path, text.replace(from, to)).unwrap();
+        self.look();
+    }
+
+    /// Asks until the response has another status.
+    pub(crate) async fn retry(&self, key: &str, path: &str, status: u16) -> Reply {
+        loop {
+            let reply = self.ask(key, "GET", path, None).await;
+            if reply.status != status {
+                return reply;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Posts a task until the response has another status.
+    pub(crate) async fn retry_post(&self, key: &str, task: &Value, status: u16) -> Reply {
+        loop {
+            let reply = self.ask(key, "POST", "/v1/tasks", Some(task)).await;
+            if reply.status != status {
+                return reply;
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     pub(crate) async fn ask(

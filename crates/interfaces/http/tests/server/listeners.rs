@@ -183,14 +183,19 @@ async fn the_connection_of_another_users_process_is_closed_and_frees_its_permit(
 }
 
 #[tokio::test]
-async fn both_listeners_share_the_connection_limit() {
+async fn clients_of_the_network_cannot_keep_the_owner_from_the_socket_nor_the_reverse() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let limits = Limits { connections_max: 1, socket_connections_max: 1, ..Limits::default() };
     let server = with_socket(folder.path(), 0, limits).await;
+    let text = local("GET", "/v1/tasks", "localhost");
+    let network = TcpStream::connect(server.address).await.unwrap();
+    assert_eq!(ask(connect(&folder).await, &text).await.status, 200);
     let first = connect(&folder).await;
-    let mut second = Box::pin(get(server.address, "/health"));
+    let mut second = Box::pin(async { ask(connect(&folder).await, &text).await });
     let early = tokio::time::timeout(SOON, &mut second).await;
     assert!(early.is_err(), "there is one place: {early:?}");
+    drop(network);
+    assert_eq!(get(server.address, "/health").await.status, 200);
     drop(first);
     assert_eq!(second.await.status, 200);
     server.ended().await;

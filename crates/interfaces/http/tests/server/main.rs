@@ -16,6 +16,7 @@ mod idempotency;
 mod inbox;
 mod invocations;
 mod journal;
+mod key_access;
 mod key_server;
 mod keys;
 mod limits;

@@ -1,4 +1,4 @@
-//! The OpenAPI document: complete, public, and equal to `docs/openapi.json`.
+//! The `OpenAPI` document: complete, public, and equal to `docs/openapi.json`.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use antiphon_core::Position;
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::{HEAD_BYTES_MAX, HEADERS_MAX, Limits};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -103,6 +103,76 @@ async fn a_request_with_two_hosts_is_refused() {
         let reply = say(own, &format!("{head}\r\n{token}\r\nconnection: close\r\n\r\n")).await;
         assert!([400, 403].contains(&reply.status), "{head}: {reply:?}");
     }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_target_in_absolute_form_must_name_this_server() {
+    let server = TestServer::new().await;
+    let own = server.address;
+    let port = own.port();
+    let lines = format!("host: {own}\r\nauthorization: Bearer {TOKEN}\r\nconnection: close");
+    for target in [
+        "http://evil.example/v1/tasks".to_owned(),
+        format!("http://evil.example:{port}/v1/tasks"),
+        format!("http://{own}@evil.example/v1/tasks"),
+        format!("http://evil.example@{own}/v1/tasks"),
+        "http://localhost/v1/tasks".to_owned(),
+        "https://evil.example/health".to_owned(),
+        "http://169.254.169.254/health".to_owned(),
+    ] {
+        let reply = say(own, &format!("GET {target} HTTP/1.1\r\n{lines}\r\n\r\n")).await;
+        assert!([400, 403].contains(&reply.status), "{target}: {reply:?}");
+        assert!(!reply.body.contains("\"tasks\""), "{target}: {reply:?}");
+    }
+    let connect = say(own, &format!("CONNECT evil.example:80 HTTP/1.1\r\n{lines}\r\n\r\n")).await;
+    assert!([400, 403].contains(&connect.status), "{connect:?}");
+    for target in [format!("http://{own}/v1/tasks"), format!("http://localhost:{port}/v1/tasks")] {
+        let reply = say(own, &format!("GET {target} HTTP/1.1\r\n{lines}\r\n\r\n")).await;
+        assert_eq!(reply.status, 200, "{target}: {reply:?}");
+        let foreign = lines.replacen(&own.to_string(), "evil.example", 1);
+        let reply = say(own, &format!("GET {target} HTTP/1.1\r\n{foreign}\r\n\r\n")).await;
+        assert_eq!(reply.status, 403, "{target}: {reply:?}");
+    }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused_with_431() {
+    let server = TestServer::new().await;
+    let own = server.address;
+    let head = |more: &str| {
+        format!(
+            "GET /v1/tasks HTTP/1.0\r\nhost: {own}\r\nauthorization: Bearer {TOKEN}\r\n{more}\r\n"
+        )
+    };
+    let fields = |count: usize| {
+        let lines: Vec<String> = (0..count).map(|n| format!("x-{n}: 1\r\n")).collect();
+        lines.concat()
+    };
+    let long = |bytes: usize| format!("x-long: {}\r\n", "x".repeat(bytes));
+    for allowed in [fields(HEADERS_MAX - 2), long(HEAD_BYTES_MAX - 300)] {
+        assert_eq!(say(own, &head(&allowed)).await.status, 200, "{allowed:.60}");
+    }
+    let target = format!("/v1/tasks?x={}", "x".repeat(HEAD_BYTES_MAX));
+    let lines = [
+        head(&fields(HEADERS_MAX - 1)),
+        head(&"x: 1\r\n".repeat(HEADERS_MAX - 1)),
+        head(&long(HEAD_BYTES_MAX)),
+        head("").replacen("/v1/tasks", &target, 1),
+        head(&fields(HEADERS_MAX)).replacen(TOKEN, "", 1),
+    ];
+    for text in lines {
+        let reply = say(own, &text).await;
+        assert_eq!((reply.status, reply.code().as_str()), (431, "INVALID_REQUEST"), "{text:.90}");
+        assert!(reply.body.contains("at most"), "{}", reply.body);
+    }
+    // Beyond what is parsed at all.
+    for text in [head(&fields(200)), head(&long(300 * 1024)), head(&fields(20_000))] {
+        let reply = say(own, &text).await;
+        assert_eq!((reply.status, reply.body.as_str()), (431, ""), "{text:.90}");
+    }
+    assert_eq!(get(own, "/v1/tasks").await.status, 200);
     server.ended().await;
 }
 

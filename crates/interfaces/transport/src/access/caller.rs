@@ -10,14 +10,17 @@
 //! | a handler with a [`Decider`]                                       | level `admin`, a person     |
 //! | a change through a route that is not writable by agents' keys      | a person                    |
 
+use std::sync::Arc;
+
 use antiphon_core::{AgentName, ErrorCode, Sender};
-use antiphon_keys::{Holder, KeyGrant, KeyRefusal, Level, Verdict, parse_authorization};
+use antiphon_keys::{Holder, KeyGrant, KeyRefusal, Level, Peer, Verdict, parse_authorization};
 use antiphon_project::Principal;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
 
+use crate::access::key_watch::KeyWatch;
 use crate::api_error::ApiError;
 use crate::openapi::{GenContext, LEVEL, Operation, OperationInput};
 use crate::state::AppState;
@@ -34,27 +37,44 @@ pub enum Caller {
     Key(Box<KeyGrant>),
 }
 
+/// The check of an API key.
+pub(crate) struct KeyCheck {
+    /// The verdict of its rate limit.
+    pub(crate) verdict: Verdict,
+    /// Tells when the key no longer allows what it allowed.
+    pub(crate) watch: Arc<KeyWatch>,
+}
+
 impl Caller {
-    /// The caller with these credentials, and the verdict of the rate limit for a key.
+    /// The caller with these credentials, and the check of a key. Wrong credentials are counted.
     pub(crate) fn authenticate(
-        state: &AppState,
+        state: &Arc<AppState>,
         authorization: &str,
+        peer: Peer,
         now: DateTime<Utc>,
-    ) -> Result<(Self, Option<Verdict>), ApiError> {
+    ) -> Result<(Self, Option<KeyCheck>), ApiError> {
         let credentials = authorization.as_bytes();
         if state.deps.token.matches(credentials) {
             return Ok((Self::Owner, None));
         }
-        let Some(keys) = &state.keys else { return Err(unauthorized()) };
-        let presented = parse_authorization(credentials).map_err(|_| unauthorized())?;
+        let wrong = |log: &dyn Fn()| {
+            let verdict = state.wrong_keys.count(peer, now);
+            if verdict.is_allowed() {
+                log();
+                unauthorized()
+            } else {
+                ApiError::too_many_wrong_keys(&verdict)
+            }
+        };
+        let Some(keys) = &state.keys else { return Err(wrong(&|| {})) };
+        let presented = parse_authorization(credentials).map_err(|_| wrong(&|| {}))?;
         let id = presented.claimed_id();
         let allowed = keys.ring.check(&presented).map_err(|refused| match refused {
             KeyRefusal::Unknown
             | KeyRefusal::Expired
             | KeyRefusal::Revoked
             | KeyRefusal::Malformed => {
-                tracing::info!(key.id = %id, reason = %refused, "a key was refused");
-                unauthorized()
+                wrong(&|| tracing::info!(key.id = %id, reason = %refused, "a key was refused"))
             }
             KeyRefusal::Unavailable { reason } => {
                 tracing::warn!(reason, "API keys cannot be read: none is accepted");
@@ -64,7 +84,8 @@ impl Caller {
             }
         })?;
         let verdict = keys.limiter.check(allowed.id, allowed.rate_per_minute, now);
-        Ok((Self::Key(Box::new(allowed)), Some(verdict)))
+        let watch = Arc::new(KeyWatch::new(state, presented, allowed.clone()));
+        Ok((Self::Key(Box::new(allowed)), Some(KeyCheck { verdict, watch })))
     }
 
     /// Refuses a request that needs a higher level than the key has (of a person: `level`), and a change by
@@ -179,7 +200,8 @@ fn too_low(needed: Level, level: Level) -> ApiError {
     ApiError::new(ErrorCode::Forbidden, message)
 }
 
-fn unauthorized() -> ApiError {
+/// The response to missing and to wrong credentials.
+pub(crate) fn unauthorized() -> ApiError {
     let message = "Missing or invalid token: send a token or key as `Authorization: Bearer KEY`";
     ApiError::new(ErrorCode::Unauthorized, message)
 }

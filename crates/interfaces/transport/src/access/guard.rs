@@ -1,24 +1,29 @@
 //! The guard around every request: checks it, limits its time, catches panics and adds security headers.
 
+use std::net::Ipv4Addr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use antiphon_core::ErrorCode;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_keys::Verdict;
+use antiphon_keys::{Peer, Verdict};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST,
     ORIGIN, REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
-use crate::access::caller::Caller;
+use crate::access::caller::{Caller, KeyCheck, unauthorized};
+use crate::access::key_watch::ConnectionKey;
+use crate::access::open_requests::OpenRequest;
 use crate::api_error::ApiError;
 use crate::connection::listeners::ListenerKind;
+use crate::request::head;
 use crate::request::headers::single_header;
 use crate::request::json::too_large;
 use crate::state::AppState;
@@ -32,6 +37,14 @@ const DEFAULT_HEADERS: [(HeaderName, &str); 5] = [
     (X_FRAME_OPTIONS, "DENY"),
 ];
 
+/// A request that passed the checks of host, origin and credentials.
+struct Checked {
+    /// Absent on open and signed routes.
+    caller: Option<Caller>,
+    /// The check of the caller's API key.
+    key: Option<KeyCheck>,
+}
+
 /// Passes a request on to its handler, or refuses it.
 pub(crate) async fn guard(
     State(state): State<Arc<AppState>>,
@@ -41,11 +54,19 @@ pub(crate) async fn guard(
     // A chunked request may hide another one after it when its length is given too (request smuggling):
     // it is the last of its connection.
     let is_last = request.headers().contains_key(TRANSFER_ENCODING);
+    let connection = request.extensions().get::<ConnectionKey>().cloned();
+    if let Some(connection) = &connection {
+        connection.set(None);
+    }
     let mut response = match check(&state, &request) {
-        Ok((caller, verdict)) => {
+        Ok(Checked { caller, key }) => {
+            let verdict = key.as_ref().map(|key| key.verdict);
             let mut response =
                 match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &request) {
-                    Ok(()) => answer(&state, caller, request, next).await,
+                    Ok(open) => {
+                        let answering = answer(&state, caller, request, next);
+                        while_allowed(answering, key, open, connection.as_ref()).await
+                    }
                     Err(refused) => refused.into_response(),
                 };
             set_rate_limit_headers(response.headers_mut(), verdict.as_ref());
@@ -60,6 +81,28 @@ pub(crate) async fn guard(
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Answers a request as long as the key of its caller allows it. The connection watches the key while it sends
+/// the response.
+async fn while_allowed(
+    answering: impl Future<Output = Response>,
+    key: Option<KeyCheck>,
+    open: Option<OpenRequest>,
+    connection: Option<&ConnectionKey>,
+) -> Response {
+    let Some(KeyCheck { watch, .. }) = key else { return answering.await };
+    let response = tokio::select! {
+        response = answering => response,
+        () = watch.lost() => return unauthorized().into_response(),
+    };
+    if let Some(connection) = connection {
+        connection.set(Some(watch));
+    }
+    match open {
+        Some(open) => open.until_sent(response),
+        None => response,
+    }
 }
 
 async fn answer(
@@ -88,16 +131,17 @@ async fn answer(
     }
 }
 
-/// Checks host, origin and credentials. The caller is absent on open and signed routes.
-fn check(
-    state: &AppState,
-    request: &Request,
-) -> Result<(Option<Caller>, Option<Verdict>), ApiError> {
+/// Checks the size of the head, host, origin and credentials.
+fn check(state: &Arc<AppState>, request: &Request) -> Result<Checked, ApiError> {
+    head::check(request)?;
     let headers = request.headers();
     let refuse = |message| ApiError::new(ErrorCode::Forbidden, message);
-    let listener = request.extensions().get::<ListenerKind>().copied();
-    let listener = listener.unwrap_or(ListenerKind::Tcp);
-    if !single_header(headers, &HOST).is_some_and(|host| state.hosts.has_host(host, listener)) {
+    let peer = request.extensions().get::<Peer>().copied();
+    let peer = peer.unwrap_or(Peer::Address(Ipv4Addr::UNSPECIFIED.into()));
+    let has_host = |host: &str| state.hosts.has_host(host, ListenerKind::of(peer));
+    // A target in absolute form names the host once more, and takes precedence over `Host`.
+    let target = request.uri().authority().map(Authority::as_str);
+    if !single_header(headers, &HOST).is_some_and(has_host) || !target.is_none_or(has_host) {
         return Err(refuse("unknown host name: add it with `--allow-host`"));
     }
     if headers.contains_key(ORIGIN)
@@ -105,18 +149,22 @@ fn check(
     {
         return Err(refuse("requests from pages of other origins are refused"));
     }
+    let without_credentials = Checked { caller: None, key: None };
     if state.access.is_open(request.uri().path()) {
-        return Ok((None, None));
+        return Ok(without_credentials);
     }
     if state.access.is_signed(request.method(), route(request)) {
         if headers.contains_key(ORIGIN) {
             return Err(refuse("requests from pages may not send events"));
         }
-        return Ok((None, None));
+        return Ok(without_credentials);
+    }
+    if !headers.contains_key(AUTHORIZATION) {
+        return Err(unauthorized());
     }
     let credentials = single_header(headers, &AUTHORIZATION).unwrap_or_default();
-    let (caller, verdict) = Caller::authenticate(state, credentials, SystemClock.now())?;
-    Ok((Some(caller), verdict))
+    let (caller, key) = Caller::authenticate(state, credentials, peer, SystemClock.now())?;
+    Ok(Checked { caller: Some(caller), key })
 }
 
 /// The route that matches the request, if any.
@@ -124,13 +172,14 @@ fn route(request: &Request) -> Option<&str> {
     request.extensions().get::<MatchedPath>().map(MatchedPath::as_str)
 }
 
-/// Checks the rate limit, the level of the key and the announced length of the body.
+/// Checks the rate limit and the level of the key, the announced length of the body, and how many requests of
+/// the key are open. Counts the request of a key.
 fn check_allowed(
     state: &AppState,
     caller: Option<&Caller>,
     verdict: Option<&Verdict>,
     request: &Request,
-) -> Result<(), ApiError> {
+) -> Result<Option<OpenRequest>, ApiError> {
     if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
         return Err(ApiError::rate_limited(verdict));
     }
@@ -145,7 +194,10 @@ fn check_allowed(
     if length.is_some_and(|length| length > bytes_max as u64) {
         return Err(too_large(bytes_max));
     }
-    Ok(())
+    match caller {
+        Some(Caller::Key(grant)) => state.open_requests.open(grant.id).map(Some),
+        Some(Caller::Owner) | None => Ok(None),
+    }
 }
 
 /// Adds the `X-RateLimit-…` headers of a verdict to a response.

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use antiphon_keys::Peer;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::tls::Tls;
@@ -46,10 +47,20 @@ pub(crate) enum ListenerKind {
     Unix,
 }
 
+impl ListenerKind {
+    /// The listener that serves a peer.
+    pub(crate) fn of(peer: Peer) -> Self {
+        match peer {
+            Peer::Address(_) => Self::Tcp,
+            Peer::Socket => Self::Unix,
+        }
+    }
+}
+
 /// An accepted connection.
 pub(crate) enum Accepted {
-    Tcp(TcpStream),
-    Tls(TcpStream, Tls),
+    Tcp(TcpStream, Peer),
+    Tls(TcpStream, Peer, Tls),
     Unix(UnixStream),
 }
 
@@ -64,34 +75,44 @@ impl Listeners {
         if self.tls.is_some() { UrlScheme::Https } else { UrlScheme::Http }
     }
 
-    /// The next connection. Cancel safe: a connection that is not returned stays in the queue of the system.
-    pub(crate) async fn next(&self) -> Accepted {
+    /// The next TCP connection. Cancel safe: a connection that is not returned stays in the queue of the system.
+    pub(crate) async fn next_tcp(&self) -> Accepted {
         loop {
-            let accepted = tokio::select! {
-                accepted = accept_tcp(self.tcp.as_ref()) => accepted.map(|stream| match &self.tls {
-                    Some(tls) => Some(Accepted::Tls(stream, tls.clone())),
-                    None => Some(Accepted::Tcp(stream)),
-                }),
-                accepted = accept_unix(self.socket.as_ref()) => accepted.map(|stream| stream.map(Accepted::Unix)),
-            };
-            match accepted {
-                Ok(Some(connection)) => return connection,
-                Ok(None) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "could not accept a connection");
-                    tokio::time::sleep(ACCEPT_RETRY_WAIT).await;
+            match accept_tcp(self.tcp.as_ref()).await {
+                Ok((stream, peer)) => {
+                    return match &self.tls {
+                        Some(tls) => Accepted::Tls(stream, peer, tls.clone()),
+                        None => Accepted::Tcp(stream, peer),
+                    };
                 }
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
+    /// The next connection of the Unix socket. Cancel safe, as [`Self::next_tcp`] is.
+    pub(crate) async fn next_unix(&self) -> Accepted {
+        loop {
+            match accept_unix(self.socket.as_ref()).await {
+                Ok(Some(stream)) => return Accepted::Unix(stream),
+                Ok(None) => {}
+                Err(error) => pause(&error).await,
             }
         }
     }
 }
 
-async fn accept_tcp(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+async fn pause(error: &io::Error) {
+    tracing::warn!(%error, "could not accept a connection");
+    tokio::time::sleep(ACCEPT_RETRY_WAIT).await;
+}
+
+async fn accept_tcp(listener: Option<&TcpListener>) -> io::Result<(TcpStream, Peer)> {
     let Some(listener) = listener else { return std::future::pending().await };
-    let (stream, _) = listener.accept().await?;
+    let (stream, address) = listener.accept().await?;
     // Sends small responses at once. A socket without this option works too.
     let _ = stream.set_nodelay(true);
-    Ok(stream)
+    Ok((stream, Peer::of(address.ip())))
 }
 
 /// `None` for a process of another user.

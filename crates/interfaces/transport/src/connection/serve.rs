@@ -1,14 +1,19 @@
 //! Accepts connections until shutdown, then drains them.
 //!
-//! At most [`Limits::connections_max`] connections are open over all listeners; the next one is accepted when
-//! another ends. At shutdown no further connection is accepted, event streams end, open requests are answered,
+//! At most [`Limits::connections_max`] TCP connections and [`Limits::socket_connections_max`] connections of the
+//! Unix socket are open; the next one is accepted when another ends. A connection whose API key loses its access
+//! while a response is sent is closed. At shutdown no further connection is accepted, event streams end, open requests are answered,
 //! and connections that remain after [`Limits::drain_wait`] are closed. Nothing outlives [`serve()`].
 
 use std::io;
 use std::sync::Arc;
 
-use axum::{Extension, Router};
+use antiphon_keys::Peer;
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,16 +22,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::listeners::{Accepted, ListenerKind, Listeners};
+use super::listeners::{Accepted, Listeners};
 use super::tls::Tls;
 use super::write_timeout::WriteTimeout;
 use crate::access::hosts::Hosts;
+use crate::access::key_watch::ConnectionKey;
 use crate::limits::Limits;
+use crate::request::head::{PARSED_HEAD_BYTES_MAX, PARSED_HEADERS_MAX};
 use crate::router::router;
 use crate::server_config::ServerConfig;
-
-/// Longest head of a request, in bytes. A longer one is refused with 431.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Serves until `shutdown` is ready, then drains. Does not shut down the orchestrator: its creator does.
 pub async fn serve(
@@ -38,24 +42,20 @@ pub async fn serve(
     let limits = config.deps.limits;
     let closing = CancellationToken::new();
     let hosts = Hosts::new(listeners.address()?, listeners.url_scheme(), &config.deps.hosts);
-    let router = router(config, hosts, closing.clone());
-    let routers = Routers {
-        tcp: router.clone().layer(Extension(ListenerKind::Tcp)),
-        unix: router.layer(Extension(ListenerKind::Unix)),
-    };
-    let permits = Arc::new(Semaphore::new(limits.connections_max));
+    let router = router(config, hosts, closing.clone()).map_err(io::Error::other)?;
+    let tcp_permits = Arc::new(Semaphore::new(limits.connections_max));
+    let unix_permits = Arc::new(Semaphore::new(limits.socket_connections_max));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        tokio::select! {
+        let (accepted, permit) = tokio::select! {
             () = &mut shutdown => break,
-            Some(_) = connections.join_next() => {}
-            (accepted, permit) = accept(&listeners, &permits) => {
-                let router = routers.of(&accepted);
-                let connection = Connection { router, limits, closing: closing.clone() };
-                connections.spawn(connection.run(accepted, permit));
-            }
-        }
+            Some(_) = connections.join_next() => continue,
+            accepted = accept(listeners.next_tcp(), &tcp_permits) => accepted,
+            accepted = accept(listeners.next_unix(), &unix_permits) => accepted,
+        };
+        let connection = Connection { router: router.clone(), limits, closing: closing.clone() };
+        connections.spawn(connection.run(accepted, permit));
     }
     drop(listeners);
     closing.cancel();
@@ -70,31 +70,16 @@ pub async fn serve(
     Ok(())
 }
 
-/// The same routes, for each kind of listener.
-struct Routers {
-    tcp: Router,
-    unix: Router,
-}
-
-impl Routers {
-    fn of(&self, accepted: &Accepted) -> Router {
-        match accepted {
-            Accepted::Tcp(_) | Accepted::Tls(..) => self.tcp.clone(),
-            Accepted::Unix(_) => self.unix.clone(),
-        }
-    }
-}
-
-/// The next connection, once fewer than the limit are open. Cancel safe, as [`Listeners::next`] is.
+/// The next connection, once fewer than the limit are open. Cancel safe, as `next` is.
 async fn accept(
-    listeners: &Listeners,
+    next: impl Future<Output = Accepted>,
     permits: &Arc<Semaphore>,
 ) -> (Accepted, OwnedSemaphorePermit) {
     let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
         // The semaphore is never closed.
         return std::future::pending().await;
     };
-    (listeners.next().await, permit)
+    (next.await, permit)
 }
 
 struct Connection {
@@ -106,33 +91,42 @@ struct Connection {
 impl Connection {
     async fn run(self, accepted: Accepted, _permit: OwnedSemaphorePermit) {
         match accepted {
-            Accepted::Tcp(stream) => self.serve(stream).await,
-            Accepted::Unix(stream) => self.serve(stream).await,
-            Accepted::Tls(stream, tls) => self.handshake(stream, tls).await,
+            Accepted::Tcp(stream, peer) => self.serve(stream, peer).await,
+            Accepted::Unix(stream) => self.serve(stream, Peer::Socket).await,
+            Accepted::Tls(stream, peer, tls) => self.handshake(stream, peer, tls).await,
         }
     }
 
     /// The TLS handshake, within the time limit of a request's head.
-    async fn handshake(self, stream: TcpStream, Tls(acceptor): Tls) {
+    async fn handshake(self, stream: TcpStream, peer: Peer, Tls(acceptor): Tls) {
         let handshake = tokio::time::timeout(self.limits.head_wait, acceptor.accept(stream));
         match self.closing.run_until_cancelled(handshake).await {
-            Some(Ok(Ok(stream))) => self.serve(stream).await,
+            Some(Ok(Ok(stream))) => self.serve(stream, peer).await,
             Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
             Some(Err(_)) => tracing::debug!("a TLS handshake took too long"),
             None => {}
         }
     }
 
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: Peer) {
         let io = TokioIo::new(WriteTimeout::new(stream, self.limits.read_wait));
+        let key = ConnectionKey::new();
+        let router = TowerToHyperService::new(self.router);
+        let service = service_fn(|mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(key.clone());
+            router.call(request)
+        });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.limits.head_wait)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(io, TowerToHyperService::new(self.router));
+            .max_buf_size(PARSED_HEAD_BYTES_MAX)
+            .max_headers(PARSED_HEADERS_MAX)
+            .serve_connection(io, service);
         tokio::pin!(connection);
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
+            () = key.lost() => return,
             () = self.closing.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await

@@ -123,7 +123,7 @@ fn add_guard(
     if access.is_open(path) {
         operation.insert("security".to_owned(), json!([]));
         operation.insert("description".to_owned(), json!("Needs no credentials."));
-        add_errors(operation, &[403]);
+        add_errors(operation, &[403, 431]);
         return;
     }
     if access.is_signed(method, Some(path)) {
@@ -134,7 +134,7 @@ fn add_guard(
                 "Needs a signature made with the secret of the source, and no other credentials."
             ),
         );
-        add_errors(operation, &[401, 403, 429, 500, 503]);
+        add_errors(operation, &[401, 403, 429, 431, 500, 503]);
         return;
     }
     let level = level_for(method).to_string();
@@ -145,7 +145,7 @@ fn add_guard(
     let description = existing.map_or(needs.clone(), |text| format!("{text} {needs}"));
     operation.insert("description".to_owned(), json!(description));
     operation.insert("security".to_owned(), json!([{ "bearer": [] }, { "apiKey": [] }]));
-    add_errors(operation, &[401, 403, 429, 500, 503]);
+    add_errors(operation, &[401, 403, 429, 431, 500, 503]);
 }
 
 /// Paths of routes without a description, for the tests of an interface.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::generator::{DescribedStatus, Operation, ReferenceOr};
 
 /// Status, name and description.
-const ERRORS: [(u16, &str, &str); 13] = [
+const ERRORS: [(u16, &str, &str); 14] = [
     (400, "BadRequest", "The request cannot be understood, or breaks a limit."),
     (401, "Unauthorized", "Missing or invalid token."),
     (
@@ -24,7 +24,13 @@ const ERRORS: [(u16, &str, &str); 13] = [
     (413, "PayloadTooLarge", "The body is too large."),
     (415, "UnsupportedMediaType", "The body is not JSON."),
     (422, "UnprocessableEntity", "The request is well formed, and cannot be done."),
-    (429, "TooManyRequests", "Rate limit exceeded, or the inbox is full: see `retry-after`."),
+    (
+        429,
+        "TooManyRequests",
+        "Rate limit exceeded, too many open requests of the key, too many wrong keys, or the inbox is full: see \
+         `retry-after`.",
+    ),
+    (431, "RequestHeaderFieldsTooLarge", "The head of the request is too large."),
     (500, "InternalServerError", "An internal error."),
     (
         503,

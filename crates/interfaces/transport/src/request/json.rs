@@ -1,15 +1,18 @@
 //! JSON bodies: checks the content type, the size and the time, then parses.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use antiphon_core::ErrorCode;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
+use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use crate::access::caller::Caller;
+use crate::access::shared_limit::Reservation;
 use crate::api_error::ApiError;
 use crate::openapi::{GenContext, Operation, OperationInput, fails};
 use crate::state::AppState;
@@ -49,22 +52,60 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// The whole body of a request, of at most `bytes_max` bytes.
+/// The whole body of a request. Its memory counts toward the limit of all bodies until it is dropped.
+pub struct ReceivedBody {
+    bytes: Vec<u8>,
+    reserved: Option<Reservation>,
+}
+
+impl Deref for ReceivedBody {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The whole body of a request, of at most `bytes_max` bytes. Fails with 503 when the bodies that are being
+/// received over all connections need too much memory.
 pub async fn read_body(
-    mut request: Request,
+    request: Request,
     state: &AppState,
     bytes_max: usize,
-) -> Result<Bytes, ApiError> {
-    DefaultBodyLimit::max(bytes_max).apply(&mut request);
-    let reading = Bytes::from_request(request, &());
-    let bytes = tokio::time::timeout(state.deps.limits.body_wait, reading).await;
-    bytes.map_err(|_| too_slow())?.map_err(|refused| {
-        if refused.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            too_large(bytes_max)
-        } else {
-            ApiError::invalid("the body is incomplete: send it again")
+) -> Result<ReceivedBody, ApiError> {
+    let reading = receive(request, state, bytes_max);
+    let read = tokio::time::timeout(state.deps.limits.body_wait, reading).await;
+    read.map_err(|_| too_slow())?
+}
+
+async fn receive(
+    request: Request,
+    state: &AppState,
+    bytes_max: usize,
+) -> Result<ReceivedBody, ApiError> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    let mut chunks = request.into_body().into_data_stream();
+    let mut body = ReceivedBody { bytes: Vec::new(), reserved: None };
+    while let Some(chunk) = chunks.next().await {
+        let chunk =
+            chunk.map_err(|_| ApiError::invalid("the body is incomplete: send it again"))?;
+        if body.bytes.len() + chunk.len() > bytes_max {
+            return Err(too_large(bytes_max));
         }
-    })
+        let amount = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+        let more = state.body_bytes.reserve(caller.as_ref(), amount).ok_or_else(too_many)?;
+        match &mut body.reserved {
+            Some(reserved) => reserved.merge(more),
+            none => *none = Some(more),
+        }
+        body.bytes.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+fn too_many() -> ApiError {
+    let message = "too many bodies are being received at once: retry after `retry-after` seconds";
+    ApiError::new(ErrorCode::ServiceUnavailable, message)
 }
 
 pub(crate) fn too_large(bytes_max: usize) -> ApiError {

@@ -20,10 +20,12 @@ use futures_util::stream;
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, Interval, interval_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::caller::Caller;
+use crate::access::shared_limit::Reservation;
 use crate::api_error::ApiError;
 use crate::state::AppState;
 use crate::stream::delta_order::{DeltaOrder, Due};
@@ -100,13 +102,14 @@ struct EventStream {
     ended: bool,
     heartbeat: Interval,
     closing: CancellationToken,
-    _slot: OwnedSemaphorePermit,
+    _slot: Reservation,
 }
 
-/// A permit for one more stream. Fails with 503 when [`Limits::streams_max`](crate::Limits::streams_max)
-/// streams are open.
-pub fn stream_slot(state: &AppState) -> Result<OwnedSemaphorePermit, ApiError> {
-    Arc::clone(&state.streams).try_acquire_owned().map_err(|_| {
+/// A permit for one more stream of a caller. Fails with 503 when
+/// [`Limits::streams_max`](crate::Limits::streams_max) streams are open, or three quarters of them with API keys
+/// and the caller has one.
+pub fn stream_slot(state: &AppState, caller: &Caller) -> Result<Reservation, ApiError> {
+    state.streams.reserve(Some(caller), 1).ok_or_else(|| {
         let message = "too many open streams: close one, or retry later";
         ApiError::new(ErrorCode::ServiceUnavailable, message)
     })
@@ -115,10 +118,11 @@ pub fn stream_slot(state: &AppState) -> Result<OwnedSemaphorePermit, ApiError> {
 /// A response that streams the events of `scope` until the task ends or the server shuts down.
 pub fn event_stream(
     state: &AppState,
+    caller: &Caller,
     scope: StreamScope,
     deltas: Deltas,
 ) -> Result<Response, ApiError> {
-    let slot = stream_slot(state)?;
+    let slot = stream_slot(state, caller)?;
     let orchestrator = state.deps.orchestrator.clone();
     let deltas = (deltas == Deltas::Included).then(|| orchestrator.deltas());
     let (task_id, after, head) = match &scope {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is dropped silently: unsupported content is described, and truncated content is marked.
 
-use antiphon_core::{ImageBlock, InputBlock, ToolResult, visible};
+use antiphon_core::{ImageBlock, InputBlock, ToolResult, escape_hidden_text, visible};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
@@ -101,7 +101,7 @@ impl ResultContent {
 
     /// Adds text of the server, up to [`TEXT_BYTES_MAX`].
     fn text(&mut self, text: &str) {
-        let mut text = visible(text);
+        let mut text = escape_hidden_text(text).into_owned();
         let room = TEXT_BYTES_MAX - self.text_bytes;
         if text.len() > room {
             let kept = text.floor_char_boundary(room);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(
             texts(&result),
             [
-                "plain",
+                r"plain\u{200b}",
                 "(image)",
                 "[an image, image/png, 0 bytes, not shown: its data is not base64]",
                 "[an image, text/html, 18 bytes, not shown: `text/html` is not an image type such as `image/png`]",

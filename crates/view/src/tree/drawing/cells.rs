@@ -5,7 +5,8 @@ use chrono::{DateTime, Utc};
 
 use super::layout::DisplayStatus;
 use crate::colors::Colors;
-use crate::text::{elapsed, fit, one_line};
+use crate::display::escaped;
+use crate::text::{elapsed, fit};
 use crate::tree::{TreeTask, TreeTotals};
 
 /// The last column is left out when it would be narrower.
@@ -115,15 +116,15 @@ impl Cells {
 
 /// The agent of a task: `writer`, `planner → writer`, `writer @sandbox`.
 pub(super) fn agent(task: &TreeTask) -> String {
-    let agent = one_line(&task.summary.agent);
+    let agent = escaped(&task.summary.agent).into_owned();
     let Some(detail) = &task.detail else { return agent };
     let before = match detail.handovers.as_slice() {
         [] => String::new(),
-        [one] => format!("{} → ", one_line(one)),
-        [.., last] => format!("… → {} → ", one_line(last)),
+        [one] => format!("{} → ", escaped(one)),
+        [.., last] => format!("… → {} → ", escaped(last)),
     };
     let runner =
-        detail.runner.as_ref().map_or(String::new(), |kind| format!(" @{}", one_line(kind)));
+        detail.runner.as_ref().map_or(String::new(), |kind| format!(" @{}", escaped(kind)));
     format!("{before}{agent}{runner}")
 }
 

@@ -13,7 +13,7 @@ use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, EVENT_STREAM, Tag, get_with,
 };
 use antiphon_interface_transport::{
-    ApiError, AppState, Deltas, EventFilter, PathId, QueryParams, StreamScope, event_stream,
+    ApiError, AppState, Caller, Deltas, EventFilter, PathId, QueryParams, StreamScope, event_stream,
 };
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -45,6 +45,7 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 pub(crate) async fn events(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     PathId(task_id): PathId<TaskId>,
     QueryParams(query): QueryParams<TaskEventQuery>,
     headers: HeaderMap,
@@ -60,11 +61,12 @@ pub(crate) async fn events(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let scope = StreamScope::Task { task_id, after };
-    event_stream(&state, scope, deltas(query.deltas))
+    event_stream(&state, &caller, scope, deltas(query.deltas))
 }
 
 async fn journal(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     QueryParams(query): QueryParams<JournalEventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -89,7 +91,7 @@ async fn journal(
     filter.root = query.root;
     filter.types = types;
     let scope = StreamScope::Journal { filter, after, head };
-    event_stream(&state, scope, deltas(query.deltas))
+    event_stream(&state, &caller, scope, deltas(query.deltas))
 }
 
 fn deltas(included: bool) -> Deltas {

@@ -1,0 +1,98 @@
+//! The binary under a pseudo-terminal: everything it writes there, byte by byte.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// How long something may take that comes by itself.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Pieces that wait to be read. When there are more, the command waits.
+const PIECES_MAX: usize = 1024;
+
+/// A command at a terminal of 100 columns.
+pub(crate) struct Terminal {
+    keys: File,
+    child: Child,
+    pieces: Receiver<Vec<u8>>,
+    written: Vec<u8>,
+}
+
+impl Terminal {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let tty = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&tty).unwrap();
+        unlockpt(&tty).unwrap();
+        let size = Winsize { ws_row: 50, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&tty, size).unwrap();
+        let name = ptsname(&tty, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let seat = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
+        let stdio = |seat: &OwnedFd| Stdio::from(seat.try_clone().unwrap());
+        command.stdin(stdio(&seat)).stdout(stdio(&seat)).stderr(stdio(&seat));
+        let child = command.spawn().unwrap();
+        drop((command, seat));
+        let keys = File::from(tty);
+        let mut screen = keys.try_clone().unwrap();
+        let (sender, pieces) = sync_channel(PIECES_MAX);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // The end of the terminal is an error.
+            while let Ok(count) = screen.read(&mut buffer) {
+                if count == 0 || sender.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { keys, child, pieces, written: Vec::new() }
+    }
+
+    /// What was written so far.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
+    }
+
+    /// Waits until the text is on the terminal.
+    pub(crate) fn until(&mut self, text: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.text().contains(text) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.pieces.recv_timeout(left) {
+                Ok(piece) => self.written.extend(piece),
+                Err(error) => panic!("`{text}` does not come ({error}): {}", self.text()),
+            }
+        }
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the command ends: its exit code, and all that was written.
+    pub(crate) fn end(mut self) -> (i32, String) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.pieces.recv_timeout(left) {
+                Ok(piece) => self.written.extend(piece),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {}", self.text()),
+            }
+        }
+        (self.child.wait().unwrap().code().unwrap(), self.text())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
