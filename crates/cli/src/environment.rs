@@ -1,6 +1,8 @@
 //! Captures the environment of the process once.
 
-use antiphon_project::environment::{Environment, Warnings};
+use antiphon_project::environment::{Environment, Questions, Warnings};
+
+use crate::terminal;
 
 /// Environment variables, current folder, and warnings to standard error.
 pub(crate) fn capture() -> Environment {
@@ -8,5 +10,7 @@ pub(crate) fn capture() -> Environment {
         variables: std::env::vars_os().collect(),
         current_dir: std::env::current_dir().ok(),
         warnings: Warnings::new(|warning| eprintln!("antiphon: {warning}")),
+        questions: Questions::new(terminal::ask),
+        ..Environment::default()
     }
 }

@@ -26,6 +26,25 @@ pub(crate) fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Asks the user yes or no on the terminal. `None` without a terminal, and when it is closed.
+pub(crate) fn ask(question: &str) -> Option<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    loop {
+        note(&format!("antiphon: {} [y/n] ", visible(question)));
+        let mut answer = String::new();
+        if std::io::stdin().read_line(&mut answer).ok()? == 0 {
+            return None;
+        }
+        match answer.trim() {
+            "y" | "yes" => return Some(true),
+            "n" | "no" => return Some(false),
+            _ => {}
+        }
+    }
+}
+
 /// Writes text to standard output as it is, and flushes it. The caller has removed control characters.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
