@@ -14,7 +14,11 @@ use project_folder::{ProjectFolder, home};
 
 fn antiphon(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("antiphon").unwrap();
-    command.current_dir(folder).env_clear().env("HOME", home(folder)).timeout(std::time::Duration::from_secs(20));
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", home(folder))
+        .timeout(std::time::Duration::from_secs(20));
     command
 }
 

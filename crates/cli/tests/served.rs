@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use served::forger::Forger;
 use served::project::{Project, Seen};
 
-use project_folder::{ProjectFolder, state};
+use project_folder::state;
 
 #[test]
 fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {

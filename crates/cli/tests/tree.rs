@@ -233,7 +233,7 @@ impl Watcher {
             .current_dir(folder)
             .env_clear()
             .env("HOME", home(folder))
-        .env("ANTIPHON_CONFIG", folder.join("config.toml"))
+            .env("ANTIPHON_CONFIG", folder.join("config.toml"))
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -74,8 +74,8 @@ pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
     MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied,
-    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested,
-    ToolStarted, UsageRecorded, WaitingFor,
+    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, TaskRestored, ToolRefused,
+    ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use health::{HealthState, HealthStatus};
 pub use interaction::control_request::{Command, CommandError, OrchestratorRequest};

@@ -54,7 +54,7 @@ pub(crate) enum Projects {
 }
 
 impl Projects {
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let registry = Registry::new(environment)?;
         match self {
             Self::List { json } => list(&registry, json),

@@ -91,7 +91,7 @@ fn what_is_there_is_replaced_only_by_force() {
         ("link", "is not a file"),
         ("none/none", "No such file"),
         (".", "is not a file"),
-        (&format!("{journal}"), "is the journal itself"),
+        (journal.as_str(), "is the journal itself"),
         (&format!("{journal}-wal"), "is the journal itself"),
     ] {
         let refused = project.antiphon(&["backup", "--force", target]);

@@ -33,7 +33,7 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     drop(server);
 
     let other = Project::new();
-    let restored = other.antiphon(&["restore", copy]);
+    let restored = other.antiphon(&["restore", "--continue", copy]);
     assert_eq!((restored.code, restored.err.as_str()), (0, ""), "{restored:?}");
     assert!(restored.out.contains("events of 1 task (1 unfinished)"), "{restored:?}");
     assert!(restored.out.contains("may repeat what they did since"), "{restored:?}");
@@ -46,14 +46,14 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     let there = other.antiphon(&["restore", copy]);
     assert_eq!(there.code, 2, "{there:?}");
     assert!(there.err.contains("replace it with --force, which keeps the old one"), "{there:?}");
-    let paused = other.antiphon(&["restore", "--force", "--paused", copy]);
+    let paused = other.antiphon(&["restore", "--force", copy]);
     assert_eq!(paused.code, 0, "{paused:?}");
-    assert!(paused.out.contains("1 task now paused: continue with"), "{paused:?}");
+    assert!(paused.out.contains("1 task now paused, without approvals"), "{paused:?}");
     let before = &replaced_journals(&other)[..];
     assert_eq!(before.len(), 1);
     assert!(paused.out.contains(&format!("{}\n", before[0])), "{paused:?}");
     let (was, is) = (events(Path::new(copy)), events(&other.journal()));
-    assert_eq!((&is[..was.len()], is.len()), (&was[..], was.len() + 1));
+    assert_eq!((&is[..was.len()], is.len()), (&was[..], was.len() + 2));
     let list = other.antiphon(&["tasks", "list", "--unfinished", "--json"]).json();
     assert_eq!(list[0]["waiting_for"], "resume", "{list}");
     let server = other.serve();
@@ -62,9 +62,9 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     server.end();
 
     other.antiphon(&["backup", "resting", "--json"]).json();
-    let again = other.antiphon(&["restore", "--force", "--paused", "resting"]);
+    let again = other.antiphon(&["restore", "--force", "resting"]);
     assert_eq!(again.code, 0, "{again:?}");
-    assert!(again.out.contains("1 task had not ended, and all were paused already"), "{again:?}");
+    assert!(again.out.contains("1 task now paused"), "{again:?}");
     assert!(!again.out.contains("continues them"), "{again:?}");
 }
 
@@ -80,7 +80,7 @@ fn what_a_killed_server_left_stays_with_the_old_journal() {
     let later = events(&project.journal());
     drop(server);
     assert!(fs::metadata(project.state().join("journal.db-wal")).unwrap().len() > 0);
-    let reported = project.antiphon(&["restore", "--force", "--json", "copy"]).json();
+    let reported = project.antiphon(&["restore", "--force", "--continue", "--json", "copy"]).json();
     let before = replaced_journals(&project);
     assert_eq!(before.len(), 1);
     let mut expected = json!({
@@ -97,7 +97,9 @@ fn what_a_killed_server_left_stays_with_the_old_journal() {
     assert_eq!(old[..later.len()], later);
     // It can be had back.
     let path = project.state().join(&before[0]);
-    project.antiphon(&["restore", "--force", "--json", path.to_str().unwrap()]).json();
+    project
+        .antiphon(&["restore", "--force", "--continue", "--json", path.to_str().unwrap()])
+        .json();
     assert_eq!(events(&project.journal()), old);
 }
 
@@ -109,18 +111,18 @@ fn a_restore_that_is_killed_leaves_the_old_journal_or_the_restored_one() {
     let (new, old) = (events(&project.at("copy")), events(&project.journal()));
     project.antiphon(&["backup", "whole", "--json"]).json();
     let began = Instant::now();
-    project.antiphon(&["restore", "--force", "copy", "--json"]).json();
+    project.antiphon(&["restore", "--force", "--continue", "copy", "--json"]).json();
     let took = began.elapsed();
     let (mut killed, mut olds, mut news) = (0, 0, 0);
     for number in 0..KILLS {
-        project.antiphon(&["restore", "--force", "whole", "--json"]).json();
+        project.antiphon(&["restore", "--force", "--continue", "whole", "--json"]).json();
         assert_eq!(events(&project.journal()), old);
         for name in project.names(project.state()).iter().filter(|name| name.contains(".before-")) {
             fs::remove_file(project.state().join(name)).unwrap();
         }
         // More of them near its end, where files change places.
         let after = took * (30 + number * 70 / KILLS) / 100;
-        killed += u32::from(project.killed(&["restore", "--force", "copy"], after));
+        killed += u32::from(project.killed(&["restore", "--force", "--continue", "copy"], after));
         let found = events(&project.journal());
         if found == new {
             news += 1;
@@ -135,7 +137,8 @@ fn a_restore_that_is_killed_leaves_the_old_journal_or_the_restored_one() {
             assert!(found == old, "neither the old one nor the new one");
             olds += 1;
         }
-        for name in project.names(project.state()).iter().filter(|name| name.contains(".restore-")) {
+        for name in project.names(project.state()).iter().filter(|name| name.contains(".restore-"))
+        {
             fs::remove_file(project.state().join(name)).unwrap();
         }
     }

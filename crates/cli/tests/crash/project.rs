@@ -42,7 +42,11 @@ impl Project {
         let folder = ProjectFolder::new();
         for (path, content) in files {
             // What begins with `.config` is the user's own.
-            let at = if path.starts_with(".config") { home(folder.path()) } else { folder.path().to_owned() };
+            let at = if path.starts_with(".config") {
+                home(folder.path())
+            } else {
+                folder.path().to_owned()
+            };
             let path = at.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
@@ -59,7 +63,10 @@ impl Project {
     pub(crate) fn write_private(&self, path: &str, content: &str) {
         let mut file = fs::OpenOptions::new();
         let file = file.write(true).create_new(true).mode(0o600);
-        file.open(state(self.folder.path()).join(path)).unwrap().write_all(content.as_bytes()).unwrap();
+        file.open(state(self.folder.path()).join(path))
+            .unwrap()
+            .write_all(content.as_bytes())
+            .unwrap();
     }
 
     /// Runs the program, which dies at `kill`. It must be killed or succeed.
@@ -147,7 +154,7 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.folder.disable_cleanup(true);
+            self.folder.keep();
             eprintln!("the folder is kept: {}", self.folder.path().display());
         }
     }

@@ -122,7 +122,11 @@ fn keys_and_a_token_that_came_with_a_folder_open_nothing() {
     assert_eq!(server.status(theirs.trim(), "GET /v1/tasks"), 401);
     assert_eq!(server.status(&clone.token(), "GET /v1/tasks"), 200);
     server.end();
-    assert_eq!(fs::read_to_string(folder.join("token")).unwrap(), known, "the project is not touched");
+    assert_eq!(
+        fs::read_to_string(folder.join("token")).unwrap(),
+        known,
+        "the project is not touched"
+    );
 }
 
 #[test]

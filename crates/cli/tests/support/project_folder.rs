@@ -1,6 +1,10 @@
 //! A folder for a project, with a home folder beside it: a project that holds the user's home is refused.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses a part; a test fails by panicking")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test binary uses a part; a test fails by panicking"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +14,7 @@ use antiphon_project::state::state_folder;
 /// The folder of a project. It is removed with its home folder when it is dropped.
 #[derive(Debug)]
 pub(crate) struct ProjectFolder {
-    _outer: tempfile::TempDir,
+    outer: tempfile::TempDir,
     root: PathBuf,
 }
 
@@ -20,7 +24,12 @@ impl ProjectFolder {
         let root = outer.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
         fs::create_dir(home(&root)).unwrap();
-        Self { _outer: outer, root }
+        Self { outer, root }
+    }
+
+    /// Keeps the folder when it is dropped, for a look at what a failed test left.
+    pub(crate) fn keep(&mut self) {
+        self.outer.disable_cleanup(true);
     }
 
     pub(crate) fn path(&self) -> &Path {
