@@ -16,11 +16,12 @@ use crate::process::Process;
 /// Environment variable with the path of the binary.
 const ANTIPHON: &str = "ANTIPHON";
 
-/// A folder with a journal, a configuration and scripts. Dropping it removes the folder.
+/// A project with a configuration and scripts, and a home folder beside it. Dropping it removes both.
 #[derive(Debug)]
 pub struct Project {
     antiphon: PathBuf,
-    folder: TempDir,
+    _outer: TempDir,
+    folder: PathBuf,
 }
 
 impl Project {
@@ -30,16 +31,17 @@ impl Project {
         let antiphon = std::env::var_os(ANTIPHON)
             .ok_or("set ANTIPHON to a release binary of `antiphon`, or use `make bench`")?;
         let antiphon = fs::canonicalize(antiphon)?;
-        let folder = tempfile::tempdir_in(near)?;
-        fs::create_dir(folder.path().join("home"))?;
-        let project = Self { antiphon, folder };
+        let outer = tempfile::tempdir_in(near)?;
+        let folder = fs::canonicalize(outer.path())?.join("project");
+        fs::create_dir(folder.with_file_name("home"))?;
+        let project = Self { antiphon, _outer: outer, folder };
         project.write("config.toml", config)?;
         Ok(project)
     }
 
     /// Path of the folder.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// Writes a file into the folder.
@@ -54,7 +56,7 @@ impl Project {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.antiphon);
         command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
-        command.env_clear().env("HOME", self.path().join("home"));
+        command.env_clear().env("HOME", self.folder.with_file_name("home"));
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("ANTIPHON_CONFIG", self.path().join("config.toml"));
         // Faults are part of the load: only unexpected errors are logged.
@@ -72,7 +74,7 @@ impl Project {
         served.output.read_line(&mut line)?;
         let url = line.trim().strip_prefix("listening on http://");
         let url = url.ok_or_else(|| format!("the server said: {line}"))?;
-        let token = fs::read_to_string(self.path().join(".antiphon/token"))?;
+        let token = String::from_utf8(self.command(&["token"]).output()?.stdout)?;
         served.address = Some(Address::new(url.parse()?).with_token(token.trim()));
         Ok(served)
     }

@@ -10,6 +10,7 @@ mod doctor;
 mod inbox;
 mod keys;
 mod models;
+mod projects;
 mod request;
 mod restore;
 mod run;
@@ -17,6 +18,7 @@ mod send;
 mod serve;
 mod sessions;
 mod tasks;
+mod token;
 mod usage;
 
 use antiphon_project::environment::Environment;
@@ -46,6 +48,9 @@ pub(crate) enum Command {
     Serve(Box<serve::Serve>),
     #[command(subcommand)]
     Keys(keys::Keys),
+    Token(token::Token),
+    #[command(subcommand)]
+    Projects(projects::Projects),
     Backup(backup::Backup),
     Restore(restore::Restore),
     #[command(subcommand)]
@@ -70,6 +75,8 @@ impl Command {
             | Self::Inbox(_)
             | Self::Request(_)
             | Self::Keys(_)
+            | Self::Token(_)
+            | Self::Projects(_)
             | Self::Backup(_)
             | Self::Restore(_)
             | Self::Budget(_)
@@ -100,6 +107,8 @@ impl Command {
             Self::Request(_) => Err(not_through_server("request")),
             Self::Serve(_) => Err(not_through_server("serve")),
             Self::Keys(_) => Err(not_through_server("keys")),
+            Self::Token(_) => Err(not_through_server("token")),
+            Self::Projects(_) => Err(not_through_server("projects")),
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Models(_) => Err(not_through_server("models")),
@@ -123,6 +132,8 @@ impl Command {
             Self::Request(request) => request.run(environment).await,
             Self::Serve(serve) => serve.run(environment).await,
             Self::Keys(keys) => keys.run(environment),
+            Self::Token(_) => token::Token::run(environment),
+            Self::Projects(projects) => projects.run(environment),
             Self::Backup(backup) => backup.run(environment).await,
             Self::Restore(restore) => restore.run(environment).await,
             Self::Budget(budget) => budget.run(environment).await,

@@ -1,6 +1,6 @@
 //! Captures the environment of the process once.
 
-use antiphon_project::environment::{Environment, Warnings};
+use antiphon_project::environment::{Environment, Questions, Warnings};
 
 use crate::terminal;
 
@@ -10,5 +10,7 @@ pub(crate) fn capture() -> Environment {
         variables: std::env::vars_os().collect(),
         current_dir: std::env::current_dir().ok(),
         warnings: Warnings::new(|warning| terminal::note(&format!("antiphon: {warning}\n"))),
+        questions: Questions::new(terminal::ask),
+        ..Environment::default()
     }
 }

@@ -10,6 +10,7 @@ mod failure;
 mod keyboard;
 mod log;
 mod outcome;
+mod project_args;
 mod screen;
 mod server_args;
 mod terminal;
@@ -29,6 +30,8 @@ use failure::Failure;
 struct Cli {
     #[command(flatten)]
     server: server_args::ServerArgs,
+    #[command(flatten)]
+    project: project_args::ProjectArgs,
     #[command(subcommand)]
     command: commands::Command,
 }
@@ -48,7 +51,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return terminal::print_usage(&error),
     };
-    match start(cli, &environment::capture()) {
+    let environment = cli.project.apply(environment::capture());
+    match start(cli, &environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             terminal::note(&format!("antiphon: {failure}\n"));

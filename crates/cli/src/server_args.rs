@@ -69,8 +69,10 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 9] =
-    ["demo", "run", "request", "serve", "keys", "backup", "restore", "models", "doctor"];
+const LOCAL_COMMANDS: [&str; 11] = [
+    "demo", "run", "request", "serve", "keys", "token", "projects", "backup", "restore", "models",
+    "doctor",
+];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal
 /// says more than an unknown option.

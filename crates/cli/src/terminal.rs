@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use antiphon_view::Colors;
-use antiphon_view::display::Destination;
+use antiphon_view::display::{Destination, escaped};
 pub(crate) use antiphon_view::text::{age, count, table};
 use serde::Serialize;
 
@@ -52,6 +52,25 @@ pub(crate) fn print_usage(error: &clap::Error) -> ExitCode {
 /// Where standard output goes.
 pub(crate) fn stdout_destination() -> Destination {
     Destination::of(std::io::stdout().is_terminal())
+}
+
+/// Asks the user yes or no on the terminal. `None` without a terminal, and when it is closed.
+pub(crate) fn ask(question: &str) -> Option<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    loop {
+        note(&format!("antiphon: {} [y/n] ", escaped(question)));
+        let mut answer = String::new();
+        if std::io::stdin().read_line(&mut answer).ok()? == 0 {
+            return None;
+        }
+        match answer.trim() {
+            "y" | "yes" => return Some(true),
+            "n" | "no" => return Some(false),
+            _ => {}
+        }
+    }
 }
 
 /// Writes text to standard output as it is, and flushes it. The caller has escaped its parts.

@@ -2,11 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use project_folder::{ProjectFolder, home};
 
 /// Two answers, of two tenths of a cent each.
 const TWO: &str = r#"
@@ -20,13 +25,13 @@ step = [{ text = "Done." }]
 usage = { input_tokens = 1000, output_tokens = 1000 }
 "#;
 
-fn project(budget: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn project(budget: &str) -> ProjectFolder {
+    let folder = ProjectFolder::new();
     fs::write(folder.path().join("work.toml"), TWO).unwrap();
     let config =
         format!("{budget}\n[models.\"scripted/work\"]\nprice = {{ input = 1.0, output = 1.0 }}\n");
-    fs::create_dir_all(folder.path().join("home/.config/antiphon")).unwrap();
-    fs::write(folder.path().join("home/.config/antiphon/config.toml"), config).unwrap();
+    fs::create_dir_all(home(folder.path()).join(".config/antiphon")).unwrap();
+    fs::write(home(folder.path()).join(".config/antiphon/config.toml"), config).unwrap();
     folder
 }
 
@@ -47,7 +52,7 @@ fn antiphon(folder: &Path, arguments: &[&str]) -> Seen {
     let output = command
         .current_dir(folder)
         .env_clear()
-        .env("HOME", folder.join("home"))
+        .env("HOME", home(folder))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .args(arguments)
         .timeout(std::time::Duration::from_secs(30))

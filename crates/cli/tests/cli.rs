@@ -2,14 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 
+use project_folder::{ProjectFolder, home};
+
 fn antiphon(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("antiphon").unwrap();
-    command.current_dir(folder).env_clear().timeout(std::time::Duration::from_secs(20));
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", home(folder))
+        .timeout(std::time::Duration::from_secs(20));
     command
 }
 
@@ -28,8 +37,8 @@ fn seen(command: &mut Command) -> Seen {
     }
 }
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().unwrap()
+fn folder() -> ProjectFolder {
+    ProjectFolder::new()
 }
 
 #[test]
@@ -143,22 +152,24 @@ fn a_recorded_answer_is_replayed_without_its_model() {
 #[test]
 fn links_in_a_clone_lead_nowhere() {
     let folder = folder();
-    let (project, precious) = (folder.path().join("clone"), folder.path().join("precious"));
+    let (project, precious) = (folder.path(), folder.path().with_file_name("precious"));
     fs::create_dir_all(project.join(".antiphon")).unwrap();
     fs::write(&precious, "precious").unwrap();
-    for name in ["journal.db.lock", "journal.db"] {
+    for name in ["journal.db.lock", "journal.db", "token", "mcp-tools.json", "results"] {
         let link = project.join(".antiphon").join(name);
         std::os::unix::fs::symlink(&precious, &link).unwrap();
-        let seen = seen(antiphon(&project).args(["run", "hi"]));
-        assert_eq!(seen.code, 2, "{}", seen.err);
-        assert!(seen.err.contains("it is not a file"), "{}", seen.err);
+        let seen = seen(antiphon(project).args(["run", "hi"]));
+        assert_eq!(seen.code, 0, "{}", seen.err);
         fs::remove_file(link).unwrap();
     }
     fs::remove_dir_all(project.join(".antiphon")).unwrap();
-    std::os::unix::fs::symlink(folder.path(), project.join(".antiphon")).unwrap();
-    let seen = seen(antiphon(&project).args(["run", "hi"]));
+    let elsewhere = home(project).join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, project.join(".antiphon")).unwrap();
+    let seen = seen(antiphon(project).args(["agents", "new", "x", "--description", "X."]));
     assert_eq!(seen.code, 2, "{}", seen.err);
     assert!(seen.err.contains("it is not a folder"), "{}", seen.err);
+    assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
     assert_eq!(fs::read_to_string(precious).unwrap(), "precious");
 }
 
@@ -205,6 +216,7 @@ fn a_project_is_never_taken_for_the_users_own_configuration() {
         let mut command = antiphon(folder.path());
         if let Some(home) = home {
             command.env("HOME", home).env("XDG_CONFIG_HOME", home);
+            command.env("XDG_STATE_HOME", crate::home(folder.path()));
         }
         let seen = seen(command.args(["doctor"]));
         assert!(!seen.out.contains("thief"), "{home:?}: {}", seen.out);

@@ -191,7 +191,7 @@ fn ctrl_c_ends_every_process_and_says_what_is_kept() {
     assert_eq!(output.status.code(), Some(130), "{err}");
     assert!(err.contains("no process is left") && err.contains("antiphon tasks tree"), "{err}");
     assert_eq!(environment.processes_left(), [""; 0]);
-    assert!(environment.path("shown/project/.antiphon/journal.db").exists());
+    assert!(environment.path("shown/state/projects").exists());
     let child = environment.start_until(&["--rm"], "fan_out");
     signal(&child, "-TERM");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));

@@ -44,6 +44,7 @@ impl Example {
             .current_dir(self.path(""))
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .env("ANTIPHON_CONFIG", self.folder.path().join("config/config.toml"))
             .stdin(Stdio::null());
         command

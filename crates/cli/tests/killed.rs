@@ -2,12 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+
+use project_folder::{ProjectFolder, home};
 
 const SCRIPT: &str = r#"
 name = "slow"
@@ -25,7 +30,7 @@ step = [{ text = "That was all." }]
 
 fn antiphon(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
-    command.current_dir(folder).env_clear().stdin(Stdio::null());
+    command.current_dir(folder).env_clear().env("HOME", home(folder)).stdin(Stdio::null());
     command
 }
 
@@ -50,8 +55,8 @@ fn conversation(folder: &Path) -> Vec<Value> {
     messages
 }
 
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn folder() -> ProjectFolder {
+    let folder = ProjectFolder::new();
     fs::write(folder.path().join("slow.toml"), SCRIPT).unwrap();
     folder
 }

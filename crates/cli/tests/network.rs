@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -11,6 +14,8 @@ use std::sync::{Arc, Mutex};
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use project_folder::{ProjectFolder, home};
 
 /// Records the path of each request and greets. It ends with the test's process.
 fn server() -> (u16, Arc<Mutex<Vec<String>>>) {
@@ -32,16 +37,16 @@ fn server() -> (u16, Arc<Mutex<Vec<String>>>) {
 }
 
 /// A project whose model runs one command, for which it asks for `hosts`.
-fn project(command: &str, hosts: &str, config: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn project(command: &str, hosts: &str, config: &str) -> ProjectFolder {
+    let folder = ProjectFolder::new();
     let script = format!(
         "name = \"work\"\n[[reply]]\nwhen = {{ turn = 0 }}\nstep = [{{ call = {{ name = \"bash\", \
          arguments = {{ command = '''{command}''', hosts = {hosts} }} }} }}]\n\
          [[reply]]\nstep = [{{ text = \"{{{{last_result}}}}\" }}]\n"
     );
     fs::write(folder.path().join("work.toml"), script).unwrap();
-    fs::create_dir_all(folder.path().join("home/.config/antiphon")).unwrap();
-    fs::write(folder.path().join("home/.config/antiphon/config.toml"), config).unwrap();
+    fs::create_dir_all(home(folder.path()).join(".config/antiphon")).unwrap();
+    fs::write(home(folder.path()).join(".config/antiphon/config.toml"), config).unwrap();
     folder
 }
 
@@ -51,7 +56,7 @@ fn antiphon(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
         .unwrap()
         .current_dir(folder)
         .env_clear()
-        .env("HOME", folder.join("home"))
+        .env("HOME", home(folder))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .args(arguments)
         .timeout(std::time::Duration::from_secs(60))
@@ -116,7 +121,7 @@ fn a_person_is_asked_about_a_new_host_and_can_allow_it_always() {
     let (code, out, err) = antiphon(folder.path(), &["run", "--resume", "last"]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("welcome"), "{out}");
-    let kept = folder.path().join("home/.config/antiphon/permissions.toml");
+    let kept = home(folder.path()).join(".config/antiphon/permissions.toml");
     assert!(fs::read_to_string(kept).unwrap().contains("network(localhost"));
     // A later task is not asked.
     assert!(run(folder.path(), &[]).1.starts_with("welcome"));

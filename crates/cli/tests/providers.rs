@@ -2,9 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::process::{Command, Output, Stdio};
 
 use antiphon_model_server::{ModelServer, RecordedRequest, Reply};
+
+use project_folder::{ProjectFolder, home};
 
 const KEY: &str = "sk-ant-a-very-secret-key-0123456789";
 
@@ -20,11 +25,12 @@ const ANSWER: &str = concat!(
 /// Runs `antiphon run --json` with those variables, away from the threads that serve it.
 async fn run(variables: Vec<(&'static str, String)>) -> (Output, String) {
     let run = move || {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = ProjectFolder::new();
         Command::new(env!("CARGO_BIN_EXE_antiphon"))
             .args(["run", "--json", "--model", "anthropic/claude", "hi"])
             .current_dir(folder.path())
             .env_clear()
+            .env("HOME", home(folder.path()))
             .env("ANTHROPIC_API_KEY", KEY)
             .envs(variables)
             .stdin(Stdio::null())

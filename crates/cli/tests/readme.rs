@@ -89,7 +89,7 @@ impl Reader {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        // Side by side: a project is also found from the folders beneath it.
+        // Side by side: a project must not hold the home folder.
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("clone")).unwrap();
         fs::create_dir(folder.path().join("temporary")).unwrap();
@@ -99,6 +99,9 @@ impl Reader {
             .current_dir(source)
             .status();
         assert!(copied.unwrap().success());
+        let clone = folder.path().join("clone");
+        let init = Command::new("git").args(["init", "--quiet"]).current_dir(clone).status();
+        assert!(init.unwrap().success());
         Self { folder }
     }
 

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,6 +13,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+
+use project_folder::{ProjectFolder, home, state};
 
 /// A server that is at work. It is ended when it is dropped.
 struct Server {
@@ -20,7 +25,7 @@ struct Server {
 
 fn antiphon(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-    command.current_dir(folder).env_clear().env("HOME", folder.join("home"));
+    command.current_dir(folder).env_clear().env("HOME", home(folder));
     command.env("PATH", std::env::var_os("PATH").unwrap());
     command
 }
@@ -76,7 +81,7 @@ impl Drop for Server {
 }
 
 fn token(folder: &Path) -> String {
-    fs::read_to_string(folder.join(".antiphon/token")).unwrap().trim().to_owned()
+    fs::read_to_string(state(folder).join("token")).unwrap().trim().to_owned()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -85,10 +90,10 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_task_is_accepted_followed_and_kept_over_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     let server = Server::start(folder.path());
     let token = token(folder.path());
-    let papers = folder.path().join(".antiphon");
+    let papers = state(folder.path());
     assert_eq!((token.len(), mode(&papers.join("token"))), (64, 0o600));
     let about: Value =
         serde_json::from_str(&fs::read_to_string(papers.join("server.json")).unwrap()).unwrap();
@@ -126,7 +131,7 @@ fn a_task_is_accepted_followed_and_kept_over_a_restart() {
 
 #[test]
 fn what_cannot_be_a_task_of_this_project_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     let server = Server::start(folder.path());
     let token = token(folder.path());
     assert_eq!(server.ask("wrong", "GET", "/v1/tasks", "").0, 401);
@@ -145,7 +150,7 @@ fn what_cannot_be_a_task_of_this_project_is_refused() {
 
 #[test]
 fn an_agent_of_the_project_brings_its_scene_and_the_client_can_only_take_away() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     fs::create_dir_all(folder.path().join(".antiphon/agents")).unwrap();
     let reviewer = "---\ndescription: Reviews.\ntools: read, grep\n---\nYou review changes.\n";
     fs::write(folder.path().join(".antiphon/agents/reviewer.md"), reviewer).unwrap();
@@ -168,8 +173,8 @@ fn an_agent_of_the_project_brings_its_scene_and_the_client_can_only_take_away() 
 
 #[test]
 fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
-    let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join("home/.config/antiphon/agents");
+    let folder = ProjectFolder::new();
+    let own = home(folder.path()).join(".config/antiphon/agents");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("mine.md"), "---\ndescription: Mine.\n---\nYou are mine.\n").unwrap();
     let server = Server::start(folder.path());
@@ -213,13 +218,14 @@ fn agents_are_defined_changed_and_taken_away_as_files_of_the_project() {
 #[test]
 fn a_token_that_others_could_know_is_made_anew() {
     let known = "0123456789abcdef0123456789abcdef";
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join(".antiphon")).unwrap();
-    let path = folder.path().join(".antiphon/token");
+    let folder = ProjectFolder::new();
     // It came with a clone, for its owner only.
-    fs::write(&path, known).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(folder.path().join(".antiphon")).unwrap();
+    let cloned = folder.path().join(".antiphon/token");
+    fs::write(&cloned, known).unwrap();
+    fs::set_permissions(&cloned, fs::Permissions::from_mode(0o600)).unwrap();
     Server::start(folder.path()).end();
+    let path = state(folder.path()).join("token");
     let made = token(folder.path());
     assert_ne!(made, known);
     // Other users could read it.
@@ -230,7 +236,7 @@ fn a_token_that_others_could_know_is_made_anew() {
     // A link leads somewhere else.
     fs::write(folder.path().join("elsewhere"), known).unwrap();
     fs::remove_file(&path).unwrap();
-    std::os::unix::fs::symlink("../elsewhere", &path).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &path).unwrap();
     Server::start(folder.path()).end();
     assert_ne!(token(folder.path()), known);
     assert_eq!(fs::read_to_string(folder.path().join("elsewhere")).unwrap(), known);
@@ -238,16 +244,17 @@ fn a_token_that_others_could_know_is_made_anew() {
 
 #[test]
 fn an_address_that_others_can_reach_takes_a_word() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     let output = antiphon(folder.path()).args(["serve", "--listen", "0.0.0.0:0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--insecure-listen"));
     assert!(!folder.path().join(".antiphon").exists(), "nothing was begun");
+    assert!(!state(folder.path()).exists(), "nothing was begun");
 }
 
 #[test]
 fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     let server = Server::start(folder.path());
     let token = token(folder.path());
     let slow = json!({"message": "go", "model": "scripted/slow"}).to_string();
@@ -267,7 +274,7 @@ fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
 
 #[test]
 fn connections_that_there_are_not_enough_files_for_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     for number in ["0", "1000001", "many"] {
         let requested = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
         let output = antiphon(folder.path()).args(requested).output().unwrap();
@@ -277,22 +284,23 @@ fn connections_that_there_are_not_enough_files_for_are_refused() {
     let script =
         "ulimit -n 2000; exec \"$0\" serve --listen 127.0.0.1:0 --connections-max 5000".to_owned();
     let mut shell = Command::new("sh");
-    shell.current_dir(folder.path()).env("HOME", folder.path().join("home"));
+    shell.current_dir(folder.path()).env("HOME", home(folder.path()));
     let output = shell.arg("-c").arg(script).arg(binary).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("5000 connections need 6024 open files"), "{said}");
     assert!(said.contains("ulimit -Hn"), "{said}");
     assert!(!folder.path().join(".antiphon").exists(), "nothing was begun");
+    assert!(!state(folder.path()).exists(), "nothing was begun");
 }
 
 #[test]
 fn a_server_makes_room_for_its_connections() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = ProjectFolder::new();
     let binary = assert_cmd::cargo::cargo_bin!("antiphon");
     let script = "ulimit -S -n 256; exec \"$0\" serve --listen 127.0.0.1:0 --connections-max 900";
     let mut shell = Command::new("sh");
-    shell.current_dir(folder.path()).env("HOME", folder.path().join("home"));
+    shell.current_dir(folder.path()).env("HOME", home(folder.path()));
     let mut process =
         shell.arg("-c").arg(script).arg(binary).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(process.stdout.take().unwrap());

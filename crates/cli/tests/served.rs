@@ -8,6 +8,9 @@ mod served {
     pub(crate) mod project;
 }
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,6 +19,8 @@ use serde_json::{Value, json};
 
 use served::forger::Forger;
 use served::project::{Project, Seen};
+
+use project_folder::state;
 
 #[test]
 fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {
@@ -130,7 +135,7 @@ fn what_is_refused_is_refused_with_the_same_words_and_code_as_alone() {
 fn what_a_dead_server_left_is_ignored() {
     let project = Project::that_asks("go");
     drop(project.serve());
-    assert!(project.path().join(".antiphon/server.json").exists(), "it had no time");
+    assert!(state(project.path()).join("server.json").exists(), "it had no time");
     let paused = project.antiphon(&["tasks", "pause", "last"]);
     assert_eq!(paused.code, 0, "{paused:?}");
     assert!(paused.out.contains("antiphon run --resume"), "{paused:?}");
@@ -179,7 +184,7 @@ fn server_files_that_others_could_have_written_are_refused_before_any_connection
         forger.publish(url);
         refused("loopback only");
     }
-    let papers = project.path().join(".antiphon");
+    let papers = state(project.path());
     fs::write(papers.join("server.json"), json!({"pid": std::process::id()}).to_string()).unwrap();
     refused("no server of this version");
     fs::write(papers.join("server.json"), " ".repeat(5000)).unwrap();
@@ -226,7 +231,7 @@ fn conversations_are_brought_and_forked_through_the_server_as_alone() {
 fn a_token_that_the_server_does_not_take_is_told() {
     let project = Project::that_asks("go");
     let server = project.serve();
-    let token = project.path().join(".antiphon/token");
+    let token = state(project.path()).join("token");
     fs::write(&token, "f".repeat(64)).unwrap();
     let seen = project.antiphon(&["tasks", "cancel", "last"]);
     assert_eq!(seen.code, 3, "{seen:?}");

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
@@ -19,20 +22,22 @@ use assert_cmd::Command;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use project_folder::{ProjectFolder, home, state};
+
 /// A project whose journal the test writes.
 struct Project {
-    folder: tempfile::TempDir,
+    folder: ProjectFolder,
     journal: SqliteJournal,
     began: DateTime<Utc>,
 }
 
 impl Project {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir_all(folder.path().join(".antiphon")).unwrap();
+        let folder = ProjectFolder::new();
+        fs::create_dir_all(state(folder.path())).unwrap();
         let config = "[models.\"scripted/x\"]\nprice = { input = 1.0, output = 5.0 }\n";
         fs::write(folder.path().join("config.toml"), config).unwrap();
-        let journal = folder.path().join(".antiphon/journal.db");
+        let journal = state(folder.path()).join("journal.db");
         let journal = SqliteJournal::open(&journal, Sync::Normal).unwrap();
         Self { folder, journal, began: Utc::now() - TimeDelta::hours(1) }
     }
@@ -92,6 +97,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(folder)
         .env_clear()
+        .env("HOME", home(folder))
         .env("ANTIPHON_CONFIG", folder.join("config.toml"))
         .args(arguments)
         .timeout(std::time::Duration::from_secs(20));
@@ -226,6 +232,7 @@ impl Watcher {
         let mut process = std::process::Command::new(env!("CARGO_BIN_EXE_antiphon"))
             .current_dir(folder)
             .env_clear()
+            .env("HOME", home(folder))
             .env("ANTIPHON_CONFIG", folder.join("config.toml"))
             .args(arguments)
             .stdin(Stdio::null())
@@ -325,8 +332,8 @@ usage = { input_tokens = 1000, output_tokens = 200 }
 "#;
 
 /// A project with a researcher.
-fn team() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn team() -> ProjectFolder {
+    let folder = ProjectFolder::new();
     let agents = folder.path().join(".antiphon/agents");
     fs::create_dir_all(&agents).unwrap();
     let researcher = "---\nname: researcher\ndescription: Finds things.\n---\nYou find things.\n";

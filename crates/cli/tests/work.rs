@@ -2,11 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+use project_folder::{ProjectFolder, home, state};
 
 const PUSHES: &str = r#"
 name = "work"
@@ -21,13 +26,13 @@ step = [{ text = "{{last_result}}" }]
 "#;
 
 /// A project with a script, and a configuration that asks about pushing.
-fn project(script: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+fn project(script: &str) -> ProjectFolder {
+    let folder = ProjectFolder::new();
     fs::write(folder.path().join("work.toml"), script).unwrap();
     let config = "[permissions]\nask = [\"bash(git push *)\"]\n\
                   [models.\"scripted/work\"]\nprice = { input = 1.0, output = 1.0 }\n";
-    fs::create_dir_all(folder.path().join("home/.config/antiphon")).unwrap();
-    fs::write(folder.path().join("home/.config/antiphon/config.toml"), config).unwrap();
+    fs::create_dir_all(home(folder.path()).join(".config/antiphon")).unwrap();
+    fs::write(home(folder.path()).join(".config/antiphon/config.toml"), config).unwrap();
     folder
 }
 
@@ -42,7 +47,7 @@ fn antiphon(folder: &Path, arguments: &[&str]) -> Seen {
     let output = command
         .current_dir(folder)
         .env_clear()
-        .env("HOME", folder.join("home"))
+        .env("HOME", home(folder))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("ANTHROPIC_API_KEY", "sk-secret")
         .args(arguments)
@@ -68,10 +73,10 @@ name = "work"
 [[reply]]
 when = { turn = 0 }
 step = [
-    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; touch .git/hook; ls .antiphon" } } },
+    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; touch .git/hook; cat JOURNAL" } } },
     { call = { name = "write", arguments = { path = "made.txt", content = "made\n" } } },
     { call = { name = "write", arguments = { path = "../outside", content = "x" } } },
-    { call = { name = "read", arguments = { path = ".antiphon/journal.db" } } },
+    { call = { name = "read", arguments = { path = "JOURNAL" } } },
 ]
 [[reply]]
 when = { turn = 1 }
@@ -80,15 +85,15 @@ step = [{ call = { name = "edit", arguments = { path = "made.txt", edits = [{ ol
 step = [{ text = "Done." }]
 "#;
     let folder = project(script);
-    let inner = folder.path().join("project");
+    let inner = folder.path();
     fs::create_dir_all(inner.join(".git")).unwrap();
+    let script = script.replace("JOURNAL", &state(inner).join("journal.db").display().to_string());
     fs::write(inner.join("work.toml"), script).unwrap();
-    let home = folder.path().join("home");
     let mut command = Command::cargo_bin("antiphon").unwrap();
     let output = command
-        .current_dir(&inner)
+        .current_dir(inner)
         .env_clear()
-        .env("HOME", home)
+        .env("HOME", home(inner))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("ANTHROPIC_API_KEY", "sk-secret")
         .args(["run", "go", "--model", "scripted/work", "--script", "work.toml"])
@@ -96,20 +101,20 @@ step = [{ text = "Done." }]
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(inner.join("inside").exists());
-    assert!(!folder.path().join("outside").exists());
+    assert!(!inner.with_file_name("outside").exists());
     assert!(!inner.join(".git/hook").exists());
     assert_eq!(fs::read_to_string(inner.join("made.txt")).unwrap(), "mended\n");
-    let shown = antiphon(&inner, &["tasks", "show", "last"]);
+    let shown = antiphon(inner, &["tasks", "show", "last"]);
     assert!(!shown.out.contains("sk-secret"), "{}", shown.out);
     assert!(!shown.out.contains("SQLite format"), "{}", shown.out);
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(err.contains("-made\n+mended"), "the diff is shown: {err}");
-    let diff = antiphon(&inner, &["tasks", "diff"]);
+    let diff = antiphon(inner, &["tasks", "diff"]);
     let expected = "--- /dev/null\n+++ made.txt\n@@ -0,0 +1 @@\n+made\n\
                     --- made.txt\n+++ made.txt\n@@ -1 +1 @@\n-made\n+mended\n";
     assert_eq!((diff.code, diff.out.as_str()), (0, expected), "{}", diff.err);
     assert!(diff.err.contains("2 changes") && diff.err.contains("commands"), "{}", diff.err);
-    let diff = antiphon(&inner, &["tasks", "diff", "last", "--below", "--json"]);
+    let diff = antiphon(inner, &["tasks", "diff", "last", "--below", "--json"]);
     let diff: Value = serde_json::from_str(&diff.out).unwrap();
     let paths: Vec<&Value> =
         diff["changes"].as_array().unwrap().iter().map(|change| &change["path"]).collect();
@@ -152,7 +157,7 @@ fn what_is_allowed_always_is_kept_in_the_users_own_folder() {
     run(folder.path(), &["--ask", "wait"]);
     let allowed = antiphon(folder.path(), &["approvals", "allow", "--always", "last"]);
     assert_eq!(allowed.code, 0, "{}", allowed.err);
-    let kept = folder.path().join("home/.config/antiphon/permissions.toml");
+    let kept = home(folder.path()).join(".config/antiphon/permissions.toml");
     assert!(fs::read_to_string(kept).unwrap().contains("git push"));
     antiphon(folder.path(), &["run", "--resume", "last"]);
     let seen = run(folder.path(), &[]);

@@ -40,7 +40,7 @@ pub use body::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EventBody, EventVisitor, HandedOver, HistoryRef, MessageAppended, MessageQueued,
     OutputRejected, Purpose, Relayed, Replied, RequestSent, StateChanged, StatusChanged,
-    TaskCreated, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
 
 /// The version of the event format.

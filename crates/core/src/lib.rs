@@ -75,8 +75,8 @@ pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
     MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied,
-    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, ToolRefused, ToolRequested,
-    ToolStarted, UsageRecorded, WaitingFor,
+    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, TaskRestored, ToolRefused,
+    ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use health::{HealthState, HealthStatus};
 pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};

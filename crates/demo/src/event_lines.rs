@@ -55,6 +55,7 @@ pub(crate) fn event_lines(tree: &ObservedTree, event: &Event) -> Vec<(Tone, Stri
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::BudgetRaised(_)
+        | EventBody::TaskRestored(_)
         | EventBody::Compacted(_) => Vec::new(),
     }
 }

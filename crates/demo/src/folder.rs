@@ -91,6 +91,11 @@ impl DemoFolder {
         self.path.join("config.toml")
     }
 
+    /// The state folder of the project.
+    pub(crate) fn state(&self) -> PathBuf {
+        crate::state_folder(&self.root())
+    }
+
     /// The log of the server.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("server.log")

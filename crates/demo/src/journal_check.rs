@@ -146,6 +146,7 @@ impl Counts {
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::Relayed(_)

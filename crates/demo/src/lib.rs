@@ -19,7 +19,7 @@ mod test_run;
 mod tour;
 mod triggers;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use antiphon_core::{ModelRef, PriceTable};
@@ -292,4 +292,9 @@ fn with_folder(error: DemoError, folder: &DemoFolder) -> DemoError {
         DemoError::Refused(message) => DemoError::Refused(look(message)),
         DemoError::Unavailable(message) => DemoError::Unavailable(look(message)),
     }
+}
+
+/// The state folder of a demo: beside the project, so that both are removed together.
+pub fn state_folder(root: &Path) -> PathBuf {
+    root.with_file_name("state")
 }

@@ -89,6 +89,7 @@ impl ObservedTree {
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::Relayed(_)

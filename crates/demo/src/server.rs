@@ -116,6 +116,7 @@ fn command(program: &Path, folder: &DemoFolder, model: &ModelChoice) -> io::Resu
         .stdout(Stdio::piped())
         .stderr(log)
         .process_group(0)
+        .env("ANTIPHON_STATE", folder.state())
         .kill_on_drop(true);
     if model.is_scripted() {
         command.env("ANTIPHON_CONFIG", folder.config()).env_remove("ANTIPHON_MODEL");

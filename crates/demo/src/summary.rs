@@ -107,6 +107,8 @@ impl Summary<'_> {
             lines.push((Tone::Plain, format!("export PATH={}:$PATH", quoted(folder))));
         }
         lines.push((Tone::Plain, format!("cd {}", quoted(&root))));
+        let state = quoted(&self.demo.folder.state());
+        lines.push((Tone::Plain, format!("export ANTIPHON_STATE={state}")));
         let commands = [
             ("antiphon tasks tree --ids", "the tree, with ids"),
             ("antiphon tasks show last", "the conversation of the lead"),

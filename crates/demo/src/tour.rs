@@ -200,6 +200,7 @@ impl RunningTour<'_> {
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::OutputRejected(_)

@@ -1,6 +1,6 @@
 //! API keys: authentication, permission level and rate limits of clients.
 //!
-//! A [`KeyRing`] is a key file, `.antiphon/keys.json`. It checks the key that a client presents; a
+//! A [`KeyRing`] is a key file, `keys.json` in a state folder. It checks the key that a client presents; a
 //! [`Limiter`] counts its requests, and [`SpendLimits`] bound what it may spend. This crate has no HTTP
 //! and no command line: interfaces call it.
 //!

@@ -21,7 +21,7 @@ pub use edit::EditError;
 /// Folders of agent files: the project's, then the user's own.
 pub fn folders(project: &Project, settings: &UserSettings) -> [Folder; 2] {
     let user = settings.path.with_file_name("agents");
-    [Folder::project(project.folder().join("agents")), Folder::user(user)]
+    [Folder::project(project.shared_folder().join("agents")), Folder::user(user)]
 }
 
 /// Reads the definitions once. Their system prompts hold the context alone, without rules.

@@ -18,6 +18,20 @@ pub struct Environment {
     pub current_dir: Option<PathBuf>,
     /// Receives warnings for the user.
     pub warnings: Warnings,
+    /// Asks the user a question that needs an answer before anything is done.
+    pub questions: Questions,
+    /// Which folders may be the root of a project.
+    pub root_policy: RootPolicy,
+}
+
+/// Which folders may be the root of a project.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RootPolicy {
+    /// Not `/`, the home folder, or a folder that holds the user's settings or state.
+    #[default]
+    RefuseUnsafe,
+    /// Any folder: the user named the flag that says so.
+    AllowUnsafe,
 }
 
 impl Environment {
@@ -96,6 +110,36 @@ impl Warnings {
 impl Default for Warnings {
     fn default() -> Self {
         Self::new(|warning| tracing::warn!("{warning}"))
+    }
+}
+
+/// Asks the user yes or no. The default asks no user.
+#[derive(Clone)]
+pub struct Questions(Arc<Ask>);
+
+/// Returns the answer, or `None` when there is no user to ask.
+type Ask = dyn Fn(&str) -> Option<bool> + Send + Sync;
+
+impl Questions {
+    /// Asks through `ask`, which returns `None` when there is no user to ask.
+    pub fn new(ask: impl Fn(&str) -> Option<bool> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    pub(crate) fn ask(&self, question: &str) -> Option<bool> {
+        (self.0)(question)
+    }
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self::new(|_| None)
+    }
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Questions")
     }
 }
 

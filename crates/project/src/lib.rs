@@ -10,6 +10,7 @@
 //! | `agent_files/`   | agent definitions in files: read, created, changed                           |
 //! | `models/`        | providers and their layers, from the configuration                           |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
+//! | `state/`         | the user's own folder of everything that is believed about a project         |
 //! | `task/`          | building, finding and running tasks                                          |
 //! | `request/`       | requests of clients, checked and turned into tasks and messages              |
 //! | `reports/`       | what clients look at: usage, diffs, live agents, inboxes, sessions           |
@@ -31,6 +32,7 @@ pub mod runners;
 mod server;
 pub mod settings;
 mod spend_limits;
+pub mod state;
 mod task;
 pub mod toolset;
 

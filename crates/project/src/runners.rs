@@ -20,7 +20,7 @@ use crate::toolset::{self, PermissionOverrides, Toolset};
 /// First argument of the process that guards a program in a terminal.
 pub const TERMINAL_GUARD: &str = "__terminal_guard";
 
-/// Folder of a project's terminals, in its `.antiphon`.
+/// Folder of a project's terminals, in its state folder.
 pub const TERMINALS: &str = "terminals";
 
 /// The runners that can be set up here.
@@ -75,7 +75,7 @@ fn sandbox(
     let environment = toolset::command_environment(settings).ok()?;
     let own = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
     let mut policy = toolset::policy(project, settings, mode, overrides.network);
-    policy.tmp = project.folder().join("workers");
+    policy.tmp = project.state().join("workers");
     let runner = antiphon_sandboxed::Settings {
         worker: WorkerCommand { program: "/proc/self/exe".into(), args: vec![TASK_WORKER.into()] },
         policy,
@@ -98,7 +98,7 @@ fn terminals(
     project: &Project,
     settings: &UserSettings,
 ) -> Result<Option<TerminalRunner>, ProjectError> {
-    if settings.terminals.is_empty() || !project.folder().is_dir() {
+    if settings.terminals.is_empty() || !project.state().is_dir() {
         return Ok(None);
     }
     let environment = toolset::command_environment(settings).map_err(ProjectError::InvalidInput)?;
@@ -107,7 +107,7 @@ fn terminals(
     let pair = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
     let terminals = TerminalSettings {
         profiles: settings.terminals.clone(),
-        folder: project.folder().join(TERMINALS),
+        folder: project.state().join(TERMINALS),
         root: project.root().to_owned(),
         environment: environment.variables().filter(own).map(pair).collect(),
         guard: GuardCommand { program: "/proc/self/exe".into(), args: vec![TERMINAL_GUARD.into()] },

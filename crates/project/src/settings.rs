@@ -255,11 +255,16 @@ fn path(environment: &Environment) -> PathBuf {
         // The sandbox hides the file's folder from commands in any folder, so the path is absolute.
         return environment.absolute(&path).unwrap_or(path);
     }
-    // A relative path would depend on the folder that the process runs in.
+    let nowhere = || PathBuf::from("/nonexistent/antiphon");
+    config_folder(environment).unwrap_or_else(nowhere).join("config.toml")
+}
+
+/// The user's configuration folder: `antiphon` in `XDG_CONFIG_HOME`, or in `~/.config`. A relative path
+/// would depend on the folder that the process runs in, so it is ignored.
+pub(crate) fn config_folder(environment: &Environment) -> Option<PathBuf> {
     let home = || environment.home().map(|home| home.join(".config"));
-    let nowhere = || PathBuf::from("/nonexistent");
     let folder = environment.absolute_path("XDG_CONFIG_HOME").or_else(home);
-    folder.unwrap_or_else(nowhere).join("antiphon/config.toml")
+    folder.map(|folder| folder.join("antiphon"))
 }
 
 /// `None` when there is no such file and the environment names none.

@@ -22,6 +22,7 @@ use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
 use crate::error::ProjectError;
 use crate::project::Project;
 use crate::settings::UserSettings;
+use crate::state::state_base;
 
 /// First argument of the process that runs shell commands in the sandbox.
 pub const WORKER: &str = "__worker";
@@ -92,7 +93,7 @@ impl Toolset {
             }
         }
         executors.extend(mcp.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
-        let results = project.folder().join("results");
+        let results = project.state().join("results");
         let secrets: Secrets = settings.secrets().into_iter().collect();
         let tools = toolbox(project.root(), &results, mode, executors)?.redacting(secrets.clone());
         let tools = Arc::new(tools);
@@ -223,7 +224,7 @@ pub fn shell(
         worker: worker(),
         policy,
         network: hosts.filter(|_| !has_network),
-        results: project.folder().join("results"),
+        results: project.state().join("results"),
         environment: command_environment(settings)?,
     };
     Shell::new(shell).map_err(|error| error.to_string())
@@ -241,6 +242,7 @@ pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: b
         Some(folder) => vec![folder.to_owned()],
         None => Vec::new(),
     };
+    let state = state_base(&settings.environment).ok();
     let network = if network || settings.sandbox.network { Network::On } else { Network::Off };
     Policy {
         mode: match mode {
@@ -250,8 +252,8 @@ pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: b
         },
         roots: vec![project.root().to_owned()],
         protected: Protected::usual(),
-        hidden: secrets.chain(own).filter(|path| path.exists()).collect(),
-        tmp: project.folder().join("tmp"),
+        hidden: secrets.chain(own).chain(state).filter(|path| path.exists()).collect(),
+        tmp: project.state().join("tmp"),
         readable: settings.sandbox.readable.clone(),
         network,
         limits: antiphon_sandbox::Limits::default(),
@@ -267,7 +269,7 @@ pub async fn mcp_servers(project: &Project, settings: &UserSettings) -> Option<A
     let options = McpOptions {
         environment: settings.environment.texts(),
         workspace: Some(project.root().to_owned()),
-        cache_file: Some(project.folder().join("mcp-tools.json")),
+        cache_file: Some(project.state().join("mcp-tools.json")),
     };
     let servers = Mcp::new(settings.mcp.clone(), options);
     servers.connect_all(MCP_CONNECT_TIMEOUT).await;

@@ -9,10 +9,10 @@ use antiphon_core::port::{
     ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
-    LiveAgent, Position, PriceTable, Provenance, QueuedMessage, Replied, RunnerConfig, Runtime,
-    Sender, SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, Tool, ToolCallId,
-    ToolResult, UserMessage, WaitingFor,
+    AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
+    HandlingMode, InteractionId, LiveAgent, Position, PriceTable, Provenance, QueuedMessage,
+    Replied, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged, TaskId, TaskRestored,
+    TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult, UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
 
@@ -41,6 +41,13 @@ use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
+
+/// The status of a task that is paused.
+const PAUSED: StatusChanged = StatusChanged {
+    status: TaskStatus::InputRequired,
+    detail: None,
+    waiting_for: Some(WaitingFor::Resume),
+};
 
 /// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
@@ -169,13 +176,34 @@ impl Orchestrator {
 
     /// Suspends a task after its current step, until it is resumed.
     pub async fn pause(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let paused = StatusChanged {
-            waiting_for: Some(WaitingFor::Resume),
-            ..StatusChanged::new(TaskStatus::InputRequired)
-        };
         self.amend(task_id, |summary, _| {
             let already = summary.waiting_for == Some(WaitingFor::Resume);
-            Ok(if already { Vec::new() } else { vec![paused.clone().into()] })
+            Ok(if already { Vec::new() } else { vec![PAUSED.into()] })
+        })
+        .await
+    }
+
+    /// Pauses a task that came from a file that another user may have made, and drops its route, its
+    /// runner, the rules that were allowed for it and its approvals. `file` is recorded.
+    pub async fn mark_restored(
+        &self,
+        task_id: &TaskId,
+        file: &str,
+    ) -> Result<(), OrchestratorError> {
+        self.amend(task_id, |summary, state| {
+            let open = state.approvals.values().filter(|question| question.answer.is_none());
+            let mut events: Vec<EventBody> = open
+                .map(|question| {
+                    let approval_id = question.approval_id.clone();
+                    let (decision, by) = (Decision::Deny, "restore".to_owned());
+                    ApprovalDecided { approval_id, decision, by, comment: None }.into()
+                })
+                .collect();
+            events.push(TaskRestored { file: file.to_owned() }.into());
+            if summary.waiting_for != Some(WaitingFor::Resume) {
+                events.push(PAUSED.into());
+            }
+            Ok(events)
         })
         .await
     }

@@ -256,6 +256,7 @@ impl OpenTask {
             | EventBody::RequestSent(_) => self.calls.begin(event),
             EventBody::Relayed(_) => self.started = true,
             EventBody::TaskCreated(_)
+            | EventBody::TaskRestored(_)
             | EventBody::Replied(_)
             | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_) => {}
@@ -358,6 +359,7 @@ fn unfollowed(event: &Event) -> Vec<EndedActivity> {
         | EventBody::Dispatched(_)
         | EventBody::Awaited(_)
         | EventBody::HandedOver(_)
+        | EventBody::TaskRestored(_)
         | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)

@@ -142,6 +142,7 @@ impl State {
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::BudgetRaised(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)

@@ -136,6 +136,7 @@ impl Descendants {
             | EventBody::ToolStarted(_)
             | EventBody::ToolRequested(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::BudgetRaised(_)

@@ -337,6 +337,7 @@ impl Transcript {
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::BudgetRaised(_)
+            | EventBody::TaskRestored(_)
             | EventBody::Relayed(_)
             | EventBody::TaskCreated(_)
             | EventBody::StatusChanged(_)

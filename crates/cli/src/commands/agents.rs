@@ -145,7 +145,7 @@ impl Agents {
                 let draft = Draft { name, description, model };
                 let [of_project, of_user] = folders(&project, &settings);
                 if !user {
-                    project.prepare()?;
+                    project.prepare_shared()?;
                 }
                 new(&if user { of_user } else { of_project }, &draft)
             }

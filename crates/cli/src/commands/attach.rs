@@ -72,7 +72,7 @@ impl Attach {
     /// Socket of the agent's newest terminal.
     async fn socket(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let project = Project::find_existing(environment)?;
-        let folder = project.folder().join(TERMINALS);
+        let folder = project.state().join(TERMINALS);
         let reader = project.reader(Models::new(UserSettings::load(environment)?))?;
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
         let tasks = reader.tasks(query).await?;

@@ -12,7 +12,7 @@ use antiphon_core::{
 };
 use antiphon_demo::{
     ApprovalMode, ConfigSource, DemoError, DemoOptions, EventStream, FolderAtEnd, Host,
-    OutputFormat, ServerClient, Speed, StreamLost, Terminal,
+    OutputFormat, ServerClient, Speed, StreamLost, Terminal, state_folder,
 };
 use antiphon_permissions::Mode;
 use antiphon_sqlite::SqliteJournal;
@@ -28,6 +28,7 @@ use antiphon_project::models::Models;
 use antiphon_project::models::Route;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_project::state::STATE_VARIABLE;
 use antiphon_project::toolset;
 
 /// See a team of agents at work, killed in the middle and resumed: offline, in half a minute.
@@ -121,6 +122,12 @@ struct ThisProgram {
 }
 
 impl ThisProgram {
+    fn project(&self, root: &Path) -> Result<Project, ProjectError> {
+        let mut environment = self.environment.clone();
+        environment.variables.insert(STATE_VARIABLE.into(), state_folder(root).into());
+        Project::at(root.to_owned(), &environment)
+    }
+
     fn settings(&self, config: ConfigSource<'_>) -> Result<UserSettings, ProjectError> {
         match config {
             ConfigSource::User => UserSettings::load(&self.environment),
@@ -137,7 +144,8 @@ impl Host for ThisProgram {
     }
 
     async fn connect(&self, root: &Path) -> Result<Option<Arc<dyn ServerClient>>, DemoError> {
-        let found = ProjectServer::find(&Project::at(root.to_owned())).await.map_err(demo_error)?;
+        let project = self.project(root).map_err(|error| demo_error(error.into()))?;
+        let found = ProjectServer::find(&project).await.map_err(demo_error)?;
         Ok(found.map(|server| Arc::new(Client(server)) as Arc<dyn ServerClient>))
     }
 
@@ -148,7 +156,7 @@ impl Host for ThisProgram {
         command: &str,
     ) -> Result<ToolResult, String> {
         let settings = self.settings(config).map_err(|error| error.to_string())?;
-        let project = Project::at(root.to_owned());
+        let project = self.project(root).map_err(|error| error.to_string())?;
         project.prepare().map_err(|failure| failure.to_string())?;
         let shell = toolset::shell(&project, &settings, Mode::Workspace, false, None)?;
         let arguments = serde_json::json!({ "command": command }).to_string();
@@ -166,7 +174,7 @@ impl Host for ThisProgram {
     }
 
     fn journal_path(&self, root: &Path) -> PathBuf {
-        Project::at(root.to_owned()).journal_path()
+        self.project(root).map(|project| project.journal_path()).unwrap_or_default()
     }
 }
 

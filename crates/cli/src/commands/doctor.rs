@@ -188,7 +188,7 @@ fn default_model(registry: &Registry) -> String {
 fn sandbox(project: &Project, environment: &Environment) -> Finding {
     // Not below /tmp: the sandbox mounts its own.
     let home = environment.path("HOME");
-    let candidates = [Some(project.folder()), Some(project.root().to_owned()), home];
+    let candidates = [Some(project.state().to_owned()), home, Some(project.root().to_owned())];
     let fits = |path: &std::path::PathBuf| path.is_dir() && !path.starts_with("/tmp");
     let Some(scratch) = candidates.into_iter().flatten().find(fits) else {
         let detail = "not tried: there is no folder outside of /tmp to try it in";

@@ -77,8 +77,8 @@ impl Request {
     }
 
     async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
-        project.prepare()?;
-        let folder = project.folder().join("requests");
+        project.prepare_shared()?;
+        let folder = project.shared_folder().join("requests");
         check_private(&folder)?;
         let timeout: Duration = self.timeout.into();
         drop_and_wait(folder, REQUESTER, request, timeout).await.map_err(|error| match error {

@@ -7,7 +7,7 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-use antiphon_project::restored_journal::pause_unfinished;
+use antiphon_project::restored_journal::distrust_unfinished;
 use antiphon_project::settings::UserSettings;
 use antiphon_sqlite::Replace;
 use clap::Args;
@@ -23,13 +23,15 @@ use crate::terminal;
 Stop `antiphon serve` first. The backup is checked before anything changes, and replaces the journal in
 one step: if the command is killed, the journal is either the old one or the restored one.
 
-Tasks that had not ended when the backup was made continue from there with the next `antiphon serve`,
-and may repeat what they did since. With --paused they wait for `antiphon tasks resume TASK`.
+Tasks that had not ended are paused, without the approvals, allowed rules, runners and routes of the
+file: another user may have made it. Continue them with `antiphon tasks resume TASK`. With --continue,
+for a backup of your own, they continue with the next `antiphon serve` and may repeat what they did since.
 
 Examples:
   antiphon restore ~/backups/project.db               # into a folder without a journal
   antiphon restore --force ~/backups/project.db       # keeps the old journal next to it
-  antiphon restore --force --paused ~/backups/project.db
+  antiphon restore --force --continue ~/backups/project.db
+  antiphon restore .antiphon/journal.db               # a journal of an earlier version
   antiphon restore project.db --json | jq .unfinished")]
 pub(crate) struct Restore {
     /// A backup, or a journal that an earlier restore kept.
@@ -37,9 +39,9 @@ pub(crate) struct Restore {
     /// Replace an existing journal. It is kept as `journal.db.before-TIME`.
     #[arg(long)]
     force: bool,
-    /// Pause every unfinished task.
-    #[arg(long)]
-    paused: bool,
+    /// Continue unfinished tasks with all that the file says: it is a backup of your own.
+    #[arg(long = "continue")]
+    continued: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -64,9 +66,8 @@ struct Row {
 
 impl Restore {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let Self { file, force, paused, json } = self;
+        let Self { file, force, continued, json } = self;
         let (project, began) = (Project::find(environment)?, Instant::now());
-        // Untrusted files are dealt with before a journal makes the folder trusted.
         project.prepare_journal()?;
         let replace = if force { Replace::Always } else { Replace::Never };
         let (from, journal) = (file.clone(), project.journal_path());
@@ -82,13 +83,11 @@ impl Restore {
             with_advice(error, "replace it with --force, which keeps the old one")
         })?;
         let backup = ready.backup().clone();
-        let paused = if paused {
-            Some(
-                pause_unfinished(ready.staged(), Models::new(UserSettings::load(environment)?))
-                    .await?,
-            )
-        } else {
+        let paused = if continued {
             None
+        } else {
+            let models = Models::new(UserSettings::load(environment)?);
+            Some(distrust_unfinished(ready.staged(), &file, models).await?)
         };
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
         let took = began.elapsed();
@@ -112,7 +111,7 @@ impl Restore {
     }
 }
 
-/// What happens to unfinished tasks. `paused` is how many were paused; `None` without `--paused`.
+/// What happens to unfinished tasks. `paused` is how many were paused; `None` with `--continue`.
 fn unfinished_note(unfinished: u64, paused: Option<usize>) -> String {
     match (unfinished, paused) {
         (0, _) => String::new(),
@@ -121,12 +120,9 @@ fn unfinished_note(unfinished: u64, paused: Option<usize>) -> String {
              since. See `antiphon tasks list --unfinished`\n",
             terminal::count(unfinished, "task")
         ),
-        (_, Some(0)) => format!(
-            "{} had not ended, and all were paused already: continue with `antiphon tasks resume TASK`\n",
-            terminal::count(unfinished, "task")
-        ),
         (_, Some(paused)) => format!(
-            "{} now paused: continue with `antiphon tasks resume TASK`\n",
+            "{} now paused, without approvals, allowed rules, runners and routes of the file: continue with \
+             `antiphon tasks resume TASK`\n",
             terminal::count(paused as u64, "task")
         ),
     }

@@ -42,8 +42,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Run one task and stream its answer to standard output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The task is recorded in .antiphon/journal.db of this folder, or of the nearest folder above with an
-.antiphon. Ctrl-C cancels it. Continue a task that was interrupted by a crash or kill -9 with --resume.
+The task is recorded in the state folder of this project (`antiphon projects show`). Ctrl-C cancels it. Continue a task that was interrupted by a crash or kill -9 with --resume.
 On a terminal, the agent reads what you type after the current step; /pause suspends the task.
 Rules for agents are read from AGENTS.md (or CLAUDE.md) of the project and of the folders in it.
 

@@ -23,7 +23,7 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
-use antiphon_project::server_files::{FolderTrust, ServerAddress, ServerFiles};
+use antiphon_project::server_files::{ServerAddress, ServerFiles};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::telemetry_follower::TelemetryFollower;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
@@ -58,9 +58,9 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The server runs the tasks of this project, interrupted ones first, until Ctrl-C or SIGTERM. A call
-that needs approval waits for a decision: `POST /v1/approvals/ID`. Every request needs the token in
-.antiphon/token, which is created at the first start, or a key (`antiphon keys new`); events of your
-[webhooks.SOURCE] are signed instead (docs/webhooks.md). It also listens on .antiphon/server.sock.
+that needs approval waits for a decision: `POST /v1/approvals/ID`. Every request needs the token
+that `antiphon token` prints, or a key (`antiphon keys new`); events of your [webhooks.SOURCE] are
+signed instead (docs/webhooks.md). It also listens on a socket in the project's state folder.
 
 The server runs live agents (docs/inbox.md) and your schedules (docs/schedules.md), and carries out
 requests that are dropped as files in .antiphon/requests (docs/file-drop.md). Metrics are at /metrics
@@ -72,7 +72,7 @@ Examples:
   antiphon serve --listen unix
   antiphon serve --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem --allow-host box.example
   antiphon serve --connections-max 20000
-  curl -H \"Authorization: Bearer $(cat .antiphon/token)\" http://127.0.0.1:7117/v1/tasks")]
+  curl -H \"Authorization: Bearer $(antiphon token)\" http://127.0.0.1:7117/v1/tasks")]
 pub(crate) struct Serve {
     #[command(flatten)]
     listening: Listening,
@@ -119,9 +119,8 @@ impl Serve {
         let settings = models.settings();
         let telemetry = telemetry(settings)?;
         let project = Project::find(environment)?;
-        // Before the journal is opened, which creates it.
-        let trust =
-            if project.has_journal() { FolderTrust::Trusted } else { FolderTrust::Untrusted };
+        // Requests are dropped there.
+        project.prepare_shared()?;
         let overrides = self.overrides();
         let toolset = Toolset::of(&project, settings, &overrides).await?;
         let toolset = toolset.with_approvals(ApprovalPolicy::Wait { timeout: None });
@@ -135,8 +134,8 @@ impl Serve {
             ProjectAgents::of(&project, settings, &overrides, &toolset, &rules)?;
         let orchestrator = project.orchestrator(models, toolset, &project_agents)?;
         let keys = Some(keys(&project)?);
-        let server_files = ServerFiles::new(&project.folder());
-        let token = token(&server_files, trust)?;
+        let server_files = ServerFiles::new(project.state());
+        let token = token(&server_files)?;
         secrets.add(token.secret());
         let files = AgentFiles::new(&orchestrator, &project_agents.agents, new_agents);
         let checked_models = Models::new(UserSettings::load(environment)?);
@@ -165,7 +164,7 @@ impl Serve {
             orchestrator: orchestrator.clone(),
             orders: Arc::new(orders),
             root: project.root().to_owned(),
-            folder: project.folder(),
+            state: project.state().to_owned(),
             schedules,
             removed: std::mem::replace(&mut project_agents.removed, mpsc::channel(1).1),
         };
@@ -233,11 +232,7 @@ impl Serve {
             ServerAddress { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
         let ended = match server_files.publish(address) {
             Ok(()) => {
-                announce(
-                    address,
-                    server_files,
-                    &StartCounts { resumed, live: live.len(), schedules },
-                );
+                announce(address, &StartCounts { resumed, live: live.len(), schedules });
                 // The services accept nothing new from then on.
                 let stopped = async {
                     stop_signal.await;
@@ -309,8 +304,7 @@ async fn stopping(orchestrator: &Orchestrator) -> String {
     format!("stopping; kept for the next `antiphon serve`: {}\n", kept.join(", "))
 }
 
-fn announce(address: ServerAddress<'_>, server_files: &ServerFiles, counts: &StartCounts) {
-    let token = server_files.token_path().display();
+fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
     let resuming = match counts.resumed {
         0 => String::new(),
         resumed => {
@@ -329,9 +323,9 @@ fn announce(address: ServerAddress<'_>, server_files: &ServerFiles, counts: &Sta
         None => (socket.clone(), format!("--unix-socket '{socket}' http://localhost")),
     };
     terminal::print(&format!(
-        "listening on {place}\nthe token is in {token}\n{live}, {schedules}; requests are read from \
+        "listening on {place}\n`antiphon token` prints the token\n{live}, {schedules}; requests are read from \
          {folders}\n{resuming}\n  \
-         curl -H \"Authorization: Bearer $(cat '{token}')\" -H 'Content-Type: application/json' \\\n    \
+         curl -H \"Authorization: Bearer $(antiphon token)\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
     ));
 }
@@ -340,8 +334,8 @@ fn keys(project: &Project) -> Result<Keys, Failure> {
     Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))
 }
 
-fn token(files: &ServerFiles, trust: FolderTrust) -> Result<Token, Failure> {
-    Token::new(files.token(trust)?).map_err(|error| {
+fn token(files: &ServerFiles) -> Result<Token, Failure> {
+    Token::new(files.token()?).map_err(|error| {
         let path = files.token_path().display();
         Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
     })

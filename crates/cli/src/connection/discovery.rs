@@ -54,7 +54,7 @@ impl ProjectServer {
     /// this user can have written are an error.
     pub(crate) async fn find(project: &Project) -> Result<Option<Self>, Failure> {
         let Some(record) = record(project)? else { return Ok(None) };
-        let token = server_record::token(&project.folder())?;
+        let token = server_record::token(project.state())?;
         let timeouts = Timeouts { connect: CONNECT_WAIT, ..Timeouts::default() };
         let config = ClientConfig { endpoint: record.endpoint, token, timeouts };
         let client = Client::new(config).map_err(|error| Failure::failed(error.to_string()))?;
@@ -85,7 +85,7 @@ fn record(project: &Project) -> Result<Option<ServerRecord>, Failure> {
     let Some(owner) = journal_owner::owner_of(&project.journal_path()) else { return Ok(None) };
     // The folder may be a link, or another user's.
     project.prepare()?;
-    let record = ServerRecord::read(&project.folder())?;
+    let record = ServerRecord::read(project.state())?;
     Ok(record.filter(|record| record.pid == owner && journal_owner::is_users(owner)))
 }
 

@@ -22,7 +22,7 @@ pub(super) fn failure(server: &ProjectServer, error: ClientError) -> Failure {
             ))
         }
         ClientError::Unauthorized if server.is_named() => Failure::refused(format!(
-            "the server at {endpoint} does not accept the token: use the text of `.antiphon/token` in the \
+            "the server at {endpoint} does not accept the token: use what `antiphon token` prints in the \
              server's project, or an API key (`antiphon keys new` there), with --token-file FILE or \
              ANTIPHON_TOKEN"
         )),

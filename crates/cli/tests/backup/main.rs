@@ -5,4 +5,6 @@
 
 mod backing_up;
 mod project;
+#[path = "../support/project_folder.rs"]
+mod project_folder;
 mod restoring;

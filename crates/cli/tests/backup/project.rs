@@ -16,6 +16,8 @@ use antiphon_sqlite::{SqliteJournal, Sync};
 use chrono::DateTime;
 use serde_json::Value;
 
+use crate::project_folder::{ProjectFolder, home, state};
+
 /// What was seen of a command.
 #[derive(Debug)]
 pub(crate) struct Seen {
@@ -40,19 +42,19 @@ impl Seen {
 }
 
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    folder: ProjectFolder,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: ProjectFolder::new() }
     }
 
     /// One whose journal has so many tasks with a hundred long notes each.
     pub(crate) fn with_tasks(tasks: usize) -> Self {
         let project = Self::new();
         let path = project.journal();
-        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::set_permissions(
             path.parent().unwrap(),
             std::os::unix::fs::PermissionsExt::from_mode(0o700),
@@ -95,13 +97,17 @@ impl Project {
         self.path().join(name)
     }
 
+    pub(crate) fn state(&self) -> PathBuf {
+        state(self.path())
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
-        self.at(".antiphon/journal.db")
+        self.state().join("journal.db")
     }
 
     /// What is in its folder of that name.
-    pub(crate) fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.at(folder)).unwrap().map(|entry| entry.unwrap());
+    pub(crate) fn names(&self, folder: impl AsRef<Path>) -> Vec<String> {
+        let entries = fs::read_dir(self.path().join(folder)).unwrap().map(|entry| entry.unwrap());
         let mut names: Vec<_> =
             entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
         names.sort();
@@ -110,7 +116,7 @@ impl Project {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-        command.current_dir(self.path()).env_clear().env("HOME", self.at("home"));
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.args(arguments).stdin(Stdio::null());
         command
@@ -139,7 +145,7 @@ impl Project {
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://").unwrap().to_owned();
-        let token = fs::read_to_string(self.at(".antiphon/token")).unwrap().trim().to_owned();
+        let token = fs::read_to_string(self.state().join("token")).unwrap().trim().to_owned();
         Server { process, out, address, token }
     }
 }

@@ -98,7 +98,7 @@ impl Load {
         assert_eq!(project.start(&["agents", "list"], None), Exit::Completed);
         assert_eq!(project.start(&["run", "hello"], None), Exit::Completed);
         let token = "0123456789abcdef".repeat(4);
-        project.write_private(".antiphon/token", &token);
+        project.write_private("token", &token);
         Self { project, server: RestartingServer::new(&token), records: Records::default() }
     }
 

@@ -21,6 +21,8 @@ mod kill;
 mod load;
 mod messaging;
 mod project;
+#[path = "../support/project_folder.rs"]
+mod project_folder;
 mod random;
 mod single_task;
 mod team;

@@ -17,6 +17,7 @@ use antiphon_core::{Event, EventBody, Position, TaskId};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::kill::Kill;
+use crate::project_folder::{ProjectFolder, home, state};
 
 /// Time for the child processes of a killed program to end.
 const EXIT_WAIT: Duration = Duration::from_secs(10);
@@ -32,15 +33,21 @@ pub(crate) enum Exit {
 
 /// A project in a temporary folder.
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    folder: ProjectFolder,
 }
 
 impl Project {
     /// A folder with these files in it.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = ProjectFolder::new();
         for (path, content) in files {
-            let path = folder.path().join(path);
+            // What begins with `.config` is the user's own.
+            let at = if path.starts_with(".config") {
+                home(folder.path())
+            } else {
+                folder.path().to_owned()
+            };
+            let path = at.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
@@ -52,11 +59,14 @@ impl Project {
         fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
     }
 
-    /// Creates a file that only its owner can read.
+    /// Creates a file in the state folder that only its owner can read.
     pub(crate) fn write_private(&self, path: &str, content: &str) {
         let mut file = fs::OpenOptions::new();
         let file = file.write(true).create_new(true).mode(0o600);
-        file.open(self.folder.path().join(path)).unwrap().write_all(content.as_bytes()).unwrap();
+        file.open(state(self.folder.path()).join(path))
+            .unwrap()
+            .write_all(content.as_bytes())
+            .unwrap();
     }
 
     /// Runs the program, which dies at `kill`. It must be killed or succeed.
@@ -87,7 +97,7 @@ impl Project {
         command
             .current_dir(self.folder.path())
             .env_clear()
-            .env("HOME", self.folder.path())
+            .env("HOME", home(self.folder.path()))
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -98,7 +108,7 @@ impl Project {
     /// All events of its journal, which is verified first.
     pub(crate) fn events(&self) -> Vec<Event> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let journal = self.folder.path().join(".antiphon/journal.db");
+        let journal = state(self.folder.path()).join("journal.db");
         let journal = SqliteJournal::open(&journal, Sync::Full).unwrap();
         runtime.block_on(async {
             journal.verify().await.unwrap();
@@ -144,7 +154,7 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.folder.disable_cleanup(true);
+            self.folder.keep();
             eprintln!("the folder is kept: {}", self.folder.path().display());
         }
     }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../support/project_folder.rs"]
+mod project_folder;
 mod pty;
 
 use std::fs;
@@ -11,6 +13,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use project_folder::{ProjectFolder, home};
 use pty::Terminal;
 use serde_json::Value;
 
@@ -29,13 +32,13 @@ const SHOWN: &str =
 /// As a pipe gets it.
 const PIPED: &str = "evilOVER\u{202e}\u{2066}\u{e0041}\u{e0042}end";
 
-struct Project(tempfile::TempDir);
+struct Project(ProjectFolder);
 
 impl Project {
     fn new(script: &str) -> Self {
-        let project = Self(tempfile::tempdir().unwrap());
+        let project = Self(ProjectFolder::new());
         fs::write(project.path().join("work.toml"), script).unwrap();
-        let folder = project.path().join("home/.config/antiphon");
+        let folder = home(project.path()).join(".config/antiphon");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), "[permissions]\nask = [\"bash(git push *)\"]\n")
             .unwrap();
@@ -48,7 +51,7 @@ impl Project {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-        command.current_dir(self.path()).env_clear().env("HOME", self.path().join("home"));
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap()).args(arguments);
         command
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::project::{Project, dropped};
+use crate::project_folder::state;
 
 /// A requester's private folder.
 pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
@@ -216,7 +217,7 @@ fn a_schedule_tells_its_agent_and_a_mistake_in_one_is_told_first() {
     let server = project.serve();
     assert!(server.said.contains("1 schedule;"), "{}", server.said);
     let said = project.until("it ticks twice", |project| {
-        let ticking = project.path().join(".antiphon/schedules.json").exists();
+        let ticking = state(&project.path()).join("schedules.json").exists();
         let started =
             ticking && !project.antiphon(&["agents", "status"]).out.starts_with("no live agents");
         let said = if started { project.said("echo") } else { Vec::new() };

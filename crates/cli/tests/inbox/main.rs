@@ -6,6 +6,8 @@
 mod control;
 mod once;
 mod project;
+#[path = "../support/project_folder.rs"]
+mod project_folder;
 mod sending;
 mod untrusted_requests;
 mod waiting;

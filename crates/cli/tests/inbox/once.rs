@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::control::{requested, requester};
 use crate::project::{Project, Server};
+use crate::project_folder::state;
 
 /// Deletes the response to a request of `boss`, and waits for the next one.
 fn answered_anew(project: &Project, name: &str) -> Value {
@@ -129,7 +130,7 @@ fn one_id_for_different_orders_is_one_for_each_of_them() {
 /// Posts under a key.
 fn posted(project: &Project, server: &Server, path: &str, key: &str, body: &str) -> Value {
     let address = server.said.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
-    let token = fs::read_to_string(project.path().join(".antiphon/token")).unwrap();
+    let token = fs::read_to_string(state(&project.path()).join("token")).unwrap();
     let mut socket = TcpStream::connect(address).unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {}\r\nidempotency-key: \

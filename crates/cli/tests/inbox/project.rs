@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::project_folder::{ProjectFolder, home};
+
 /// Says what it heard; hangs or takes its time when it is told to.
 const SCRIPT: &str = r#"
 name = "echo"
@@ -56,7 +58,7 @@ impl Seen {
 
 /// A project with the agents `echo` and `quiet`, who may talk to each other.
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    folder: ProjectFolder,
 }
 
 impl Project {
@@ -66,7 +68,7 @@ impl Project {
 
     /// With more in the user's configuration.
     pub(crate) fn configured(more: &str) -> Self {
-        let project = Self { folder: tempfile::tempdir().unwrap() };
+        let project = Self { folder: ProjectFolder::new() };
         let config = project.home().join(".config/antiphon");
         fs::create_dir_all(config.join("scripts")).unwrap();
         fs::write(config.join("config.toml"), format!("{CONFIG}{more}")).unwrap();
@@ -85,7 +87,7 @@ impl Project {
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("project")
+        self.folder.path().to_owned()
     }
 
     pub(crate) fn agents(&self) -> PathBuf {
@@ -93,7 +95,7 @@ impl Project {
     }
 
     pub(crate) fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
+        home(self.folder.path())
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

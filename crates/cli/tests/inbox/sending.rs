@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::project::{Project, Seen};
+use crate::project_folder::state;
 
 fn user(text: &str) -> (String, String) {
     ("user".to_owned(), text.to_owned())
@@ -65,7 +66,7 @@ fn a_request_is_answered_to_who_waits() {
     assert_eq!((alone.code, alone.out.as_str()), (4, ""), "{alone:?}");
     assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     assert!(
-        !project.path().join(".antiphon/journal.db").exists() || {
+        !state(&project.path()).join("journal.db").exists() || {
             project.antiphon(&["inbox", "list"]).out == "no queued interactions\n"
         }
     );
@@ -270,7 +271,7 @@ fn usage_that_makes_no_sense_is_told_before_anything_happens() {
         let seen = project.antiphon(bad);
         assert_eq!((seen.code, seen.out.as_str()), (2, ""), "{bad:?}: {seen:?}");
     }
-    assert!(!project.path().join(".antiphon/journal.db").exists(), "nothing was begun");
+    assert!(!state(&project.path()).join("journal.db").exists(), "nothing was begun");
 }
 
 #[test]

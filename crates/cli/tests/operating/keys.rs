@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::project_folder::state;
 use crate::server::{Project, Server};
 
 /// Longer than a server takes to notice a change.
@@ -44,7 +45,7 @@ fn a_key_is_made_used_changed_and_taken_back_beside_a_running_server() {
     project.out(&["keys", "revoke", &id]);
     until(&server, &second, 401);
     assert!(project.out(&["keys", "list"]).contains("revoked"));
-    let kept = fs::read_to_string(project.path().join(".antiphon/keys.json")).unwrap();
+    let kept = fs::read_to_string(state(project.path()).join("keys.json")).unwrap();
     for secret in [&first, &second] {
         assert!(!kept.contains(&secret[12..]), "a secret was kept");
         assert!(!project.log().contains(&secret[12..]), "a secret was logged");
@@ -97,57 +98,43 @@ fn what_cannot_be_a_key_is_refused_and_nothing_is_made() {
         assert!(said.contains(says), "{words:?}: {said}");
         assert!(!said.contains("thesecret"), "{said}");
     }
-    assert!(!project.path().join(".antiphon/keys.json").exists());
+    assert!(!state(project.path()).join("keys.json").exists());
     assert!(project.out(&["keys", "list"]).contains("antiphon keys new"));
 }
 
 #[test]
-fn keys_that_came_with_a_folder_open_nothing() {
+fn keys_and_a_token_that_came_with_a_folder_open_nothing() {
+    let known = "0123456789abcdef0123456789abcdef";
     let source = Project::new();
-    source.out(&["keys", "new", "--name", "theirs", "--level", "admin"]);
+    let theirs = source.out(&["keys", "new", "--name", "theirs", "--level", "admin"]);
     let clone = Project::new();
     let folder = clone.path().join(".antiphon");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-    let brought = folder.join("keys.json");
-    fs::copy(source.path().join(".antiphon/keys.json"), &brought).unwrap();
-    fs::set_permissions(&brought, fs::Permissions::from_mode(0o600)).unwrap();
-    for words in [
-        &["serve", "--listen", "127.0.0.1:0"][..],
-        &["run", "hello"],
-        &["keys", "list"],
-        &["keys", "new", "--name", "mine"],
-    ] {
-        let output = clone.run(words);
-        assert_eq!(output.status.code(), Some(3), "{words:?}: {output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("Remove it"), "{output:?}");
-        assert!(!folder.join("journal.db").exists(), "{words:?} made the folder its own");
-    }
-    fs::remove_file(&brought).unwrap();
-    clone.out(&["keys", "new", "--name", "mine"]);
-    assert_eq!(clone.json(&["keys", "list", "--json"])[0]["name"], "mine");
-}
-
-#[test]
-fn a_token_that_came_with_a_folder_is_invalid_after_any_first_command() {
-    let known = "0123456789abcdef0123456789abcdef";
-    let project = Project::new();
-    let folder = project.path().join(".antiphon");
-    fs::create_dir(&folder).unwrap();
+    fs::copy(state(source.path()).join("keys.json"), folder.join("keys.json")).unwrap();
     fs::write(folder.join("token"), known).unwrap();
-    fs::set_permissions(folder.join("token"), fs::Permissions::from_mode(0o600)).unwrap();
-    project.out(&["keys", "new", "--name", "mine"]);
-    let server = Server::start(&project);
+    for name in ["keys.json", "token"] {
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    clone.out(&["keys", "new", "--name", "mine"]);
+    assert_eq!(clone.json(&["keys", "list", "--json"]).as_array().unwrap().len(), 1);
+    let server = Server::start(&clone);
     assert_eq!(server.status(known, "GET /v1/tasks"), 401);
-    assert_eq!(server.status(&project.token(), "GET /v1/tasks"), 200);
+    assert_eq!(server.status(theirs.trim(), "GET /v1/tasks"), 401);
+    assert_eq!(server.status(&clone.token(), "GET /v1/tasks"), 200);
     server.end();
+    assert_eq!(
+        fs::read_to_string(folder.join("token")).unwrap(),
+        known,
+        "the project is not touched"
+    );
 }
 
 #[test]
 fn a_server_does_not_start_with_keys_that_others_can_read() {
     let project = Project::new();
     project.out(&["keys", "new", "--name", "mine"]);
-    let path = project.path().join(".antiphon/keys.json");
+    let path = state(project.path()).join("keys.json");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let output = project.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");

@@ -5,6 +5,8 @@
 mod collector;
 mod keys;
 mod logs;
+#[path = "../support/project_folder.rs"]
+mod project_folder;
 mod secrets;
 mod server;
 mod telemetry;

@@ -7,6 +7,7 @@ use std::path::Path;
 use antiphon_model_server::{ModelServer, Reply};
 use serde_json::{Value, json};
 
+use crate::project_folder::{home, state};
 use crate::server::{Project, Server};
 
 const PROVIDER: &str = "sk-ant-PROVIDER-0123456789";
@@ -101,7 +102,7 @@ async fn secrets_are_found_nowhere_but_where_they_belong() {
 fn everything_that_can_go_wrong(url: &str) {
     let project = Project::new();
     project.configure(&config(url));
-    fs::write(project.path().join("home/.config/antiphon/leak.toml"), SCRIPT).unwrap();
+    fs::write(home(project.path()).join(".config/antiphon/leak.toml"), SCRIPT).unwrap();
     let key = project.out(&["keys", "new", "--name", "k", "--level", "write"]).trim().to_owned();
     // The token is made at the first start.
     Server::start(&project).end();
@@ -147,7 +148,7 @@ fn everything_that_can_go_wrong(url: &str) {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     reported.push(("a bad file".to_owned(), String::from_utf8_lossy(&output.stderr).into_owned()));
     reported.push(("the log".to_owned(), project.log()));
-    reported.extend(written(&project.path().join(".antiphon")));
+    reported.extend(written(&state(project.path())));
     // What comes behind the id of a key is its secret.
     let hidden = &key[12..];
     for secret in [PROVIDER, WRITTEN, WEBHOOK, MCP, PEER, &token, hidden] {

@@ -7,14 +7,15 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::project_folder::{ProjectFolder, home, state};
 
 /// A folder, and commands in it.
-pub(crate) struct Project(TempDir);
+pub(crate) struct Project(ProjectFolder);
 
 impl Project {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(ProjectFolder::new())
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -23,14 +24,14 @@ impl Project {
 
     /// The user's own configuration.
     pub(crate) fn configure(&self, text: &str) {
-        let folder = self.path().join("home/.config/antiphon");
+        let folder = home(self.path()).join(".config/antiphon");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-        command.current_dir(self.path()).env_clear().env("HOME", self.path().join("home"));
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap()).args(words);
         command
     }
@@ -51,7 +52,7 @@ impl Project {
     }
 
     pub(crate) fn token(&self) -> String {
-        let token = fs::read_to_string(self.path().join(".antiphon/token")).unwrap();
+        let token = fs::read_to_string(state(self.path()).join("token")).unwrap();
         token.trim().to_owned()
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::collector::Collector;
+use crate::project_folder::state;
 use crate::server::{Project, Server};
 
 fn samples(server: &Server, key: &str) -> BTreeMap<String, f64> {
@@ -107,6 +108,6 @@ fn telemetry_that_makes_no_sense_is_refused_before_anything_is_begun() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(says), "{said}");
-        assert!(!project.path().join(".antiphon").exists(), "nothing was begun");
+        assert!(!state(project.path()).exists(), "nothing was begun");
     }
 }

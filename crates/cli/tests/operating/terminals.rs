@@ -55,9 +55,9 @@ fn project(shell: &str) -> Project {
 fn project_with(shell: &str, more: &str) -> Project {
     let project = Project::new();
     project.configure(&format!("{CONFIG}{more}"));
-    let config = project.path().join("home/.config/antiphon");
+    let config = project.path().join("../home/.config/antiphon");
     fs::write(config.join("messenger.toml"), SCRIPT).unwrap();
-    for folder in ["home/.config/antiphon/agents", ".antiphon/agents"] {
+    for folder in ["../home/.config/antiphon/agents", ".antiphon/agents"] {
         fs::create_dir_all(project.path().join(folder)).unwrap();
     }
     fs::write(config.join("agents/messenger.md"), MESSENGER).unwrap();
@@ -65,7 +65,7 @@ fn project_with(shell: &str, more: &str) -> Project {
     project
 }
 
-const OF_USER: &str = "home/.config/antiphon/agents/shell.md";
+const OF_USER: &str = "../home/.config/antiphon/agents/shell.md";
 const OF_PROJECT: &str = ".antiphon/agents/shell.md";
 
 fn serve(project: &Project) -> Server {

@@ -6,10 +6,11 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
+use crate::project_folder::state;
 use crate::server::{Project, Server};
 
 fn socket(project: &Project) -> PathBuf {
-    project.path().join(".antiphon/server.sock")
+    state(project.path()).join("server.sock")
 }
 
 /// What is answered on the socket.
@@ -79,7 +80,7 @@ fn commands_find_a_server_that_has_only_a_socket() {
     let reported = project.run(&["tasks", "cancel", "unknown"]);
     assert_eq!(reported.status.code(), Some(2), "{reported:?}");
     server.end();
-    assert!(!project.path().join(".antiphon/server.json").exists());
+    assert!(!state(project.path()).join("server.json").exists());
 }
 
 #[test]
@@ -124,6 +125,6 @@ fn what_cannot_be_spoken_is_refused_before_anything_is_begun() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(says), "{words:?}: {said}");
-        assert!(!project.path().join(".antiphon").exists(), "nothing was begun");
+        assert!(!state(project.path()).exists(), "nothing was begun");
     }
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde_json::json;
 
+use crate::project_folder::{home, state};
 use crate::server::{Project, Server};
 
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -24,7 +25,7 @@ scheme = "github"
 fn project() -> Project {
     let project = Project::new();
     project.configure(CONFIG);
-    let agents = project.path().join("home/.config/antiphon/agents");
+    let agents = home(project.path()).join(".config/antiphon/agents");
     std::fs::create_dir_all(&agents).unwrap();
     let scribe = "---\nname: scribe\ndescription: writes\nmodel: scripted/hello\n---\nYou write.\n";
     std::fs::write(agents.join("scribe.md"), scribe).unwrap();
@@ -110,6 +111,6 @@ fn webhooks_that_make_no_sense_are_refused_before_anything_is_begun() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{config}: {said}");
         assert!(said.contains(says) && !said.contains("s3cr3t"), "{config}: {said}");
-        assert!(!project.path().join(".antiphon/journal.db").exists(), "nothing was begun");
+        assert!(!state(project.path()).join("journal.db").exists(), "nothing was begun");
     }
 }

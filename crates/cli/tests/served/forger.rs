@@ -10,6 +10,7 @@ use antiphon_sqlite::{SqliteJournal, Sync};
 use serde_json::json;
 
 use super::project::Project;
+use crate::project_folder::state;
 
 /// A forged server in the process of the test.
 pub(crate) struct Forger {
@@ -27,13 +28,13 @@ impl Forger {
 
     /// A forged server that owns the journal.
     pub(crate) fn owning(project: &Project) -> Self {
-        let journal = project.path().join(".antiphon/journal.db");
+        let journal = state(project.path()).join("journal.db");
         Self::with(project, Some(SqliteJournal::open(&journal, Sync::Normal).unwrap()))
     }
 
     fn with(project: &Project, journal: Option<SqliteJournal>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let folder = project.path().join(".antiphon");
+        let folder = state(project.path());
         Self { folder, listener, token: "0".repeat(64), journal }
     }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::project::{Project, Seen};
+use crate::project_folder::home;
 
 const KEEPER: &str = "---\ndescription: Keeps the harbor.\nmodel: scripted/hello\ntools: read, nonesuch\n\
                       runtimes: [local]\nlimits: {turns: 7}\nsilent_intents: [ping]\n---\nYou keep it.\n";
@@ -27,7 +28,7 @@ fn harbor() -> (Project, super::project::Server, Vec<String>) {
     fs::write(agents.join("plain.md"), plain).unwrap();
     fs::write(agents.join("modest.md"), "You have no model.\n").unwrap();
     fs::write(agents.join("broken.md"), "---\nlimits: {turns: 0}\n---\nx\n").unwrap();
-    let own = project.path().join("home/.config/antiphon/agents");
+    let own = home(project.path()).join(".config/antiphon/agents");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("plain.md"), "You work elsewhere.\n").unwrap();
     let server = project.serve();

@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::project_folder::{ProjectFolder, home, state};
+
 /// Asks before it pushes; then does as it was told: hangs, or says what it heard.
 const SCRIPT: &str = r#"
 name = "work"
@@ -40,15 +42,15 @@ impl Seen {
 
 /// A project whose only task waits for an answer.
 pub(crate) struct Project {
-    folder: tempfile::TempDir,
+    folder: ProjectFolder,
 }
 
 impl Project {
     pub(crate) fn that_asks(prompt: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = ProjectFolder::new();
         let project = Self { folder };
         fs::write(project.path().join("work.toml"), SCRIPT).unwrap();
-        let config = project.path().join("home/.config/antiphon");
+        let config = home(project.path()).join(".config/antiphon");
         fs::create_dir_all(&config).unwrap();
         let rules = "[permissions]\nask = [\"bash(git push *)\"]\n";
         fs::write(config.join("config.toml"), rules).unwrap();
@@ -64,7 +66,7 @@ impl Project {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-        command.current_dir(self.path()).env_clear().env("HOME", self.path().join("home"));
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.args(arguments).stdin(Stdio::null());
         command
@@ -83,13 +85,13 @@ impl Project {
     pub(crate) fn command_from(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
         command.current_dir(folder).env("ANTIPHON_SERVER", self.url());
-        command.arg("--token-file").arg(self.path().join(".antiphon/token"));
+        command.arg("--token-file").arg(state(self.path()).join("token"));
         command
     }
 
     /// Address of the server of this project.
     pub(crate) fn url(&self) -> String {
-        let record = fs::read_to_string(self.path().join(".antiphon/server.json")).unwrap();
+        let record = fs::read_to_string(state(self.path()).join("server.json")).unwrap();
         let record: Value = serde_json::from_str(&record).unwrap();
         record["url"].as_str().unwrap().to_owned()
     }

@@ -158,6 +158,12 @@ events! {
         #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
         provenance: Provenance,
     }
+    /// The task came from a file with `antiphon restore`. Its route, its runner, the rules that were
+    /// allowed for it and the answers to its approvals no longer count: another user may have made them.
+    TaskRestored task_restored = "task_restored" {
+        /// Name of the file.
+        file: String,
+    }
     /// A task got a new status. No event of the task follows a terminal status.
     StatusChanged status_changed = "status_changed" {
         /// The new status.

@@ -24,6 +24,7 @@ impl EventBody {
             | Self::Dispatched(_)
             | Self::Awaited(_)
             | Self::HandedOver(_)
+            | Self::TaskRestored(_)
             | Self::RequestSent(_)
             | Self::Replied(_)
             | Self::BudgetRaised(_)
@@ -62,6 +63,7 @@ impl EventBody {
             | Self::Dispatched(_)
             | Self::Awaited(_)
             | Self::HandedOver(_)
+            | Self::TaskRestored(_)
             | Self::Relayed(_)
             | Self::UsageRecorded(_)
             | Self::BudgetRaised(_)
@@ -81,6 +83,7 @@ impl EventBody {
             Self::HandedOver(event) => Some(&event.tool_call_id),
             Self::RequestSent(event) => Some(&event.tool_call_id),
             Self::TaskCreated(_)
+            | Self::TaskRestored(_)
             | Self::StatusChanged(_)
             | Self::StateChanged(_)
             | Self::MessageAppended(_)

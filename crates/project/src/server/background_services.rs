@@ -40,8 +40,8 @@ pub struct ServiceDeps {
     pub orders: Arc<dyn Orders>,
     /// The project's root.
     pub root: PathBuf,
-    /// The project's `.antiphon` folder.
-    pub folder: PathBuf,
+    /// The project's state folder.
+    pub state: PathBuf,
     /// The user's schedules.
     pub schedules: Schedules,
     /// Names of agents whose definitions were removed.
@@ -51,7 +51,7 @@ pub struct ServiceDeps {
 impl BackgroundServices {
     /// Starts the services. Fails when the start times of schedules cannot be recorded.
     pub fn start(deps: ServiceDeps) -> Result<Self, ProjectError> {
-        let ServiceDeps { orchestrator, orders, root, folder, schedules, removed } = deps;
+        let ServiceDeps { orchestrator, orders, root, state, schedules, removed } = deps;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let stopped = stop.clone();
@@ -61,7 +61,7 @@ impl BackgroundServices {
             }
         });
         if !schedules.is_empty() {
-            let seen = start_times(&folder.join("schedules.json"), &schedules)?;
+            let seen = start_times(&state.join("schedules.json"), &schedules)?;
             let scheduler = Scheduler {
                 schedules,
                 history: seen,

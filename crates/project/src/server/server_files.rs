@@ -1,4 +1,4 @@
-//! Files of a server in the project's folder: its token, which stays, and `server.json` with its address,
+//! Files of a server in the state folder of its project: its token, which stays, and `server.json` with its address,
 //! which is removed when it stops. Only their owner can read them.
 
 use std::fmt::Write as _;
@@ -19,16 +19,7 @@ const TOKEN_BYTES: usize = 32;
 /// Largest token file, in bytes.
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
 
-/// Whether files in the project's folder can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FolderTrust {
-    /// The project had a journal when the server started.
-    Trusted,
-    /// It had none: its files may have come with a clone.
-    Untrusted,
-}
-
-/// Files of a server in the project's folder.
+/// Files of a server in the state folder of its project.
 pub struct ServerFiles {
     folder: PathBuf,
     token: PathBuf,
@@ -45,13 +36,13 @@ pub struct ServerAddress<'a> {
 }
 
 impl ServerFiles {
-    /// The files in this `.antiphon` folder.
+    /// The files in this state folder.
     pub fn new(folder: &Path) -> Self {
         let (token, server) = (folder.join("token"), folder.join("server.json"));
         Self { folder: folder.to_owned(), token, server }
     }
 
-    /// The `.antiphon` folder.
+    /// The state folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -61,15 +52,14 @@ impl ServerFiles {
         &self.token
     }
 
-    /// The token. A new one is created when there is none, when the folder is untrusted, and when other users
-    /// could have read the file.
-    pub fn token(&self, folder: FolderTrust) -> Result<SecretString, ProjectError> {
+    /// The token. A new one is created when there is none, and when other users could have read the file.
+    pub fn token(&self) -> Result<SecretString, ProjectError> {
         let refuse = |error: io::Error| {
             ProjectError::InvalidInput(format!("cannot use {}: {error}", self.token.display()))
         };
         let text = match read_private(&self.token) {
-            Ok(text) if folder == FolderTrust::Trusted => text,
-            Ok(_) | Err(_) => {
+            Ok(text) => text,
+            Err(_) => {
                 let text = random().map_err(refuse)?;
                 write_atomic(&self.token, format!("{text}\n").as_bytes(), Durability::Synced)
                     .map_err(refuse)?;

@@ -110,6 +110,7 @@ impl LocalTask {
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::HandedOver(_)
+            | EventBody::TaskRestored(_)
             | EventBody::UsageRecorded(_)
             | EventBody::BudgetRaised(_)
             | EventBody::OutputRejected(_)

@@ -24,6 +24,7 @@ pub(crate) fn local_event(body: EventBody, peer: &str, task_id: &TaskId) -> Opti
         | EventBody::RequestSent(_)
         | EventBody::Replied(_)
         | EventBody::HandedOver(_)
+        | EventBody::TaskRestored(_)
         | EventBody::Compacted(_)
         | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_) => None,
@@ -65,6 +66,7 @@ pub(crate) fn is_creation(body: &EventBody) -> bool {
         | EventBody::RequestSent(_)
         | EventBody::Replied(_)
         | EventBody::HandedOver(_)
+        | EventBody::TaskRestored(_)
         | EventBody::BudgetRaised(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)

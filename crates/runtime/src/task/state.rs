@@ -206,11 +206,20 @@ impl TaskState {
         }
     }
 
+    /// Drops what another user may have put into the file that the task came from.
+    fn distrust(&mut self) {
+        self.created.runner = None;
+        self.created.route = None;
+        self.approvals.clear();
+        self.granted.clear();
+    }
+
     /// Applies the next event. Returns false when it cannot follow.
     pub fn apply(&mut self, body: &EventBody) -> bool {
         self.seq.0 += 1;
         match body {
             EventBody::TaskCreated(_) => return false,
+            EventBody::TaskRestored(_) => self.distrust(),
             EventBody::StatusChanged(change) => {
                 if !self.status.may_become(change.status) {
                     return false;

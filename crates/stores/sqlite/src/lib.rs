@@ -45,6 +45,7 @@ mod writer;
 pub use backup::restore::{Restore, Restored};
 pub use backup::{Backup, BackupError, Progress, Replace};
 pub use file::header::APPLICATION_ID;
+pub use file::owner::Owner;
 pub use journal::{OpenError, SqliteJournal, Sync};
 pub use read_only::ReadOnlyJournal;
 pub use reader::index_queries::LIST_ROWS_MAX;

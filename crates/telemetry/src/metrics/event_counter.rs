@@ -119,6 +119,7 @@ impl EventCounter {
             | EventBody::ToolRequested(_)
             | EventBody::Awaited(_)
             | EventBody::BudgetRaised(_)
+            | EventBody::TaskRestored(_)
             | EventBody::Relayed(_) => {}
         }
     }

@@ -131,6 +131,7 @@ fn started(body: &EventBody) -> Option<(&ToolCallId, &str)> {
         | EventBody::ApprovalRequested(_)
         | EventBody::ApprovalDecided(_)
         | EventBody::BudgetRaised(_)
+        | EventBody::TaskRestored(_)
         | EventBody::Relayed(_)
         | EventBody::UsageRecorded(_)
         | EventBody::OutputRejected(_)

@@ -105,6 +105,7 @@ impl Descendant {
             | EventBody::RequestSent(_)
             | EventBody::Replied(_)
             | EventBody::BudgetRaised(_)
+            | EventBody::TaskRestored(_)
             | EventBody::Relayed(_)
             | EventBody::UsageRecorded(_)
             | EventBody::Compacted(_) => None,

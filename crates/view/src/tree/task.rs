@@ -113,6 +113,7 @@ impl TaskDetail {
                 self.output = outcome(change).or(self.output.take());
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
+            EventBody::TaskRestored(_) => self.runner = None,
             EventBody::TaskCreated(_)
             | EventBody::MessageQueued(_)
             | EventBody::ApprovalRequested(_)

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::kill::Kill;
 use crate::project::Project;
+use crate::project_folder::state;
 
 /// Time for a response; a later one counts as lost.
 const RESPONSE_WAIT: Duration = Duration::from_secs(20);
@@ -97,7 +98,7 @@ impl Endpoint {
         let mut line = String::new();
         while out.read_line(&mut line).is_ok_and(|length| length > 0) {
             if let Some(address) = line.trim().strip_prefix("listening on http://") {
-                let token = fs::read_to_string(project.path().join(".antiphon/token")).unwrap();
+                let token = fs::read_to_string(state(project.path()).join("token")).unwrap();
                 let _ = self.address.set((address.to_owned(), token.trim().to_owned()));
             }
             line.clear();

@@ -21,13 +21,13 @@ const RETRY_EVERY: Duration = Duration::from_millis(20);
 
 /// The ownership of a journal. Dropping it releases the lock.
 #[derive(Debug)]
-pub(crate) struct Owner {
+pub struct Owner {
     _lock: File,
 }
 
 impl Owner {
     /// Takes the lock of the journal at `path`, or returns the id of the owner.
-    pub(crate) fn claim(path: &Path) -> Result<Self, OpenError> {
+    pub fn claim(path: &Path) -> Result<Self, OpenError> {
         let lock_file = lock_path(path);
         let unusable = |error: std::io::Error| OpenError::Unusable {
             path: path.to_owned(),
