@@ -158,9 +158,9 @@ fn table(agents: &[AgentPresence]) -> String {
                 1 => "1 message waits".to_owned(),
                 count => format!("{count} messages wait"),
             };
-            let agent = visible(&live.agent);
+            let agent = escaped(&live.agent);
             // Writing to a text does not fail.
-            let _ = writeln!(text, "`{agent}`: {what}: {}", visible(waits));
+            let _ = writeln!(text, "`{agent}`: {what}: {}", escaped(waits));
         }
     }
     text
