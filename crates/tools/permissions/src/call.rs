@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::commands::{Item, StartFolder, analyze};
 use crate::normalized_path::NormalizedPath;
+use crate::repository::only_git;
 use crate::rule::Arguments;
 
 /// Tools whose calls take one path.
@@ -15,6 +16,9 @@ const SCRIPT_ARGUMENT: &str = "command";
 
 /// The argument of `bash` that holds the folder to run it in.
 const FOLDER_ARGUMENT: &str = "workdir";
+
+/// The argument of `bash` that asks to run without the sandbox.
+const UNSANDBOXED_ARGUMENT: &str = "without_sandbox";
 
 /// The argument of a tool for files that holds its path.
 const PATH_ARGUMENT: &str = "path";
@@ -31,7 +35,14 @@ pub(crate) struct Call<'a> {
 #[derive(Debug)]
 pub(crate) enum Subject {
     /// A script for bash.
-    Script { text: String, items: Vec<Item> },
+    Script {
+        text: String,
+        items: Vec<Item>,
+        /// It runs in a sandbox that lets git change the repository.
+        repository: bool,
+        /// It asks to run without the sandbox.
+        unsandboxed: bool,
+    },
     /// A file or folder.
     File { resolved: NormalizedPath, writes: bool },
     /// Arguments of a tool this crate does not know.
@@ -61,7 +72,10 @@ fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
     let resolved = NormalizedPath::of(root, "", folder);
     let from =
         if resolved.relative.is_some() { StartFolder::In(folder) } else { StartFolder::Outside };
-    Ok(Subject::Script { text: script.to_owned(), items: analyze(script, from) })
+    let items = analyze(script, from);
+    let unsandboxed = flag(arguments, UNSANDBOXED_ARGUMENT)?;
+    let repository = !unsandboxed && only_git(&items);
+    Ok(Subject::Script { text: script.to_owned(), items, repository, unsandboxed })
 }
 
 fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String> {
@@ -96,6 +110,18 @@ fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a str>, Str
         (Some(Value::String(text)), None) => Ok(Some(text)),
         (_, Some(_)) => Err(format!("`{name}` is there twice")),
         (Some(_), None) => Err(format!("`{name}` is not a text")),
+    }
+}
+
+/// Whether the argument `name` is true. An error if it is not a boolean or present twice.
+fn flag(arguments: &Arguments, name: &str) -> Result<bool, String> {
+    let given = arguments.0.iter().flatten().filter(|(key, _)| key == name).map(|(_, value)| value);
+    let mut given = given.fuse();
+    match (given.next(), given.next()) {
+        (None | Some(Value::Null), None) => Ok(false),
+        (Some(Value::Bool(value)), None) => Ok(*value),
+        (_, Some(_)) => Err(format!("`{name}` is there twice")),
+        (Some(_), None) => Err(format!("`{name}` is neither true nor false")),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::rules::{LoadedRule, RuleKind};
 
 mod file;
 mod script;
+mod unsandboxed;
 
 /// Rules and a mode. A gate has one layer, and one more for each time it was narrowed.
 #[derive(Debug)]
@@ -70,7 +71,12 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items } => findings.extend(evaluation.script(text, items)),
+            Subject::Script { text, items, repository, unsandboxed } => {
+                findings.extend(evaluation.script(text, items, *repository));
+                if *unsandboxed {
+                    findings.extend(evaluation.unsandboxed(text, items));
+                }
+            }
             Subject::File { resolved, writes } => {
                 findings.push(evaluation.file_call(resolved, *writes));
             }
@@ -107,7 +113,7 @@ impl Evaluation<'_> {
         }
         let rule = self.layer.ask.iter().find(sure(Match::Possible))?;
         let granted = self.grants.iter().any(|grant| match subject {
-            Subject::Script { text, .. } => grant.is_script(text),
+            Subject::Script { text, .. } => grant.is_this_script(text),
             Subject::File { resolved, .. } => file::is_for_file(grant, tool, resolved),
             Subject::Other => grant.names_tool() && matches_other(grant, self.call),
             Subject::Malformed(_) => false,

@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 
 use crate::message::{CallId, Exit};
 use crate::progress_writer::ProgressWriter;
+use crate::refusal::SandboxBounds;
 use crate::transcript::{Cursor, Excerpt, Transcript};
 
 pub(crate) struct Process {
@@ -22,6 +23,7 @@ pub(crate) struct Process {
     /// The end of the output that the model has read.
     cursor: Mutex<Cursor>,
     progress_writer: Mutex<ProgressWriter>,
+    pub(crate) bounds: SandboxBounds,
     flooded: AtomicBool,
 }
 
@@ -73,7 +75,12 @@ impl Status {
 }
 
 impl Process {
-    pub(crate) fn new(id: CallId, transcript: Transcript, progress: Progress) -> Self {
+    pub(crate) fn new(
+        id: CallId,
+        transcript: Transcript,
+        progress: Progress,
+        bounds: SandboxBounds,
+    ) -> Self {
         let status = Status { end: None, output: Output::Open, stopped: false };
         Self {
             id,
@@ -83,6 +90,7 @@ impl Process {
             transcript: Mutex::new(transcript),
             cursor: Mutex::default(),
             progress_writer: Mutex::new(ProgressWriter::new(progress)),
+            bounds,
             flooded: AtomicBool::new(false),
         }
     }

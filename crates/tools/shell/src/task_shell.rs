@@ -16,9 +16,11 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::access::Access;
 use crate::message::{CallId, Request};
 use crate::output_reader::read_output;
 use crate::process::{End, Output, Process, Status, lock};
+use crate::refusal::SandboxBounds;
 use crate::result_files::ResultFiles;
 use crate::settings::Settings;
 use crate::transcript::Transcript;
@@ -54,6 +56,8 @@ pub(crate) struct Entry {
     link: Arc<WorkerLink>,
     /// No call waits for it.
     background: bool,
+    /// Its worker runs nothing else and ends with it.
+    has_own_worker: bool,
 }
 
 /// A command that a call waits for. Dropping it before [`StartedCommand::release_to`] ends the
@@ -112,6 +116,7 @@ impl TaskShell {
         &self,
         command: &str,
         workdir: &Path,
+        access: Access,
         progress: &Progress,
     ) -> Result<StartedCommand, Unavailable> {
         let open = lock(&self.processes).iter().filter(|entry| !is_gone(entry)).count();
@@ -120,8 +125,18 @@ impl TaskShell {
                 "{OPEN_MAX} commands are running already: end some with `bash_kill`"
             )));
         }
-        let link = self.link().await?;
-        self.send_start(&link, command, workdir, progress).await
+        let link = match access {
+            Access::Sandbox => self.link().await?,
+            Access::Repository | Access::Everything => self.own_link(access, workdir).await?,
+        };
+        self.send_start(&link, command, workdir, access, progress).await
+    }
+
+    /// Ends the worker of a command that has one of its own, and waits until it has cleaned up.
+    pub(crate) async fn close_own_worker(&self, entry: &Entry) {
+        if entry.has_own_worker {
+            entry.link.close().await;
+        }
     }
 
     /// Ends a worker whose sandbox no longer protects its paths, and every process in it.
@@ -183,13 +198,18 @@ impl TaskShell {
         }
         let mut readers = std::mem::take(&mut *lock(&self.readers));
         readers.shutdown().await;
-        lock(&self.processes).clear();
+        let entries = std::mem::take(&mut *lock(&self.processes));
+        for entry in entries {
+            self.close_own_worker(&entry).await;
+        }
     }
 
     async fn link(&self) -> Result<Arc<WorkerLink>, Unavailable> {
         loop {
             let cell = Arc::clone(&lock(&self.link));
-            let link = cell.get_or_try_init(|| WorkerLink::start(&self.settings)).await;
+            let policy = || self.settings.policy.clone();
+            let start = || WorkerLink::start(&self.settings, policy(), Vec::new());
+            let link = cell.get_or_try_init(start).await;
             let link = link.map_err(Unavailable)?;
             if self.closed.load(Ordering::Acquire) {
                 link.close().await;
@@ -206,11 +226,28 @@ impl TaskShell {
         }
     }
 
+    /// A worker for one command.
+    async fn own_link(
+        &self,
+        access: Access,
+        workdir: &Path,
+    ) -> Result<Arc<WorkerLink>, Unavailable> {
+        let policy = access.policy(&self.settings.policy, workdir);
+        let link = WorkerLink::start(&self.settings, policy, access.variables()).await;
+        let link = link.map_err(Unavailable)?;
+        if self.closed.load(Ordering::Acquire) {
+            link.close().await;
+            return Err(Unavailable("its task has ended".to_owned()));
+        }
+        Ok(link)
+    }
+
     async fn send_start(
         &self,
         link: &Arc<WorkerLink>,
         command: &str,
         workdir: &Path,
+        access: Access,
         progress: &Progress,
     ) -> Result<StartedCommand, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
@@ -219,10 +256,15 @@ impl TaskShell {
         ioctl_fionbio(&reader, true).map_err(|error| failed(error.into()))?;
         let id = CallId::new();
         let transcript = Transcript::new(self.results.clone(), id.to_string());
-        let process = Arc::new(Process::new(id.clone(), transcript, progress.clone()));
+        let bounds = SandboxBounds::of(&access.policy(&self.settings.policy, workdir), access);
+        let process = Arc::new(Process::new(id.clone(), transcript, progress.clone(), bounds));
         link.register(&process);
-        let entry =
-            Entry { process: Arc::clone(&process), link: Arc::clone(link), background: false };
+        let entry = Entry {
+            process: Arc::clone(&process),
+            link: Arc::clone(link),
+            background: false,
+            has_own_worker: access != Access::Sandbox,
+        };
         self.record(entry.clone());
         let reading_output = Box::pin(read_output(process, reader, Arc::clone(link)));
         let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };

@@ -14,13 +14,12 @@ mod command_loop;
 mod guard;
 mod process_list;
 mod signals;
+mod usage;
 
 use std::io::{self, stdin};
 use std::process::ExitCode;
 
 use antiphon_sandbox::answer_probe;
-
-pub(crate) use command_loop::PROCESSES_MAX;
 
 use crate::message::{Reply, SETUP, Setup, WorkerRole, packet, send};
 

@@ -71,6 +71,12 @@ impl Evaluation<'_> {
         let what = format!("{tool} `{}`", resolved.shown());
         let proposal = Some(Rule(format!("{tool}({})", escape(resolved.shown()))));
         let target = Target { candidates: vec![resolved.clone()], anywhere: false };
+        if self.layer.mode < Mode::Full
+            && self.context.hidden.iter().any(|hidden| resolved.is_within(hidden))
+        {
+            let because = "it is hidden: it holds keys, or files of Antiphon itself";
+            return by_default(what, Decision::Deny, because, None);
+        }
         if let Some(finding) = self.by_rule(&what, tool, &target, writes, proposal.clone()) {
             return finding;
         }

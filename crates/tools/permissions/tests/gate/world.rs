@@ -22,7 +22,8 @@ pub(crate) fn effect(tool: &str) -> Option<Effect> {
 }
 
 pub(crate) fn bounds(sandboxed: bool) -> Bounds {
-    Bounds { root: ROOT.into(), sandboxed, effects: Effects::new(effect) }
+    let hidden = vec!["/home/me/.aws".into()];
+    Bounds { root: ROOT.into(), sandboxed, hidden, effects: Effects::new(effect) }
 }
 
 pub(crate) fn try_gate(config: &str, sandboxed: bool) -> Result<Gate, ConfigError> {

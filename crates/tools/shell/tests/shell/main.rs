@@ -10,5 +10,8 @@ mod environment;
 mod escapes;
 mod hostile;
 mod in_sandbox;
+mod nested;
 mod output;
+mod repository;
 mod running;
+mod sockets;
