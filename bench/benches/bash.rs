@@ -110,7 +110,7 @@ async fn tool(shell: &Arc<Shell>, arguments: &RawJson) -> Result<Duration, Error
         let result = shell.execute("bash", &arguments, context).await;
         (begun.elapsed(), result)
     });
-    let (took, result) = caller.join_next().await.ok_or("nobody called")??;
+    let (took, result) = caller.join_next().await.ok_or("no call was made")??;
     let result = result?;
     if result.is_error { Err(format!("{:?}", result.content).into()) } else { Ok(took) }
 }

@@ -198,7 +198,7 @@ fn run_in(world: RuntimeDeps, tasks: u32, steps: u32) -> Result<Duration, Error>
         for _ in 0..tasks {
             let orchestrator = orchestrator.clone();
             running.spawn(async move {
-                let task_id = orchestrator.invoke(new_task()?).await.ok()?;
+                let task_id = orchestrator.invoke(new_task()?).await.ok()?.task_id;
                 orchestrator.wait(&task_id).await.ok()
             });
         }

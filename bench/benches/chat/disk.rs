@@ -61,8 +61,8 @@ async fn appended() -> Result<Times, Error> {
     journal.append(append).await?;
     let mut times = Times::default();
     for n in 0..TIMES {
-        let said = UserMessage::text(format!("This is number {n}."), Utc::now());
-        let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
+        let message = UserMessage::text(format!("This is number {n}."), Utc::now());
+        let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, message);
         let append = Append {
             task_id: task_id.clone(),
             expected: Expected::Exists,

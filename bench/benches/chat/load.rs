@@ -37,11 +37,11 @@ impl ResponseTimes {
 
 impl Load {
     pub(crate) fn new(address: Address, model: &str, stream: bool) -> Self {
-        let said = json!([
+        let messages = json!([
             { "role": "system", "content": "You are a reviewer. Be short." },
             { "role": "user", "content": "Look at the last change. What is wrong with it?" },
         ]);
-        let body = json!({ "model": model, "messages": said, "stream": stream });
+        let body = json!({ "model": model, "messages": messages, "stream": stream });
         Self { address, body: body.to_string().into(), stream }
     }
 
@@ -61,11 +61,11 @@ impl Load {
             let asking = self.clone();
             clients.spawn(async move { asking.ask_until(connection, until).await });
         }
-        let mut heard = ResponseTimes::default();
+        let mut times = ResponseTimes::default();
         while let Some(more) = clients.join_next().await {
-            heard.add(more??);
+            times.add(more??);
         }
-        Ok(heard)
+        Ok(times)
     }
 
     async fn ask_until(
@@ -73,33 +73,33 @@ impl Load {
         mut connection: Connection,
         until: Instant,
     ) -> Result<ResponseTimes, Error> {
-        let mut heard = ResponseTimes::default();
+        let mut times = ResponseTimes::default();
         while Instant::now() < until {
-            let asked = Instant::now();
+            let started = Instant::now();
             let response = connection.ask(Method::POST, PATH, self.body.clone()).await?;
             if !response.status().is_success() {
-                let said = response.into_body().collect().await?.to_bytes();
-                return Err(String::from_utf8_lossy(&said).into_owned().into());
+                let messages = response.into_body().collect().await?.to_bytes();
+                return Err(String::from_utf8_lossy(&messages).into_owned().into());
             }
             if self.stream {
                 let mut frames = Frames::new(response.into_body());
                 let (mut first, mut done) = (None, false);
                 while let Some(frame) = frames.next().await? {
                     if first.is_none() && has_text(&frame) {
-                        first = Some(asked.elapsed());
+                        first = Some(started.elapsed());
                     }
                     done |= frame.ends_with(b"[DONE]");
                 }
-                heard.first.push(first.filter(|_| done).ok_or("an answer broke off")?);
+                times.first.push(first.filter(|_| done).ok_or("an answer broke off")?);
             } else {
                 let body = response.into_body().collect().await?.to_bytes();
                 if memmem::find(&body, b"every test passes").is_none() {
                     return Err("that is not the answer".into());
                 }
             }
-            heard.end.push(asked.elapsed());
+            times.end.push(started.elapsed());
         }
-        Ok(heard)
+        Ok(times)
     }
 }
 

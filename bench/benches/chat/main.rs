@@ -132,12 +132,17 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
             let directly = Load::new(Address::new(upstream.socket()?), "m", stream);
             let through = Load::new(served.address()?, "upstream/m", stream);
             let both = runtime.block_on(in_turn(&directly, &through, at_once))?;
-            let (direct, heard) = both;
+            let (direct, through_antiphon) = both;
             if stream {
-                row("streamed, to the first token", at_once, &direct.first, &heard.first);
-                row("streamed, to the end", at_once, &direct.end, &heard.end);
+                row(
+                    "streamed, to the first token",
+                    at_once,
+                    &direct.first,
+                    &through_antiphon.first,
+                );
+                row("streamed, to the end", at_once, &direct.end, &through_antiphon.end);
             } else {
-                row("whole", at_once, &direct.end, &heard.end);
+                row("whole", at_once, &direct.end, &through_antiphon.end);
             }
             served.end()?;
         }
@@ -153,12 +158,12 @@ async fn in_turn(
 ) -> Result<(ResponseTimes, ResponseTimes), Error> {
     directly.ask(at_once, WARM_UP).await?;
     through.ask(at_once, WARM_UP).await?;
-    let (mut direct, mut heard) = (ResponseTimes::default(), ResponseTimes::default());
+    let (mut direct, mut through_antiphon) = (ResponseTimes::default(), ResponseTimes::default());
     for _ in 0..TURNS {
         direct.add(directly.ask(at_once, TURN).await?);
-        heard.add(through.ask(at_once, TURN).await?);
+        through_antiphon.add(through.ask(at_once, TURN).await?);
     }
-    Ok((direct, heard))
+    Ok((direct, through_antiphon))
 }
 
 fn row(name: &str, at_once: usize, direct: &Times, through: &Times) {

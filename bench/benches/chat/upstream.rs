@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 pub(crate) const WORD: &str = "__upstream";
 
 /// Its answer, delta by delta.
-const SAID: [&str; 8] = [
+const TEXTS: [&str; 8] = [
     "There is ",
     "nothing wrong ",
     "with it, ",
@@ -30,8 +30,8 @@ pub(crate) fn serve() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (whole, streamed) = (whole(), streamed());
-        let answer = move |asked: &RecordedRequest, _| {
-            let stream = memmem::find(&asked.body, b"\"stream\":true").is_some();
+        let answer = move |received: &RecordedRequest, _| {
+            let stream = memmem::find(&received.body, b"\"stream\":true").is_some();
             if stream { streamed.clone() } else { whole.clone() }
         };
         let server = ModelServer::start_forgetful(answer).await?;
@@ -42,7 +42,7 @@ pub(crate) fn serve() -> Result<(), Error> {
 }
 
 fn whole() -> Reply {
-    let message = json!({ "role": "assistant", "content": SAID.concat() });
+    let message = json!({ "role": "assistant", "content": TEXTS.concat() });
     let choice = json!({ "index": 0, "message": message, "finish_reason": "stop" });
     let answer = answer("chat.completion", json!([choice]), true);
     Reply::json(200, answer.to_string())
@@ -54,9 +54,9 @@ fn streamed() -> Reply {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         answer("chat.completion.chunk", json!([choice]), false)
     };
-    let said = SAID.iter().map(|text| chunk(json!({ "content": text }), Value::Null));
+    let chunks = TEXTS.iter().map(|text| chunk(json!({ "content": text }), Value::Null));
     let last = [chunk(json!({}), json!("stop")), answer("chat.completion.chunk", json!([]), true)];
-    let lines = said.chain(last).map(|chunk| chunk.to_string()).chain(["[DONE]".to_owned()]);
+    let lines = chunks.chain(last).map(|chunk| chunk.to_string()).chain(["[DONE]".to_owned()]);
     let parts = lines.map(|line| Part::Bytes(format!("data: {line}\n\n").into_bytes()));
     Reply { parts: parts.collect(), ..Reply::events("") }
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(children: u32, url: &str) -> Result<ResourceUsage, Error> {
 }
 
 async fn ask_all(client: &reqwest::Client, url: &str, children: u32) -> Result<(), Error> {
-    let mut asked = JoinSet::new();
+    let mut requests = JoinSet::new();
     for number in 0..children {
         let body = json!({
             "model": "m",
@@ -39,9 +39,9 @@ async fn ask_all(client: &reqwest::Client, url: &str, children: u32) -> Result<(
             .post(format!("{url}/chat/completions"))
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_string());
-        asked.spawn(async move { request.send().await?.text().await });
+        requests.spawn(async move { request.send().await?.text().await });
     }
-    while let Some(answer) = asked.join_next().await {
+    while let Some(answer) = requests.join_next().await {
         if !answer??.contains(TEXT) {
             return Err("that is not the answer".into());
         }

@@ -66,26 +66,26 @@ async fn accept(listener: TcpListener) {
 
 async fn converse(mut socket: TcpStream, answer: &[u8]) -> io::Result<()> {
     socket.set_nodelay(true)?;
-    let mut heard = Vec::with_capacity(1024);
+    let mut received = Vec::with_capacity(1024);
     loop {
-        while !is_whole(&heard) {
-            if heard.len() > REQUEST_BYTES_MAX || socket.read_buf(&mut heard).await? == 0 {
+        while !is_whole(&received) {
+            if received.len() > REQUEST_BYTES_MAX || socket.read_buf(&mut received).await? == 0 {
                 return Ok(());
             }
         }
-        heard.clear();
+        received.clear();
         tokio::time::sleep(ANSWER_AFTER).await;
         socket.write_all(answer).await?;
     }
 }
 
 /// Whether the request is complete. No client sends the next one before the answer.
-fn is_whole(heard: &[u8]) -> bool {
-    let Some(end) = heard.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
-    let lines = String::from_utf8_lossy(&heard[..end]).to_ascii_lowercase();
+fn is_whole(received: &[u8]) -> bool {
+    let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let lines = String::from_utf8_lossy(&received[..end]).to_ascii_lowercase();
     let length = lines.lines().find_map(|line| line.strip_prefix("content-length:"));
     let length: usize = length.and_then(|length| length.trim().parse().ok()).unwrap_or_default();
-    heard.len() >= end + 4 + length
+    received.len() >= end + 4 + length
 }
 
 /// The bytes of an answer.

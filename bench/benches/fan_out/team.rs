@@ -88,7 +88,7 @@ async fn dispatch(orchestrator: &Orchestrator, children: u32) -> Result<TaskId, 
         limits: TaskLimits { fan_out_max: most, tasks_max: most, ..TaskLimits::default() },
         ..NewTask::new("root", ModelRef::parse(&format!("{CALLER}/{children}"))?, message)
     };
-    let task_id = orchestrator.invoke(task).await?;
+    let task_id = orchestrator.invoke(task).await?.task_id;
     let status = orchestrator.wait(&task_id).await?.status;
     if status != TaskStatus::Completed {
         return Err(format!("the one who calls is {}", status.as_str()).into());
@@ -176,7 +176,7 @@ impl Models for Providers {
         if model.provider() == CHILD {
             return Ok(Arc::clone(&self.child));
         }
-        let children = model.model().parse().map_err(|_| format!("`{model}` calls nobody"))?;
+        let children = model.model().parse().map_err(|_| format!("`{model}` calls no agent"))?;
         Ok(Arc::new(Caller { children }))
     }
 
@@ -193,7 +193,7 @@ struct Caller {
 impl Provider for Caller {
     fn open(&self, request: Request) -> PieceSource {
         if request.messages.len() > 1 {
-            return Box::pin(stream::iter(said("Everything was reviewed.").map(Ok)));
+            return Box::pin(stream::iter(text_answer("Everything was reviewed.").map(Ok)));
         }
         let target = |number| json!({ "agent": REVIEWER, "prompt": prompt(number) });
         let targets: Vec<_> = (0..self.children).map(target).collect();
@@ -215,13 +215,13 @@ impl Provider for TimerModel {
     fn open(&self, _: Request) -> PieceSource {
         let slept = async {
             tokio::time::sleep(ANSWER_AFTER).await;
-            stream::iter(said(TEXT).map(Ok))
+            stream::iter(text_answer(TEXT).map(Ok))
         };
         Box::pin(stream::once(slept).flatten())
     }
 }
 
-fn said(text: &str) -> [Piece; 4] {
+fn text_answer(text: &str) -> [Piece; 4] {
     let usage = Usage { input_tokens: 20, output_tokens: 8, ..Usage::default() };
     let stop = StopSignal { reason: StopReason::EndTurn, raw: "stop".to_owned() };
     [

@@ -41,7 +41,7 @@ async fn idle() -> Result<(), Error> {
     let served = project.serve(&["--connections-max", &(CONNECTIONS + 16).to_string()])?;
     let (address, process) = (served.address()?, served.process());
     let files = process.files()?;
-    let calm = asked(&address).await?;
+    let calm = request_times(&address).await?;
     let before_kib = process.resident_kib()?;
     let began = Instant::now();
     let mut idle = Vec::with_capacity(CONNECTIONS);
@@ -56,13 +56,13 @@ async fn idle() -> Result<(), Error> {
     let before = process.usage()?;
     tokio::time::sleep(SILENCE).await;
     let after = process.usage()?;
-    let crowded = asked(&address).await?;
-    row("they arrive and are answered, per second", per_second(CONNECTIONS, arrived));
+    let crowded = request_times(&address).await?;
+    row("connections accepted and answered, per second", per_second(CONNECTIONS, arrived));
     row("memory for each, KiB", kib_each(grown_kib));
     row("CPU while nothing happens, cores", after.cores_since(&before));
-    row("somebody else asks, alone: p50, ms", calm.percentile_ms(50));
-    row("somebody else asks, beside them: p50, ms", crowded.percentile_ms(50));
-    row("somebody else asks, beside them: p99, ms", crowded.percentile_ms(99));
+    row("another client's request, without them: p50, ms", calm.percentile_ms(50));
+    row("another client's request, beside them: p50, ms", crowded.percentile_ms(50));
+    row("another client's request, beside them: p99, ms", crowded.percentile_ms(99));
     closed(process, files).await?;
     let kept_kib = process.resident_kib()?.saturating_sub(before_kib);
     row("memory kept once they are closed, KiB of each", kib_each(kept_kib));
@@ -88,7 +88,7 @@ async fn arrive(address: &Address) -> Result<TcpStream, Error> {
 }
 
 /// Latency of other requests.
-async fn asked(address: &Address) -> Result<Times, Error> {
+async fn request_times(address: &Address) -> Result<Times, Error> {
     let mut connection = Connection::open(address).await?;
     let mut times = Times::default();
     for _ in 0..REQUESTS {

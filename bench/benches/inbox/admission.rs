@@ -97,8 +97,9 @@ async fn appended(tasks: usize, at_once: usize) -> Result<f64, Error> {
         let (journal, id) = (Arc::clone(&journal), ids[n % ids.len()].clone());
         async move {
             let text = format!("The build of commit {n} has failed.");
-            let said = UserMessage::text(text, Utc::now());
-            let queued = MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, said);
+            let send_message = UserMessage::text(text, Utc::now());
+            let queued =
+                MessageQueued::of_user(InteractionId::new(), HandlingMode::Queue, send_message);
             append(&journal, &id, Expected::Exists, vec![queued.into()]).await
         }
     });

@@ -30,13 +30,13 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
     let stop = CancellationToken::new();
     let orders = Arc::new(Sending(orchestrator.clone()));
     let door = watch(folder.path(), Settings::default(), orders, stop.clone());
-    let (watched, times) = tokio::join!(door, asked(folder.path(), stop));
+    let (watched, times) = tokio::join!(door, model_requests(folder.path(), stop));
     watched?;
     orchestrator.shutdown(Duration::ZERO).await;
     times
 }
 
-async fn asked(project: &Path, stop: CancellationToken) -> Result<Vec<Duration>, Error> {
+async fn model_requests(project: &Path, stop: CancellationToken) -> Result<Vec<Duration>, Error> {
     // Also stops the service after an error.
     let _stop = stop.drop_guard();
     let requests = project.join(".antiphon/requests");

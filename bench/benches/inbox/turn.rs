@@ -15,21 +15,26 @@ pub(crate) async fn compare() -> Result<(), Error> {
     println!("milliseconds, {TIMES} times one after the other, durable\n");
     println!("{:46}{:>10}{:>10}", "", "median", "p99");
     println!("{:46}{}", "from a message to an idle agent to its model", summary(woken().await?));
-    println!("{:46}{}", "from a request to its answer, two agents", summary(asked().await?));
+    println!(
+        "{:46}{}",
+        "from a request to its answer, two agents",
+        summary(model_requests().await?)
+    );
     Ok(())
 }
 
 async fn woken() -> Result<Vec<Duration>, Error> {
     let folder = world::folder()?;
     let names = [SPEAKER.to_owned()];
-    let (orchestrator, mut asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
+    let (orchestrator, mut model_requests) =
+        world::orchestrator(world::journal(folder.path())?, &names)?;
     let speaker = AgentName::parse(SPEAKER)?;
     orchestrator.start_agent(&speaker).await?;
     let mut times = Vec::new();
     for n in 0..TIMES {
         let began = Instant::now();
-        said(&orchestrator, &speaker, &format!("Message {n}.")).await?;
-        times.push(until_asked(&mut asked, SPEAKER).await? - began);
+        send_message(&orchestrator, &speaker, &format!("Message {n}.")).await?;
+        times.push(until_asked(&mut model_requests, SPEAKER).await? - began);
         until_idle(&orchestrator, &speaker).await?;
     }
     orchestrator.shutdown(Duration::ZERO).await;
@@ -38,7 +43,7 @@ async fn woken() -> Result<Vec<Duration>, Error> {
 
 /// From the model answer that sends a request to the model call that sees its result: two agents,
 /// and the second one's model call in between.
-async fn asked() -> Result<Vec<Duration>, Error> {
+async fn model_requests() -> Result<Vec<Duration>, Error> {
     let folder = world::folder()?;
     let names = [SPEAKER.to_owned(), ASKER.to_owned()];
     let (orchestrator, mut models) = world::orchestrator(world::journal(folder.path())?, &names)?;
@@ -47,7 +52,7 @@ async fn asked() -> Result<Vec<Duration>, Error> {
     orchestrator.start_agent(&asker).await?;
     let mut times = Vec::new();
     for n in 0..TIMES {
-        said(&orchestrator, &asker, &format!("Ask, for the {n}th time.")).await?;
+        send_message(&orchestrator, &asker, &format!("Ask, for the {n}th time.")).await?;
         let sent = until_asked(&mut models, ASKER).await?;
         times.push(until_asked(&mut models, ASKER).await? - sent);
         until_idle(&orchestrator, &asker).await?;
@@ -56,7 +61,11 @@ async fn asked() -> Result<Vec<Duration>, Error> {
     Ok(times)
 }
 
-async fn said(orchestrator: &Orchestrator, to: &AgentName, text: &str) -> Result<(), Error> {
+async fn send_message(
+    orchestrator: &Orchestrator,
+    to: &AgentName,
+    text: &str,
+) -> Result<(), Error> {
     match orchestrator.admit(Arrival::message(to.clone(), Sender::User, text)).await? {
         Receipt::Accepted { .. } => Ok(()),
         other @ (Receipt::Deduplicated { .. } | Receipt::Filtered | Receipt::Rejected(_)) => {
@@ -65,9 +74,9 @@ async fn said(orchestrator: &Orchestrator, to: &AgentName, text: &str) -> Result
     }
 }
 
-async fn until_asked(asked: &mut ModelRequests, who: &str) -> Result<Instant, Error> {
+async fn until_asked(model_requests: &mut ModelRequests, who: &str) -> Result<Instant, Error> {
     loop {
-        let (word, at) = asked.recv().await.ok_or("nobody is asked any more")?;
+        let (word, at) = model_requests.recv().await.ok_or("the models are closed")?;
         if word == who {
             return Ok(at);
         }

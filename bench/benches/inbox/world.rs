@@ -47,7 +47,7 @@ pub(crate) fn orchestrator(
     journal: Arc<dyn Journal>,
     names: &[String],
 ) -> Result<(Orchestrator, ModelRequests), Error> {
-    let (tell, asked) = mpsc::channel(REQUESTS_MAX);
+    let (tell, model_requests) = mpsc::channel(REQUESTS_MAX);
     let agent = |name: &String| -> Result<_, Error> {
         let word = name.split('-').next().unwrap_or(name);
         Ok(Arc::new(AgentDefinition {
@@ -69,7 +69,7 @@ pub(crate) fn orchestrator(
         ids: Arc::new(RandomIds),
         settings: Settings::default(),
     };
-    Ok((Orchestrator::new(world), asked))
+    Ok((Orchestrator::new(world), model_requests))
 }
 
 struct Definitions(Vec<Arc<AgentDefinition>>);

@@ -135,12 +135,13 @@ impl Client {
     }
 
     async fn chat(&mut self, key: &str) -> Result<(), Error> {
-        let (status, answer) = self.post(key, CHAT, asked("instant", "Look at it.", false)).await?;
+        let (status, answer) =
+            self.post(key, CHAT, chat_request("instant", "Look at it.", false)).await?;
         if closing(status, &answer) {
             return Err("the server ends".into());
         }
-        let said = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
-        if !said.starts_with("There is nothing wrong") {
+        let content = answer["choices"][0]["message"]["content"].as_str().unwrap_or_default();
+        if !content.starts_with("There is nothing wrong") {
             return Err(UnexpectedFailure(format!("{status} {answer}")).into());
         }
         self.accepted.count("chat, whole");
@@ -149,7 +150,7 @@ impl Client {
 
     async fn stream(&mut self, key: &str) -> Result<(), Error> {
         let connection = self.connection().await?;
-        let body = asked("instant", "Look at it.", true).to_string().into();
+        let body = chat_request("instant", "Look at it.", true).to_string().into();
         let response = connection.ask_as(Some(key), Method::POST, CHAT, body).await?;
         let mut frames = Frames::new(response.into_body());
         let mut done = false;
@@ -221,7 +222,7 @@ impl Client {
     /// Disconnects in the middle of an answer.
     async fn leave(&mut self, number: usize) -> Result<(), Error> {
         let connection = self.connection().await?;
-        let body = asked("slow", "Count.", true).to_string().into();
+        let body = chat_request("slow", "Count.", true).to_string().into();
         let response = connection.ask(Method::POST, CHAT, body).await?;
         let mut frames = Frames::new(response.into_body());
         for _ in 0..number % 5 {
@@ -236,7 +237,7 @@ impl Client {
     async fn meet_faults(&mut self, number: usize, key: &str) -> Result<(), Error> {
         let never = number.is_multiple_of(4);
         let word = if never { "never" } else { key };
-        let (status, answer) = self.post(key, CHAT, asked("flaky", word, false)).await?;
+        let (status, answer) = self.post(key, CHAT, chat_request("flaky", word, false)).await?;
         // Five failures in a row open the provider's breaker for a while.
         let expected = if never { !status.is_success() } else { true };
         if !expected {
@@ -251,9 +252,9 @@ impl Client {
     }
 }
 
-fn asked(script: &str, text: &str, stream: bool) -> Value {
-    let said = json!([{ "role": "user", "content": text }]);
-    json!({ "model": format!("scripted/{script}"), "messages": said, "stream": stream })
+fn chat_request(script: &str, text: &str, stream: bool) -> Value {
+    let content = json!([{ "role": "user", "content": text }]);
+    json!({ "model": format!("scripted/{script}"), "messages": content, "stream": stream })
 }
 
 /// Whether the server reports that it is shutting down: retry with the next one.

@@ -131,7 +131,7 @@ async fn gathered(
         ended = Some(ended.map_or(last, |ended| ended.max(last)));
     }
     let after = (server.usage()?, Process::own().usage()?);
-    let (began, ended) = began.zip(ended).ok_or("nobody has seen anything")?;
+    let (began, ended) = began.zip(ended).ok_or("no watcher received an event")?;
     Ok(Measurement {
         delivered,
         bytes,

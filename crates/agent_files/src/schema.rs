@@ -25,13 +25,14 @@ pub(crate) fn read(
         }
         Value::Text { .. } => {
             let path = text(&field.name, &field.value)?;
-            let said = |reason: String| refuse(format!("{path}: {reason}"));
-            let bytes = read_referenced(relative(path).map_err(refuse)?).map_err(said)?;
+            let in_file = |reason: String| refuse(format!("{path}: {reason}"));
+            let bytes = read_referenced(relative(path).map_err(refuse)?).map_err(in_file)?;
             if bytes.len() > SCHEMA_BYTES_MAX {
-                return Err(said(format!("it has more than {SCHEMA_BYTES_MAX} bytes")));
+                return Err(in_file(format!("it has more than {SCHEMA_BYTES_MAX} bytes")));
             }
-            let json = String::from_utf8(bytes).map_err(|_| said("it is not UTF-8".to_owned()))?;
-            RawJson::parse(&json).map_err(|error| said(error.to_string()))?
+            let json =
+                String::from_utf8(bytes).map_err(|_| in_file("it is not UTF-8".to_owned()))?;
+            RawJson::parse(&json).map_err(|error| in_file(error.to_string()))?
         }
         Value::List(_) => return Err(refuse("write a schema, or the path of one".to_owned())),
     };
@@ -43,7 +44,7 @@ pub(crate) fn read(
     Ok(schema)
 }
 
-/// A path that leads nowhere but down. Links in it are whoever opens it to see to.
+/// A relative path without `..`. The caller that opens it must check for links.
 fn relative(path: &str) -> Result<&Path, String> {
     let down = |part: Component<'_>| match part {
         Component::Normal(_) | Component::CurDir => true,

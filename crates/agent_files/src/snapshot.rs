@@ -59,8 +59,10 @@ impl Snapshot {
                 Ok(fault) => fault,
                 Err(reason) => {
                     // The folder cannot be read: its previous agents stay in force.
-                    let kept = before.files.iter().filter(|(_, file)| file.folder == index);
-                    snapshot.files.extend(kept.map(|(path, file)| (path.clone(), file.clone())));
+                    let remaining = before.files.iter().filter(|(_, file)| file.folder == index);
+                    snapshot
+                        .files
+                        .extend(remaining.map(|(path, file)| (path.clone(), file.clone())));
                     Some(reason)
                 }
             };

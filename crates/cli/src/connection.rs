@@ -31,7 +31,7 @@ pub(crate) use inbox::{
 use crate::failure::Failure;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-use antiphon_project::team::Team;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 
 /// Name of the decider of an approval in the journal.
@@ -75,15 +75,15 @@ impl Connection {
             return Ok(connection);
         }
         let tools = Toolset::none();
-        let team = Team::with_project_rules(
+        let project_agents = ProjectAgents::with_project_rules(
             project,
             models.settings(),
             &PermissionOverrides::default(),
             &tools,
         )?;
-        let orchestrator = project.recording_orchestrator_with(models, tools, &team);
+        let orchestrator = project.recording_orchestrator_with(models, tools, &project_agents);
         // The orchestrator has the agents: no watcher of their files is needed any more.
-        team.shutdown().await;
+        project_agents.shutdown().await;
         match orchestrator {
             Ok(orchestrator) => Ok(Self::Local(orchestrator)),
             Err(error) => Self::server_instead(project, error.into()).await,

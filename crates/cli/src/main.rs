@@ -18,7 +18,7 @@ mod watch;
 use std::process::ExitCode;
 
 use antiphon_project::environment::Environment;
-use antiphon_project::{task_worker, team, toolset};
+use antiphon_project::{runners, task_worker, toolset};
 use clap::Parser;
 
 use failure::Failure;
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Some(first) if first == task_worker::TASK_WORKER => {
             return task_worker::worker_main(&environment::capture());
         }
-        Some(first) if first == team::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
+        Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
     let cli = Cli::parse();

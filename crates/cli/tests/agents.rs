@@ -208,7 +208,7 @@ fn live_agents_are_those_whose_task_has_not_ended() {
     write(&world.path("project/x.toml"), script);
     let waiting = ["run", "--ask", "wait", "--model", "scripted/x", "--script", "x.toml", "go"];
     let waiting = world.antiphon(&waiting);
-    assert_eq!(waiting.code, 3, "it waits for somebody: {}", waiting.err);
+    assert_eq!(waiting.code, 3, "it waits for an answer: {}", waiting.err);
     let live = world.json(&["agents", "status", "--json"]);
     let live = live.as_array().unwrap();
     assert_eq!(live.len(), 1, "{live:?}");

@@ -95,6 +95,15 @@ fn adapters_know_the_core_and_not_each_other() {
         ),
         ("antiphon-client", &["antiphon-api", "antiphon-core"]),
         ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
+        (
+            "antiphon-test-server",
+            &[
+                "antiphon-core",
+                "antiphon-interface-transport",
+                "antiphon-runtime",
+                "antiphon-scripted",
+            ],
+        ),
         ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
         ("antiphon-shell", &["antiphon-core", "antiphon-sandbox", "antiphon-toolbox"]),
         ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),

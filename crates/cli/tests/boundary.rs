@@ -33,11 +33,10 @@ impl World {
         }
         fs::write(world.path("home/.claude/key"), "the stolen key").unwrap();
         fs::write(world.path("beside.txt"), "what lies beside").unwrap();
-        let mut script = "name = \"work\"\n".to_owned();
-        for (turn, call) in calls.iter().enumerate() {
-            script +=
-                &format!("[[reply]]\nwhen = {{ turn = {turn} }}\nstep = [{{ call = {call} }}]\n");
-        }
+        let replies = calls.iter().enumerate().map(|(turn, call)| {
+            format!("[[reply]]\nwhen = {{ turn = {turn} }}\nstep = [{{ call = {call} }}]\n")
+        });
+        let mut script = "name = \"work\"\n".to_owned() + &replies.collect::<String>();
         script += "[[reply]]\nstep = [{ text = \"{{last_result}}\" }]\n";
         fs::write(world.path("project/work.toml"), script).unwrap();
         let settings = "[user]\nname = a\nemail = a@b\n[safe]\ndirectory = *\n";

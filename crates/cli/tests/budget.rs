@@ -78,7 +78,7 @@ fn a_task_waits_for_the_budget_and_goes_on_when_more_is_allowed() {
     let seen = antiphon(folder, &["approvals", "list"]);
     assert!(seen.err.contains("1 task waiting for it"), "{}", seen.err);
     let shown = antiphon(folder, &["budget", "show"]);
-    assert!(shown.out.contains("1 task waiting for it"), "{}", shown.out);
+    assert!(shown.out.contains("1 task waiting for budget"), "{}", shown.out);
     let listed = antiphon(folder, &["tasks", "list"]);
     assert!(listed.out.contains("budget"), "{}", listed.out);
 
@@ -103,11 +103,11 @@ fn usage_is_told_in_tokens_and_money() {
     let folder = project("");
     let folder = folder.path();
     assert_eq!(run(folder, &[]).code, 0);
-    let told = antiphon(folder, &["usage", "--by", "model,agent,payer", "--json"]).json();
-    let row = &told["rows"][0];
+    let reported = antiphon(folder, &["usage", "--by", "model,agent,payer", "--json"]).json();
+    let row = &reported["rows"][0];
     assert_eq!((&row["model"], &row["calls"]), (&"scripted/work".into(), &2.into()));
     assert_eq!((&row["cost_nano_usd"], &row["payer"]), (&4_000_000.into(), &Value::Null));
-    assert_eq!(told["totals"]["input_tokens"], 2000);
+    assert_eq!(reported["totals"]["input_tokens"], 2000);
     let table = antiphon(folder, &["usage", "--by", "payer"]).out;
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines.len(), 3, "{table}");

@@ -127,15 +127,15 @@ fn a_recorded_answer_is_replayed_without_its_model() {
     let recorded = seen(antiphon(folder.path()).args(record));
     assert_eq!((recorded.code, recorded.out.as_str()), (0, "from the model\n"));
     let replay = ["run", "--model", "anthropic/x", "--replay", "r.jsonl"];
-    let asked = |prompt: &str| {
+    let requested = |prompt: &str| {
         let mut command = antiphon(folder.path());
         seen(command.args(replay).arg(prompt))
     };
     let model = fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
     assert!(model.contains("from the model"));
-    let replayed = asked("hi");
+    let replayed = requested("hi");
     assert_eq!((replayed.code, replayed.out.as_str()), (0, "from the model\n"), "{}", replayed.err);
-    let other = asked("ho");
+    let other = requested("ho");
     assert_eq!(other.code, 1);
     assert!(other.err.contains(r#"recorded "hi", asked "ho""#), "{}", other.err);
 }

@@ -19,7 +19,7 @@ const INBOX: &str = "crates/runtime/src/inbox/";
 /// that is not listed fails the test.
 const VARIABLE_CODES: [(&str, &str, &str); 4] = [
     ("crates/runtime/src/runner/remote.rs", "fail_runner(\"", ","),
-    ("crates/runtime/src/task/ask_model.rs", "let code = match ", "};"),
+    ("crates/runtime/src/task/step/ask_model.rs", "let code = match ", "};"),
     ("crates/runtime/src/task/step.rs", "let code = match ", "};"),
     ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
 ];

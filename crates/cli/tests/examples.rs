@@ -60,8 +60,8 @@ impl Example {
     /// What comes out of the example.
     fn answer(&self) -> String {
         let output = self.run().arg(self.prompt).output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{told}");
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{reported}");
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -106,7 +106,7 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/teams").join(name)
 }
 
-/// Copies a folder, without what was left in its `.antiphon` by whoever ran it there.
+/// Copies a folder, without the journal that an earlier run left in its `.antiphon`.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {

@@ -100,7 +100,7 @@ step = [{ text = "Done." }]
 step = [{ call = { name = "nothing", arguments = {} } }]
 "#;
     let first = orchestrator(folder.path(), script);
-    let task_id = first.invoke(task("go")).await.unwrap();
+    let task_id = first.invoke(task("go")).await.unwrap().task_id;
     let state = first.wait(&task_id).await.unwrap();
     assert_eq!((state.status, state.turns), (TaskStatus::Completed, 5_000));
     first.shutdown(Duration::from_secs(5)).await;

@@ -1,4 +1,4 @@
-//! `antiphon serve` as somebody with `curl` meets it.
+//! `antiphon serve` as a client with `curl` sees it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -222,7 +222,7 @@ fn a_token_that_others_could_know_is_made_anew() {
     Server::start(folder.path()).end();
     let made = token(folder.path());
     assert_ne!(made, known);
-    // Somebody opened it to others.
+    // Other users could read it.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     Server::start(folder.path()).end();
     assert_ne!(token(folder.path()), made);
@@ -269,8 +269,8 @@ fn a_task_that_was_cut_off_by_a_kill_goes_on_at_the_next_start() {
 fn connections_that_there_are_not_enough_files_for_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for number in ["0", "1000001", "many"] {
-        let asked = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
-        let output = antiphon(folder.path()).args(asked).output().unwrap();
+        let requested = ["serve", "--listen", "127.0.0.1:0", "--connections-max", number];
+        let output = antiphon(folder.path()).args(requested).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{number}");
     }
     let binary = assert_cmd::cargo::cargo_bin!("antiphon");

@@ -103,10 +103,10 @@ fn a_task_is_told_something_paused_and_resumed_through_the_server() {
     let said = project.antiphon(&["tasks", "send", "last", "--steer", "by the way"]);
     assert_eq!(
         (said.code, said.out.as_str()),
-        (0, "kept; the agent reads it when the task continues\n")
+        (0, "queued; the agent reads it when the task continues\n")
     );
     let paused = project.antiphon(&["tasks", "pause", "last"]);
-    let expected = format!("it rests; go on with `antiphon tasks resume {task}`\n");
+    let expected = format!("paused; resume it with `antiphon tasks resume {task}`\n");
     assert_eq!((paused.code, paused.out), (0, expected));
     assert!(project.antiphon(&["tasks", "list"]).out.contains("paused"));
     let resumed = project.antiphon(&["tasks", "resume", &task]);
@@ -135,7 +135,7 @@ fn a_task_that_works_is_canceled_and_who_waits_for_it_is_told() {
     let mut watching = project.spawn(&["tasks", "watch", "--json", "last"]);
     let mut changes = BufReader::new(watching.stdout.take().unwrap()).lines();
     let waiting = project.spawn(&["tasks", "resume", &task]);
-    // It runs again: whoever resumed it waits for it now.
+    // It runs again: the `resume` command waits for it now.
     let is = |line: &str, status: &str| {
         let line: Value = serde_json::from_str(line).unwrap();
         line["status"] == status
@@ -197,18 +197,18 @@ fn what_a_dead_server_left_is_ignored() {
 }
 
 #[test]
-fn a_paper_that_names_a_process_which_does_not_own_the_journal_is_ignored() {
+fn a_server_record_of_a_process_that_does_not_own_the_journal_is_ignored() {
     let project = Project::that_asks("go");
     let forger = Forger::beside(&project);
     forger.publish(&format!("http://{}", forger.address()));
-    // Alone: nobody owns the journal.
+    // Without a server: no process owns the journal.
     assert_eq!(project.antiphon(&["tasks", "pause", "last"]).code, 0);
-    // A server owns it, and somebody replaced what it said.
+    // A server owns it, and another process replaced its record.
     let server = project.serve();
     forger.publish(&format!("http://{}", forger.address()));
     let seen = project.antiphon(&["tasks", "cancel", "last"]);
     assert_eq!(seen.code, 4, "{seen:?}");
-    assert_eq!(forger.heard(), "", "nobody came");
+    assert_eq!(forger.connection(), "", "no connection");
     server.end();
 }
 
@@ -225,14 +225,14 @@ fn a_process_that_is_no_server_is_named_with_what_would_help() {
 }
 
 #[test]
-fn papers_that_others_could_have_written_are_refused_before_anybody_is_asked() {
+fn server_files_that_others_could_have_written_are_refused_before_any_connection() {
     let project = Project::that_asks("go");
     let forger = Forger::owning(&project);
     let refused = |why: &str| {
         let seen = project.antiphon(&["tasks", "cancel", "last"]);
         assert_eq!(seen.code, 3, "{seen:?}");
         assert!(seen.err.contains("cannot be trusted") && seen.err.contains(why), "{seen:?}");
-        assert_eq!(forger.heard(), "", "{why}: nobody came");
+        assert_eq!(forger.connection(), "", "{why}: no connection");
     };
     for url in ["http://192.0.2.1:7117", "https://127.0.0.1:1", "http://localhost:1", "x"] {
         forger.publish(url);
@@ -269,7 +269,7 @@ fn conversations_are_brought_and_forked_through_the_server_as_alone() {
     fs::write(&file, talk.to_string()).unwrap();
     let server = project.serve();
     let imported = project.antiphon(&["sessions", "import", "talk.json"]);
-    let expected = "session talk: go on with `antiphon run --session talk`\n";
+    let expected = "session talk: continue it with `antiphon run --session talk`\n";
     assert_eq!((imported.code, imported.out.as_str()), (0, expected), "{imported:?}");
     let forked = project.antiphon(&["sessions", "fork", "talk"]);
     assert_eq!(forked.code, 0, "{forked:?}");
@@ -303,9 +303,9 @@ fn a_server_that_goes_away_in_the_middle_is_told() {
         let greeting = forger.answer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         assert!(greeting.starts_with("GET /health/live "), "{greeting}");
         assert!(!greeting.contains(&forger.token), "a greeting shows no token: {greeting}");
-        let asked = forger.answer(answer);
-        assert!(asked.contains(&format!("/v1/tasks/{}/cancel", project.last())), "{asked}");
-        assert!(asked.contains(&forger.token), "{asked}");
+        let requested = forger.answer(answer);
+        assert!(requested.contains(&format!("/v1/tasks/{}/cancel", project.last())), "{requested}");
+        assert!(requested.contains(&forger.token), "{requested}");
         Seen::of(order.wait_with_output().unwrap())
     };
     for cut in ["", "HTTP/1.1 503 X\r\ncontent-length: 9\r\n\r\n{"] {
@@ -313,7 +313,7 @@ fn a_server_that_goes_away_in_the_middle_is_told() {
         assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
         assert!(seen.err.contains("broke"), "{seen:?}");
     }
-    // Nor is anybody followed who points elsewhere.
+    // A redirect is not followed.
     let seen = ask("HTTP/1.1 307 X\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(seen.code, 4, "{seen:?}");
     assert!(seen.err.contains("unexpected answer"), "{seen:?}");

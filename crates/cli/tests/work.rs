@@ -117,7 +117,7 @@ step = [{ text = "Done." }]
 }
 
 #[test]
-fn with_nobody_to_ask_a_call_is_refused_and_the_rule_is_named() {
+fn without_a_user_a_call_is_refused_and_the_rule_is_named() {
     let folder = project(PUSHES);
     let seen = run(folder.path(), &[]);
     assert_eq!(seen.code, 0, "{}", seen.err);
@@ -126,7 +126,7 @@ fn with_nobody_to_ask_a_call_is_refused_and_the_rule_is_named() {
 }
 
 #[test]
-fn an_approval_waits_in_the_journal_until_somebody_answers() {
+fn an_approval_waits_in_the_journal_until_a_user_answers() {
     let folder = project(PUSHES);
     let seen = run(folder.path(), &["--ask", "wait"]);
     assert_eq!(seen.code, 3, "{}", seen.err);

@@ -81,7 +81,7 @@ fn of_events() -> Vec<Check<'static, TestJournal>> {
             a_task_is_created_at_its_beginning_only,
             nothing_follows_a_terminal_status,
             a_terminal_status_is_the_last_of_its_batch,
-            an_ended_task_says_so_whatever_was_expected,
+            an_ended_task_refuses_appends_with_any_expected_position,
             a_task_goes_on_after_any_other_status,
         },
         keys::{

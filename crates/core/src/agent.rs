@@ -11,6 +11,10 @@
 //! Every other change is [`DomainError::InvalidStateTransition`]. An answer without a tool call
 //! is an implicit call of `final` and goes through the same states. A failed or canceled run stays in
 //! its last state; its agent starts again with a new [`AgentState::Idle`], which is not a change.
+//!
+//! `definition` holds what an agent file defines.
+
+pub(crate) mod definition;
 
 use std::fmt;
 

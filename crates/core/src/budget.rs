@@ -1,5 +1,15 @@
 //! Spend limits per day and month of UTC. Pure: the caller passes the amount spent, and gets an error
 //! with the time of the next window. A limit that is exactly used up refuses the next spend.
+//!
+//! | file       | subject                                |
+//! |------------|----------------------------------------|
+//! | `price`    | prices of models and costs of answers  |
+//! | `spending` | spending by day, folded from events    |
+//! | `status`   | what is spent, and what the limits are |
+
+pub(crate) mod price;
+pub(crate) mod spending;
+pub(crate) mod status;
 
 use std::num::NonZeroU64;
 

@@ -10,6 +10,13 @@
 //! a gap. `v` is raised when an existing event changes its meaning; an event of a later version
 //! or of an unknown type is refused, never guessed at.
 //!
+//! | file         | subject                                                 |
+//! |--------------|---------------------------------------------------------|
+//! | `body`       | all events                                              |
+//! | `properties` | what code asks about any event                          |
+//! | `defaults`   | fields that the JSON leaves out                         |
+//! | `summary`    | the rows of the journal's index, folded from the events |
+//!
 //! # To add an event
 //!
 //! Add it to the list in `event/body.rs`, and to the matches in `event/properties.rs`. Code that
@@ -19,6 +26,7 @@
 mod body;
 mod defaults;
 mod properties;
+pub(crate) mod summary;
 
 use std::fmt;
 

@@ -3,9 +3,17 @@
 //! An interface builds an [`Interaction`]. [`classify`] decides its [`PeerInputClass`] once, on
 //! arrival; all later code uses the class. [`render()`] turns it into the text a model
 //! reads, with its sender, as data and never as the user's own words.
+//!
+//! | file              | subject                                                        |
+//! |-------------------|----------------------------------------------------------------|
+//! | `arrival`         | interactions in an inbox                                       |
+//! | `class`           | classes of interactions                                        |
+//! | `render`          | the text a model reads                                         |
+//! | `control_request` | requests that users write into files, and their commands       |
 
 mod arrival;
 mod class;
+pub(crate) mod control_request;
 mod render;
 
 use std::fmt;
@@ -17,7 +25,7 @@ pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentInten
 pub(crate) use render::is_invisible;
 pub use render::{external_event_text, render, visible};
 
-use crate::message::{self, BlockWire};
+use crate::conversation::message::{self, BlockWire};
 use crate::{AgentName, InputBlock, InteractionId, NameError, SourceName};
 
 /// A message, request, response or event that arrives at an agent's inbox.

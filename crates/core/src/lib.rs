@@ -29,48 +29,47 @@
 //! changes.
 
 mod agent;
-mod approval;
 mod budget;
-mod budget_status;
-mod chat;
-mod control_request;
-mod definition;
+mod conversation;
 mod error;
 mod event;
 mod health;
-mod id;
 mod interaction;
-mod invocation;
-pub mod message;
-mod model_ref;
-mod model_switch;
-mod name;
 pub mod port;
-mod price;
-mod raw_json;
 pub mod redaction;
-mod request;
 #[cfg(feature = "schema")]
 pub mod schema;
-mod sendable_history;
-mod session;
-mod spending;
-pub mod stream;
-mod summary;
 mod task;
-mod tool;
-mod usage;
+mod value;
 
-pub use agent::{AgentState, AgentStatus};
-pub use approval::{Approval, ApprovalStatus, Decision};
-pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
-pub use budget_status::{BudgetStatus, ScopeStatus, WindowStatus};
-pub use chat::{CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage};
-pub use control_request::{Command, CommandError, OrchestratorRequest};
-pub use definition::{
+pub use agent::definition::{
     AgentDefinition, CONTEXT_BYTES_MAX, CallableAgents, DESCRIPTION_BYTES_MAX, Profile, Runtime,
 };
+pub use agent::{AgentState, AgentStatus};
+pub use budget::price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
+pub use budget::spending::{
+    Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold,
+};
+pub use budget::status::{BudgetStatus, ScopeStatus, WindowStatus};
+pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
+pub use conversation::chat::{
+    CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage,
+};
+pub use conversation::message::{
+    AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
+    MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
+    ToolResultMessage, UserMessage,
+};
+pub use conversation::model_switch::{IdRule, for_model};
+pub use conversation::request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
+pub use conversation::sendable_history::sendable;
+pub use conversation::session::Session;
+pub use conversation::stream::{MessageStream, NotStarted, StreamError, StreamEvent};
+pub use conversation::tool::{Effect, Tool, ToolResult};
+pub use conversation::usage::{StopReason, Usage};
+pub use conversation::{message, stream};
 pub use error::{DomainError, ErrorCode, ErrorResponse};
+pub use event::summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskSummary};
 pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
@@ -79,36 +78,23 @@ pub use event::{
     ToolStarted, UsageRecorded, WaitingFor,
 };
 pub use health::{HealthState, HealthStatus};
-pub use id::{
-    AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,
-    ToolCallId,
-};
+pub use interaction::control_request::{Command, CommandError, OrchestratorRequest};
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
     PeerInputCandidate, PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, Salience,
     Sender, SilentIntents, classify, external_event_text, render, visible,
 };
-pub use invocation::{
+pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
+pub use task::approval::{Approval, ApprovalStatus, Decision};
+pub use task::invocation::{
     AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,
     RunnerConfig, TARGETS_MAX, Target, ToolPolicy, ValidInvocation,
 };
-pub use message::{
-    AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
-    MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
-    ToolResultMessage, UserMessage,
-};
-pub use model_ref::{MODEL_REF_BYTES_MAX, ModelRef, ModelRefError};
-pub use model_switch::{IdRule, for_model};
-pub use name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName};
-pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
-pub use price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
-pub use raw_json::{DEPTH_MAX, RawJson, RawJsonError};
-pub use request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
-pub use sendable_history::sendable;
-pub use session::Session;
-pub use spending::{Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold};
-pub use stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskSummary};
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
-pub use tool::{Effect, Tool, ToolResult};
-pub use usage::{StopReason, Usage};
+pub use value::id::{
+    AgentId, ApprovalId, IdError, InteractionId, MessageId, SessionId, TEXT_ID_BYTES_MAX, TaskId,
+    ToolCallId,
+};
+pub use value::model_ref::{MODEL_REF_BYTES_MAX, ModelRef, ModelRefError};
+pub use value::name::{AgentName, NAME_BYTES_MAX, NameError, RESERVED_NAMES, SourceName};
+pub use value::raw_json::{DEPTH_MAX, RawJson, RawJsonError};

@@ -26,8 +26,8 @@ pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
     APPEND_EVENTS_MAX, AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, Expected,
     IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
-    QueuedQuery, Read, SessionQuery, TaskHead, TaskIndex, TaskJournal, TaskOnlyJournal, TaskQuery,
-    TaskSelector,
+    QueuedQuery, Read, SessionQuery, SingleTaskJournal, TaskHead, TaskIndex, TaskJournal,
+    TaskQuery, TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{DispatchPermission, NoTaskUpdates, Run, Runner, RunnerError, TaskUpdates};

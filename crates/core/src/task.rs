@@ -1,6 +1,14 @@
 //! Tasks: pieces of work, with status, limits and results.
 //!
 //! `completed`, `failed` and `canceled` are terminal: recorded once, never overwritten.
+//!
+//! | file         | subject                                |
+//! |--------------|----------------------------------------|
+//! | `invocation` | how tasks are dispatched               |
+//! | `approval`   | questions to a person about tool calls |
+
+pub(crate) mod approval;
+pub(crate) mod invocation;
 
 use std::num::{NonZeroU32, NonZeroU64};
 

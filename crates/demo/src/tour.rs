@@ -1,7 +1,7 @@
 //! The tour itself: creates a task, follows its tree, steers an agent, answers approvals, kills the server
 //! and starts it again.
 //!
-//! It reacts to events and to the clock. What does not happen in time is reported, and the tour goes on.
+//! It reacts to events and to the clock. What does not happen in time is reported, and the tour continues.
 
 mod approval;
 mod kill;

@@ -39,7 +39,7 @@ pub struct Key {
     /// From this time on the secret before the last rotation is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_secret_until: Option<DateTime<Utc>>,
-    /// When it was revoked. A revoked key is refused, whatever the clock says.
+    /// When it was revoked. A revoked key is refused at any time of the clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<DateTime<Utc>>,
     /// Requests per minute; the server's default when absent.

@@ -239,7 +239,7 @@ impl ProjectOrders {
         };
         let task = self.tasks.task(request).await.map_err(task_refused)?;
         let task = NewTask { key: Some(IdempotencyKey(format!("drop:{key}"))), ..task };
-        let task_id = self.orchestrator.invoke(task).await.map_err(failed)?;
+        let task_id = self.orchestrator.invoke(task).await.map_err(failed)?.task_id;
         let done = match wait {
             Wait::No => OrderResult::new(OrderStatus::Accepted),
             Wait::ForResult => self.result(&task_id).await?,

@@ -22,25 +22,26 @@ pub mod environment;
 pub mod error;
 pub mod models;
 pub mod project;
+pub mod project_agents;
 pub mod prompt;
 mod reports;
 mod request;
 pub mod restored_journal;
+pub mod runners;
 mod server;
 pub mod settings;
 mod spend_limits;
 mod task;
-pub mod team;
 pub mod toolset;
 
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use reports::dollars::{dollars, nano_usd};
 pub use reports::presence::{LIVE_MAX, agent_presences, live_agents, unknown_agent};
+pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};
 pub use reports::task_tree::{TREE_TASKS_MAX, task_and_descendants};
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
-pub use reports::waiting::{Inboxes, WAITING_MAX, waiting};
 pub use request::arrival::{render_class, request_deadline};
 pub use request::invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,

@@ -4,8 +4,8 @@
 pub(crate) mod diff;
 pub(crate) mod dollars;
 pub(crate) mod presence;
+pub(crate) mod queued_interactions;
 pub(crate) mod request_status;
 pub(crate) mod sessions;
 pub(crate) mod task_tree;
 pub(crate) mod usage;
-pub(crate) mod waiting;

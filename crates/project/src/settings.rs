@@ -282,7 +282,7 @@ fn path(environment: &Environment) -> PathBuf {
         // The sandbox hides the file's folder from commands in any folder, so the path is absolute.
         return environment.absolute(&path).unwrap_or(path);
     }
-    // A relative path would be read from whatever folder the process runs in.
+    // A relative path would depend on the folder that the process runs in.
     let home = || environment.home().map(|home| home.join(".config"));
     let nowhere = || PathBuf::from("/nonexistent");
     let folder = environment.absolute_path("XDG_CONFIG_HOME").or_else(home);

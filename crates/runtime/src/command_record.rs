@@ -44,8 +44,8 @@ impl Orchestrator {
             detail: Some(outcome.clone()),
             ..StatusChanged::new(TaskStatus::Completed)
         };
-        let said = MessageAppended::new(UserMessage::text(order, now));
-        let mut events: Vec<EventBody> = vec![created.into(), said.into()];
+        let message = MessageAppended::new(UserMessage::text(order, now));
+        let mut events: Vec<EventBody> = vec![created.into(), message.into()];
         events.extend(event);
         events.push(done.into());
         let append = Append {

@@ -54,18 +54,19 @@ pub use inbox::start_agent::{Started, TURNS_DEFAULT};
 pub use inbox::task_message::TaskMessage;
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
-pub use task::attached::{AttachedTask, Conclusion};
-pub use task::conversation::Conversation;
+pub use task::control::attached::{AttachedTask, Conclusion};
+pub use task::control::create::AcceptedTask;
+pub use task::control::new_task::{ImportedConversation, NewTask, PriorHistory};
 pub use task::decide::{Action, UnansweredCall, next_action};
 pub use task::limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,
     TASKS_DEFAULT, Totals, cost,
 };
-pub use task::new_task::{ImportedConversation, NewTask, PriorHistory};
-pub use task::output::check_schema;
-pub use task::run_slots::TASKS_RUNNING_MAX;
+pub use task::schedule::run_slots::TASKS_RUNNING_MAX;
+pub use task::state::conversation::Conversation;
 pub use task::state::{ApprovalQuestion, ReplayError, TaskState, WakeCounters};
-pub use task::tools::NoTools;
+pub use task::step::output::check_schema;
+pub use task::step::tools::NoTools;
 pub use watch::delta::{Delta, DeltaEvent, ToolDelta};
 pub use watch::follower::Follower;
 pub use watch::serialized_event::SerializedEvent;

@@ -29,15 +29,15 @@ use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::choose_runner;
 use crate::services::Services;
-use crate::task::approval;
-use crate::task::cancel;
-use crate::task::create::create_and_start;
-use crate::task::deadlines;
-use crate::task::new_task::{ImportedConversation, NewTask};
+use crate::task::control::approval;
+use crate::task::control::cancel;
+use crate::task::control::create::{AcceptedTask, create_and_start};
+use crate::task::control::new_task::{ImportedConversation, NewTask};
+use crate::task::control::wait;
+use crate::task::control::wait::TreeProgress;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::supervise;
-use crate::task::wait;
-use crate::task::wait::TreeProgress;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
 
@@ -88,13 +88,13 @@ impl Orchestrator {
     }
 
     /// Records a conversation from a file or a fork as a completed task, so that a later task can
-    /// continue it. Returns the id of that task.
+    /// continue it.
     pub async fn import_conversation(
         &self,
         conversation: ImportedConversation,
-    ) -> Result<TaskId, OrchestratorError> {
+    ) -> Result<AcceptedTask, OrchestratorError> {
         let append = conversation.into_append(&self.services).await?;
-        Ok(self.services.append(append).await?.task_id)
+        Ok(self.services.append(append).await?.into())
     }
 
     /// Returns the runner that an agent with these runtimes gets; `None` is this process. The error
@@ -115,13 +115,13 @@ impl Orchestrator {
     }
 
     /// Accepts a task and starts it. When this returns, the task is durable.
-    pub async fn invoke(&self, task: NewTask) -> Result<TaskId, OrchestratorError> {
+    pub async fn invoke(&self, task: NewTask) -> Result<AcceptedTask, OrchestratorError> {
         let append = task.into_append(&self.services).await?;
         // On a future of its own: the caller may stop waiting, but a recorded task must start.
         let services = Arc::clone(&self.services);
         self.services
             .background
-            .run_detached(async move { Ok(create_and_start(&services, append).await?.task_id) })
+            .run_detached(async move { Ok(create_and_start(&services, append).await?.into()) })
             .await
     }
 
@@ -145,8 +145,9 @@ impl Orchestrator {
             if summary.waiting_for != Some(WaitingFor::Resume) {
                 return Ok(Vec::new());
             }
-            let asked = state.approvals.values().any(|question| question.answer.is_none());
-            let change = if asked {
+            let waits_for_approval =
+                state.approvals.values().any(|question| question.answer.is_none());
+            let change = if waits_for_approval {
                 let waiting_for = Some(WaitingFor::Approval);
                 StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
             } else {
@@ -189,7 +190,7 @@ impl Orchestrator {
             .await
     }
 
-    /// Puts an interaction into an agent's inbox. `Accepted` config it is durable. Starts an agent that
+    /// Puts an interaction into an agent's inbox. When this returns `Accepted`, it is durable. Starts an agent that
     /// was never started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
         admission::admit(&self.services, arrival, StartPolicy::MayStart).await

@@ -40,10 +40,10 @@ use crate::inbox::requests::SentRequests;
 use crate::inbox::residents::Residents;
 use crate::journal_writer::JournalWriter;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::deadlines::Deadlines;
-use crate::task::reader::TaskReader;
-use crate::task::run_slots::RunSlots;
-use crate::task::state_cache::TaskCache;
+use crate::task::schedule::deadlines::Deadlines;
+use crate::task::schedule::run_slots::RunSlots;
+use crate::task::state::reader::TaskReader;
+use crate::task::state::state_cache::TaskCache;
 use crate::watch::delta::Deltas;
 use crate::watch::notifier::Notifier;
 

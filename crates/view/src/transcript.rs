@@ -444,8 +444,8 @@ fn queued_message_text(user: &UserMessage) -> String {
     let report = text.strip_prefix("[RESPONSE to ").and_then(|rest| rest.split_once(" from "));
     let report = report.and_then(|(_, rest)| rest.split_once(']'));
     match report {
-        Some((agent, _)) => format!("read the report of {}", cut(&visible(agent))),
-        None => "read your message".to_owned(),
+        Some((agent, _)) => format!("the agent read the report of {}", cut(&visible(agent))),
+        None => "the agent read your message".to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The tasks of a tree, from one of them downward, and what they spent together.
 //!
 //! A tree is built from task summaries and updated with events in any order: an event it has seen
-//! changes nothing. A task stands behind the task that dispatched it, so there is no cycle, whatever
-//! the journal says. Tasks beyond [`TASKS_MAX`] are left out and counted.
+//! changes nothing. A task comes after the task that dispatched it, so no journal can cause
+//! a cycle. Tasks beyond [`TASKS_MAX`] are left out and counted.
 
 mod drawing;
 mod json;

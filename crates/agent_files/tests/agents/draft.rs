@@ -17,31 +17,31 @@ fn draft(name: &str) -> Draft {
 fn a_new_file_is_an_agent_and_explains_every_field() {
     let world = tempfile::tempdir().unwrap();
     let folder = Folder::project(world.path().join("a/b"));
-    let asked = Draft {
+    let requested = Draft {
         description: Some("Says: \"yes\"\n# and {name}".to_owned()),
         model: Some(ModelRef::parse("anthropic/claude").unwrap()),
         ..draft("1.0")
     };
-    let path = new_file(&folder, &asked).unwrap();
+    let path = new_file(&folder, &requested).unwrap();
     assert_eq!(path, world.path().join("a/b/1.0.md"));
     let catalog = catalog(vec![folder]);
     assert_eq!(catalog.problems(), []);
     let agent = catalog.find("1.0").unwrap();
     assert_eq!(agent.description, "Says: \"yes\"\n# and {name}");
-    assert_eq!(agent.model, asked.model);
+    assert_eq!(agent.model, requested.model);
     let text = fs::read_to_string(&path).unwrap();
     for field in FIELDS.iter().filter(|field| **field != "profile") {
         assert!(text.contains(&format!("{field}:")), "{field}");
     }
     // What is commented out is right as well.
-    let said = |line: &str| {
+    let reported = |line: &str| {
         let field = line.strip_prefix("# ").filter(|field| {
             let known = FIELDS.iter().any(|name| field.starts_with(&format!("{name}:")));
             known || field.starts_with("  ")
         });
         field.unwrap_or(line).to_owned()
     };
-    let whole: Vec<String> = text.lines().map(said).collect();
+    let whole: Vec<String> = text.lines().map(reported).collect();
     let whole = read("1.0", &whole.join("\n")).unwrap();
     assert!(whole.output_schema.is_some() && whole.tools.is_some() && !whole.limits.is_none());
 }

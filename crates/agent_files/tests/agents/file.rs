@@ -142,18 +142,19 @@ fn it_does_not_matter_how_an_editor_saves_a_file() {
 
 #[test]
 fn lists_are_written_as_other_tools_write_them() {
-    let said = |field: &str| read("a", &format!("---\ndescription: d\n{field}\n---\nb")).unwrap();
+    let reported =
+        |field: &str| read("a", &format!("---\ndescription: d\n{field}\n---\nb")).unwrap();
     let tools = Some(vec!["read".to_owned(), "grep".to_owned()]);
     for field in ["tools: read, grep", "tools: [read, grep]", "tools:\n- read\n- 'grep'"] {
-        assert_eq!(said(field).tools, tools, "{field}");
+        assert_eq!(reported(field).tools, tools, "{field}");
     }
-    assert_eq!(said("tools: []").tools, Some(Vec::new()));
-    assert_eq!(said("agents: any").agents, CallableAgents::Any);
-    assert_eq!(said("agents: [any]").agents, CallableAgents::Only(vec!["any".to_owned()]));
-    assert!(said("agents: []").agents.is_nobody());
-    assert_eq!(said("runtimes: local").runtimes, [Runtime::Local]);
-    assert_eq!(said("model: a/b, c/d").fallbacks, [ModelRef::parse("c/d").unwrap()]);
-    let usd = |amount: &str| said(&format!("limits: {{cost_usd: {amount}}}")).limits;
+    assert_eq!(reported("tools: []").tools, Some(Vec::new()));
+    assert_eq!(reported("agents: any").agents, CallableAgents::Any);
+    assert_eq!(reported("agents: [any]").agents, CallableAgents::Only(vec!["any".to_owned()]));
+    assert!(reported("agents: []").agents.allows_none());
+    assert_eq!(reported("runtimes: local").runtimes, [Runtime::Local]);
+    assert_eq!(reported("model: a/b, c/d").fallbacks, [ModelRef::parse("c/d").unwrap()]);
+    let usd = |amount: &str| reported(&format!("limits: {{cost_usd: {amount}}}")).limits;
     for (amount, nano) in [("2", 2_000_000_000), (".5", 500_000_000), ("0.000000001", 1)] {
         assert_eq!(usd(amount).cost_nano_usd_max, NonZeroU64::new(nano), "{amount}");
     }
@@ -170,14 +171,14 @@ fn invisible_characters_are_removed_from_context_and_description() {
 #[test]
 fn a_schema_may_be_in_a_file_of_its_own() {
     let text = "---\ndescription: d\noutput_schema: schemas/out.json\n---\nb";
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let agent = parse("a", text.as_bytes(), &mut |path: &Path| {
-        asked.push(path.to_owned());
+        requested.push(path.to_owned());
         Ok(br#"{ "type": "string" }"#.to_vec())
     });
     let schema = RawJson::parse(r#"{ "type": "string" }"#).unwrap();
     assert_eq!(agent.unwrap().output_schema, Some(schema));
-    assert_eq!(asked, [Path::new("schemas/out.json")]);
+    assert_eq!(requested, [Path::new("schemas/out.json")]);
     let cases: [(&[u8], &str); 5] = [
         (b"{", "`output_schema`: schemas/out.json: not valid JSON"),
         (b"[]", "`output_schema`: a schema is an object"),

@@ -8,8 +8,8 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use antiphon_project::runners::TERMINALS;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::team::TERMINALS;
 use antiphon_terminal::{
     AttachError, Attachment, DetachKey, DetachReason, Watching, attach, socket_path,
 };
@@ -53,7 +53,9 @@ impl Attach {
         match attach(attachment).await.map_err(|error| self.failure(error))? {
             DetachReason::Detached => {
                 let name = &self.name;
-                terminal::note(&format!("`{name}` runs on; `antiphon agents attach {name}`\n"));
+                terminal::note(&format!(
+                    "detached: `{name}` keeps running; attach again with `antiphon agents attach {name}`\n"
+                ));
                 Ok(())
             }
             DetachReason::Over { how } => {

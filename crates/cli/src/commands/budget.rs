@@ -90,7 +90,7 @@ impl BudgetOf {
 fn then(connection: &Connection) -> &'static str {
     match connection {
         Connection::Server(..) => "waiting tasks continue",
-        Connection::Local(_) => "go on with `antiphon tasks resume`",
+        Connection::Local(_) => "resume waiting tasks with `antiphon tasks resume`",
     }
 }
 
@@ -119,7 +119,7 @@ fn waiting(status: &BudgetStatus) -> String {
         0 => String::new(),
         tasks => {
             let tasks = terminal::count(tasks, "task");
-            format!("{tasks} waiting for it: let more be spent with `antiphon budget allow`\n")
+            format!("{tasks} waiting for budget: allow more with `antiphon budget allow`\n")
         }
     }
 }

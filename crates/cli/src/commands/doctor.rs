@@ -11,8 +11,8 @@ use antiphon_project::models::Models as Registry;
 use antiphon_project::models::Route;
 use antiphon_project::models::list_models;
 use antiphon_project::project::Project;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
-use antiphon_project::team::Team;
 use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
 use clap::Args;
 use serde::Serialize;
@@ -125,7 +125,7 @@ impl Doctor {
         }
         let project = Project::find(environment)?;
         let rules = project.rules(settings);
-        let (agents, runners, names) = team(&project, settings).await?;
+        let (agents, runners, names) = project_agents(&project, settings).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: settings.path.display().to_string(),
@@ -211,24 +211,30 @@ fn sandbox(project: &Project, environment: &Environment) -> Finding {
 fn permissions(project: &Project, settings: &UserSettings) -> Finding {
     let rules = &settings.permissions;
     let count = rules.allow.len() + rules.ask.len() + rules.deny.len();
-    let said = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
+    let summary = format!("mode {}, {}", rules.mode, terminal::count(count as u64, "rule"));
     match Toolset::gate_only(project, settings) {
-        Ok(_) => Finding::new(Status::Ready, said),
+        Ok(_) => Finding::new(Status::Ready, summary),
         Err(failure) => Finding::new(Status::Failed, failure.to_string()),
     }
 }
 
 /// Reads every agent file, and tries the runners.
-async fn team(
+async fn project_agents(
     project: &Project,
     settings: &UserSettings,
 ) -> Result<(Finding, Vec<RunnerRow>, Vec<AgentName>), Failure> {
     let toolset = Toolset::none();
     let overrides = PermissionOverrides::default();
-    let team = Team::with_project_rules(project, settings, &overrides, &toolset)?;
-    let problems: Vec<String> =
-        team.agents.problems().iter().map(|problem| visible(&problem.to_string())).collect();
-    let names: Vec<AgentName> = team.agents.list().iter().map(|agent| agent.name.clone()).collect();
+    let project_agents =
+        ProjectAgents::with_project_rules(project, settings, &overrides, &toolset)?;
+    let problems: Vec<String> = project_agents
+        .agents
+        .problems()
+        .iter()
+        .map(|problem| visible(&problem.to_string()))
+        .collect();
+    let names: Vec<AgentName> =
+        project_agents.agents.list().iter().map(|agent| agent.name.clone()).collect();
     let count = terminal::count(names.len() as u64, "agent");
     let agents = if problems.is_empty() {
         Finding::new(Status::Ready, count)
@@ -236,7 +242,7 @@ async fn team(
         Finding::new(Status::Failed, format!("{count}; {}", problems.join("; ")))
     };
     let peers: Vec<&str> = settings.peers.keys().map(String::as_str).collect();
-    let runners = team.runners.iter().map(|runner| {
+    let runners = project_agents.runners.iter().map(|runner| {
         let (status, detail) = match (runner.is_orchestrator(), peers.as_slice()) {
             (true, []) => (Status::NotConfigured, "no [peers.NAME] is configured".to_owned()),
             (true, peers) => (Status::Ready, format!("peers: {}", peers.join(", "))),
@@ -248,7 +254,7 @@ async fn team(
         RunnerRow { kind: runner.kind().to_owned(), status, detail }
     });
     let runners = runners.collect();
-    team.shutdown().await;
+    project_agents.shutdown().await;
     Ok((agents, runners, names))
 }
 

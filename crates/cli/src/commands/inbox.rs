@@ -15,7 +15,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::{Inboxes, waiting};
+use antiphon_project::{Inboxes, queued_interactions};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
@@ -104,7 +104,7 @@ async fn list(
         return Err(antiphon_project::unknown_agent(agent, names).into());
     }
     let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
-    let mut found = waiting(books, inboxes).await?;
+    let mut found = queued_interactions(books, inboxes).await?;
     let total = found.len();
     found.truncate(limit.get());
     let shown = if json {
@@ -142,7 +142,7 @@ async fn endings(
 
 fn table(found: &[QueuedInteraction], endings: &HashMap<String, &'static str>) -> String {
     if found.is_empty() {
-        return "nothing waits\n".to_owned();
+        return "no queued interactions\n".to_owned();
     }
     let now = SystemClock.now();
     let header = ["AGENT", "ID", "FROM", "CLASS", "SALIENCE", "MODE", "AGE", ""];

@@ -200,9 +200,10 @@ fn tell(key: &Key, secret: &SecretString, json: bool) -> Result<(), Failure> {
 
 /// `$2.0000 a day, $20.0000 a month`.
 fn budget(limits: &SpendLimits) -> String {
-    let told = |window: SpendWindow| Some(format!("{} a {}", limits.of(window)?, window.as_str()));
-    let told: Vec<String> = SpendWindow::ALL.into_iter().filter_map(told).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let limit_text =
+        |window: SpendWindow| Some(format!("{} a {}", limits.of(window)?, window.as_str()));
+    let texts: Vec<String> = SpendWindow::ALL.into_iter().filter_map(limit_text).collect();
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
 fn named(key: &Key) -> String {
@@ -216,7 +217,7 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if keys.is_empty() {
-        terminal::print("there are no keys here: begin with `antiphon keys new --name NAME`\n");
+        terminal::print("no keys here: create one with `antiphon keys new --name NAME`\n");
         return Ok(());
     }
     let now = SystemClock.now();

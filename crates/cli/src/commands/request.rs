@@ -17,9 +17,9 @@ use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use clap::Args;
 use serde_json::{Map, Value};
@@ -100,19 +100,20 @@ impl Request {
         let toolset = Toolset::none();
         let rules = project.rules(&settings);
         let overrides = PermissionOverrides::default();
-        let team = Team::of(project, &settings, &overrides, &toolset, &rules)?;
+        let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
         let [folder, _] = folders(project, &settings);
         let terminals = settings.terminals.keys().cloned().collect();
         let models = Models::new(settings);
-        let orchestrator = match project.recording_orchestrator_with(models, toolset, &team) {
-            Ok(orchestrator) => orchestrator,
-            Err(error) => {
-                // A server may have started meanwhile.
-                ProjectServer::find_instead(project, error.into()).await?;
-                return self.drop_in(project, request).await;
-            }
-        };
-        let files = AgentFiles::new(&orchestrator, &team.agents, folder);
+        let orchestrator =
+            match project.recording_orchestrator_with(models, toolset, &project_agents) {
+                Ok(orchestrator) => orchestrator,
+                Err(error) => {
+                    // A server may have started meanwhile.
+                    ProjectServer::find_instead(project, error.into()).await?;
+                    return self.drop_in(project, request).await;
+                }
+            };
+        let files = AgentFiles::new(&orchestrator, &project_agents.agents, folder);
         let models = Models::new(UserSettings::load(environment)?);
         let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
         let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
@@ -125,7 +126,7 @@ impl Request {
             response
         };
         let (file_drop, response) = tokio::join!(file_drop, answered);
-        team.shutdown().await;
+        project_agents.shutdown().await;
         file_drop.map_err(|error| Failure::failed(error.to_string()))?;
         response
     }

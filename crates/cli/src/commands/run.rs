@@ -15,12 +15,12 @@ use antiphon_permissions::Mode;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::{Models, Route};
 use antiphon_project::project::Project;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::prompt::Rules;
 use antiphon_project::saved_session;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
@@ -205,7 +205,7 @@ struct Order {
 struct Context<'a> {
     orchestrator: &'a Orchestrator,
     project: &'a Project,
-    team: &'a Team,
+    project_agents: &'a ProjectAgents,
     rules: &'a Rules,
     default_model: &'a ModelRef,
 }
@@ -224,19 +224,22 @@ impl Run {
         let toolset = toolset.with_approvals(self.approvals(keyboard.is_present()));
         let mcp = toolset.mcp.clone();
         let rules = self.rules(&project, models.settings());
-        let team = Team::of(&project, models.settings(), &overrides, &toolset, &rules)?;
-        let agent = self.agent.as_deref().map(|name| find_agent(&team, name)).transpose()?;
+        let project_agents =
+            ProjectAgents::of(&project, models.settings(), &overrides, &toolset, &rules)?;
+        let agent =
+            self.agent.as_deref().map(|name| find_agent(&project_agents, name)).transpose()?;
         if let Some(order) = &order {
             self.check_model(order, agent.as_deref(), &models)?;
         }
         let default_model = &models.settings().default_model();
-        let orchestrator = project.orchestrator(models, toolset, &team)?;
+        let orchestrator = project.orchestrator(models, toolset, &project_agents)?;
         let deltas = orchestrator.deltas();
         let (task_id, after) = match order {
             Some(order) => {
                 let (orchestrator, project) = (&orchestrator, &project);
-                let (team, rules) = (&team, &rules);
-                let context = Context { orchestrator, project, team, rules, default_model };
+                let (project_agents, rules) = (&project_agents, &rules);
+                let context =
+                    Context { orchestrator, project, project_agents, rules, default_model };
                 (self.create(order, agent, &context).await?, Position(0))
             }
             None => resume(&orchestrator, self.resume.as_deref().unwrap_or("last")).await?,
@@ -256,7 +259,7 @@ impl Run {
             let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, orchestrator.cancel(task_id)).await;
         }
         orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
-        team.shutdown().await;
+        project_agents.shutdown().await;
         if let Some(mcp) = mcp {
             mcp.shutdown(SHUTDOWN_TIMEOUT).await;
         }
@@ -313,12 +316,12 @@ impl Run {
         };
         let builder = TaskBuilder {
             orchestrator: context.orchestrator,
-            agents: &*context.team.agents,
+            agents: &*context.project_agents.agents,
             default_model: context.default_model,
             root: context.project.root(),
             rules: context.rules,
         };
-        Ok(context.orchestrator.invoke(builder.build(spec)?).await?)
+        Ok(context.orchestrator.invoke(builder.build(spec)?).await?.task_id)
     }
 
     /// The conversation that the task continues.
@@ -376,10 +379,10 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
     }
 }
 
-fn find_agent(team: &Team, name: &str) -> Result<Arc<AgentDefinition>, Failure> {
-    team.agents.find(name).ok_or_else(|| {
+fn find_agent(project_agents: &ProjectAgents, name: &str) -> Result<Arc<AgentDefinition>, Failure> {
+    project_agents.agents.find(name).ok_or_else(|| {
         let known: Vec<String> =
-            team.agents.list().iter().map(|agent| agent.name.to_string()).collect();
+            project_agents.agents.list().iter().map(|agent| agent.name.to_string()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Failure::usage(format!(
             "there is no agent `{name}`, only: {known}. Create one with `antiphon agents new {name}`"

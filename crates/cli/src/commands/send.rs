@@ -237,7 +237,7 @@ impl Send {
         }
         let word = match accepted.receipt {
             ReceiptKind::Accepted => "accepted",
-            ReceiptKind::Deduplicated => "had it before",
+            ReceiptKind::Deduplicated => "duplicate",
         };
         terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(target)));
         Ok(())
@@ -247,9 +247,12 @@ impl Send {
     fn reading(&self, target: InboxTarget<'_>) -> String {
         match target {
             InboxTarget::Local(_) => {
-                format!("nobody is at work here: `{}` reads it under `antiphon serve`", self.agent)
+                format!(
+                    "no server is running: `{}` reads it when `antiphon serve` runs",
+                    self.agent
+                )
             }
-            InboxTarget::Server(_) => format!("`{}` reads it", self.agent),
+            InboxTarget::Server(_) => format!("`{}` will read it", self.agent),
         }
     }
 
@@ -279,13 +282,13 @@ impl Send {
             return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
         };
         if self.json {
-            let told = json!({
+            let output = json!({
                 "id": accepted.id,
                 "task_id": accepted.task_id,
                 "status": state.as_str(),
                 "result": result,
             });
-            terminal::print(&terminal::json(&told)?);
+            terminal::print(&terminal::json(&output)?);
         } else if state == RequestState::Completed {
             terminal::print(&shown(&result)?);
         }
@@ -299,7 +302,7 @@ impl Send {
 
 fn interrupts() -> Result<Signal, Failure> {
     signal(SignalKind::interrupt())
-        .map_err(|error| Failure::failed(format!("cannot hear Ctrl-C: {error}")))
+        .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))
 }
 
 /// A rejection in JSON.
@@ -318,6 +321,6 @@ fn shown(result: &Value) -> Result<String, Failure> {
 
 /// Why a request has failed.
 fn reason(result: &Value) -> String {
-    let told = result["error"].as_str().or(result.as_str());
-    told.map_or_else(|| result.to_string(), str::to_owned)
+    let message = result["error"].as_str().or(result.as_str());
+    message.map_or_else(|| result.to_string(), str::to_owned)
 }

@@ -19,10 +19,10 @@ use antiphon_project::environment::Environment;
 use antiphon_project::live_agents;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
 use antiphon_project::server_files::{FolderTrust, ServerAddress, ServerFiles};
 use antiphon_project::settings::UserSettings;
-use antiphon_project::team::Team;
 use antiphon_project::telemetry_follower::TelemetryFollower;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::ApprovalPolicy;
@@ -123,13 +123,14 @@ impl Serve {
         let [new_agents, _] = folders(&project, settings);
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
-        let mut team = Team::of(&project, settings, &overrides, &toolset, &rules)?;
-        let orchestrator = project.orchestrator(models, toolset, &team)?;
+        let mut project_agents =
+            ProjectAgents::of(&project, settings, &overrides, &toolset, &rules)?;
+        let orchestrator = project.orchestrator(models, toolset, &project_agents)?;
         let keys = Some(keys(&project)?);
         let server_files = ServerFiles::new(&project.folder());
         let token = token(&server_files, trust)?;
         secrets.add(token.secret());
-        let files = AgentFiles::new(&orchestrator, &team.agents, new_agents);
+        let files = AgentFiles::new(&orchestrator, &project_agents.agents, new_agents);
         let checked_models = Models::new(UserSettings::load(environment)?);
         let tasks = Arc::new(ProjectTaskFactory::new(
             &project,
@@ -158,7 +159,7 @@ impl Serve {
             root: project.root().to_owned(),
             folder: project.folder(),
             schedules,
-            removed: std::mem::replace(&mut team.removed, mpsc::channel(1).1),
+            removed: std::mem::replace(&mut project_agents.removed, mpsc::channel(1).1),
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
         let (telemetry, interface) = (Some(telemetry), interface(webhooks));
@@ -167,7 +168,7 @@ impl Serve {
         server_files.unpublish();
         orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
         follower.shutdown().await;
-        team.shutdown().await;
+        project_agents.shutdown().await;
         if let Some(mcp) = mcp {
             mcp.shutdown(SHUTDOWN_TIMEOUT).await;
         }

@@ -96,26 +96,26 @@ impl Sessions {
                 let session = load(environment, &session).await?;
                 antiphon_session_file::save(&file, &session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
-                let said = terminal::count(session.messages.len() as u64, "message");
-                terminal::print(&format!("{said} written to {}\n", file.display()));
+                let message_count = terminal::count(session.messages.len() as u64, "message");
+                terminal::print(&format!("{message_count} written to {}\n", file.display()));
             }
             Self::Import { file } => {
                 let session = from_file(&file)?;
                 let id = open(environment).await?.import(session).await?;
-                terminal::print(&going_on(&id));
+                terminal::print(&how_to_continue(&id));
             }
             Self::Fork { session } => {
                 let connection = open(environment).await?;
                 let summary = find(connection.reader(), &session).await?;
-                terminal::print(&going_on(&connection.fork(&summary).await?));
+                terminal::print(&how_to_continue(&connection.fork(&summary).await?));
             }
         }
         Ok(())
     }
 }
 
-fn going_on(id: &SessionId) -> String {
-    format!("session {id}: go on with `antiphon run --session {id}`\n")
+fn how_to_continue(id: &SessionId) -> String {
+    format!("session {id}: continue it with `antiphon run --session {id}`\n")
 }
 
 fn reader(environment: &Environment) -> Result<Orchestrator, Failure> {
@@ -135,10 +135,10 @@ pub(super) async fn find(
     name: &str,
 ) -> Result<SessionSummary, Failure> {
     let sessions = orchestrator.sessions(SESSIONS_MAX).await?;
-    let mut meant = sessions
+    let mut matching = sessions
         .into_iter()
         .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
-    match (meant.next(), meant.next()) {
+    match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
         }

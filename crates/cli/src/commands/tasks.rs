@@ -39,7 +39,7 @@ const TITLE_CHARS_MAX: usize = 60;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Name a task by its id, a prefix of it, or `last`: the newest task without a parent that is no live
-agent. A live agent is a resident task: `standing` in lists, `idle` in trees while its inbox is empty.
+agent. A live agent is a resident task: `resident` in lists, `idle` in trees while its inbox is empty.
 
 Examples:
   antiphon tasks list
@@ -226,7 +226,7 @@ impl Tasks {
                 let (connection, task) = unfinished(&project, models, &task).await?;
                 connection.pause(&task.task_id).await?;
                 let again = connection.resume_command(&task.task_id);
-                terminal::print(&format!("it rests; go on with {again}\n"));
+                terminal::print(&format!("paused; resume it with {again}\n"));
                 Ok(())
             }
             Self::Send { task, text, steer } => {
@@ -236,7 +236,7 @@ impl Tasks {
                 let (connection, task) = unfinished(&project, models, &task).await?;
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
                 connection.send(&task.task_id, text, mode).await?;
-                terminal::print(&format!("kept; {}\n", connection.reading_time(&task)));
+                terminal::print(&format!("queued; {}\n", connection.reading_time(&task)));
                 Ok(())
             }
         }
@@ -379,8 +379,8 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
-        // A list does not know whether it works just now: see the tree, or `agents status`.
-        (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "standing",
+        // A list does not say whether the agent is working or idle: see the tree, or `agents status`.
+        (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "resident",
         (status, _) => status.as_str(),
     }
 }

@@ -63,11 +63,11 @@ fn table(report: &UsageReport, by: &[UsageBy]) -> String {
     head.extend(["CALLS", "READ", "CACHED", "WRITTEN", "COST"].map(str::to_owned));
     lines.push(head);
     lines.extend(report.rows.iter().map(|row| line(row, by.iter().map(|by| named(row, *by)))));
-    let together = by.iter().enumerate().map(|(index, _)| match index {
-        0 => "together".to_owned(),
+    let total = by.iter().enumerate().map(|(index, _)| match index {
+        0 => "total".to_owned(),
         _ => String::new(),
     });
-    lines.push(line(&report.totals, together));
+    lines.push(line(&report.totals, total));
     terminal::table(&lines)
 }
 

@@ -34,7 +34,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => {
                 let fork = forked(orchestrator, session.last_task.clone()).await?;
-                let task_id = orchestrator.import_conversation(fork).await?;
+                let task_id = orchestrator.import_conversation(fork).await?.task_id;
                 Ok(orchestrator.task(&task_id).await?.created.session_id)
             }
             Self::Server(server, _) => {

@@ -38,8 +38,8 @@ fn a_backup_beside_a_server_has_every_task_that_was_accepted_before() {
         let made: Vec<_> = (0..BACKUPS)
             .map(|number| {
                 let (task, name) = (ask(), format!("{number}.backup"));
-                let told = project.antiphon(&["backup", &name, "--json"]).json();
-                (task, project.at(&name), told)
+                let reported = project.antiphon(&["backup", &name, "--json"]).json();
+                (task, project.at(&name), reported)
             })
             .collect();
         done.store(true, Ordering::Relaxed);
@@ -47,7 +47,7 @@ fn a_backup_beside_a_server_has_every_task_that_was_accepted_before() {
     });
     server.end();
     let everything = events(&project.journal());
-    for (task, file, told) in made {
+    for (task, file, reported) in made {
         let copy = events(&file);
         assert_eq!(copy, everything[..copy.len()]);
         assert!(copy.iter().any(|event| event.task_id.as_str() == task), "{task} is missing");
@@ -62,8 +62,8 @@ fn a_backup_beside_a_server_has_every_task_that_was_accepted_before() {
             "bytes": fs::metadata(&file).unwrap().len(),
             "schema": 5,
         });
-        expected["took_ms"] = told["took_ms"].clone();
-        assert_eq!(told, expected);
+        expected["took_ms"] = reported["took_ms"].clone();
+        assert_eq!(reported, expected);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }
@@ -73,8 +73,8 @@ fn what_is_there_is_replaced_only_by_force() {
     let project = Project::with_tasks(2);
     let made = project.antiphon(&["backup", "copy"]);
     assert_eq!((made.code, made.err.as_str()), (0, ""), "{made:?}");
-    let told = "202 events of 2 tasks (2 unfinished), ";
-    assert!(made.out.starts_with(told), "{made:?}");
+    let reported = "202 events of 2 tasks (2 unfinished), ";
+    assert!(made.out.starts_with(reported), "{made:?}");
     assert!(made.out.contains("MB, written to copy in ") || made.out.contains("kB, written"));
     project.add_tasks(1);
     let before = fs::read(project.at("copy")).unwrap();
@@ -130,7 +130,7 @@ fn a_backup_that_is_killed_leaves_the_last_one_or_none() {
         assert!(names.iter().all(known), "{names:?}");
     }
     assert!(killed > KILLS / 4, "{killed} of {KILLS} in {took:?}");
-    // What they left is cleared away once it is old enough that nobody can be about to use it.
+    // Leftovers are removed once they are too old to be in use.
     let left = project.names(".").into_iter().filter(|name| name.starts_with(".antiphon-copy-"));
     let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
     for name in left {

@@ -13,7 +13,7 @@ use crate::project::{Project, events};
 const KILLS: u32 = 20;
 
 /// The journals that were kept.
-fn kept(project: &Project) -> Vec<String> {
+fn replaced_journals(project: &Project) -> Vec<String> {
     let names = project.names(".antiphon").into_iter();
     names.filter(|name| name.starts_with("journal.db.before-")).collect()
 }
@@ -49,7 +49,7 @@ fn tasks_go_on_elsewhere_from_where_the_backup_was_made() {
     let paused = other.antiphon(&["restore", "--force", "--paused", copy]);
     assert_eq!(paused.code, 0, "{paused:?}");
     assert!(paused.out.contains("1 task now paused: continue with"), "{paused:?}");
-    let before = &kept(&other)[..];
+    let before = &replaced_journals(&other)[..];
     assert_eq!(before.len(), 1);
     assert!(paused.out.contains(&format!("{}\n", before[0])), "{paused:?}");
     let (was, is) = (events(Path::new(copy)), events(&other.journal()));
@@ -80,18 +80,18 @@ fn what_a_killed_server_left_stays_with_the_old_journal() {
     let later = events(&project.journal());
     drop(server);
     assert!(fs::metadata(project.at(".antiphon/journal.db-wal")).unwrap().len() > 0);
-    let told = project.antiphon(&["restore", "--force", "--json", "copy"]).json();
-    let before = kept(&project);
+    let reported = project.antiphon(&["restore", "--force", "--json", "copy"]).json();
+    let before = replaced_journals(&project);
     assert_eq!(before.len(), 1);
     let mut expected = json!({
         "file": "copy", "events": 303, "tasks": 3, "unfinished": 3, "schema": 5, "paused": 0,
         "before": project.at(".antiphon").join(&before[0]),
     });
     for name in ["bytes", "took_ms"] {
-        assert!(told[name].is_number(), "{told}");
-        expected[name] = told[name].clone();
+        assert!(reported[name].is_number(), "{reported}");
+        expected[name] = reported[name].clone();
     }
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(events(&project.journal()), events(&project.at("copy")));
     let old = events(&project.at(".antiphon").join(&before[0]));
     assert_eq!(old[..later.len()], later);
@@ -126,10 +126,11 @@ fn a_restore_that_is_killed_leaves_the_old_journal_or_the_restored_one() {
             news += 1;
             // Wherever it was when it was killed, the old one is there.
             let names = project.names(".antiphon");
-            let kept = |name: &&String| name.contains(".before-") || name.contains(".restore-");
-            let kept: Vec<&String> = names.iter().filter(kept).collect();
-            assert_eq!(kept.len(), 1, "{names:?}");
-            assert_eq!(events(&project.at(".antiphon").join(kept[0])), old);
+            let replaced_journals =
+                |name: &&String| name.contains(".before-") || name.contains(".restore-");
+            let replaced_journals: Vec<&String> = names.iter().filter(replaced_journals).collect();
+            assert_eq!(replaced_journals.len(), 1, "{names:?}");
+            assert_eq!(events(&project.at(".antiphon").join(replaced_journals[0])), old);
         } else {
             assert!(found == old, "neither the old one nor the new one");
             olds += 1;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::project::{Project, dropped};
 
-/// A requester's folder, for nobody else.
+/// A requester's private folder.
 pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
     let folder = project.path().join(".antiphon/requests").join(name);
     project.until("the folder of requests is there", |_| fs::create_dir(&folder).ok());
@@ -18,7 +18,7 @@ pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
 }
 
 /// Drops a request by hand, and waits for its response.
-pub(crate) fn asked(project: &Project, name: &str, request: &Value) -> Value {
+pub(crate) fn requested(project: &Project, name: &str, request: &Value) -> Value {
     let folder = project.path().join(".antiphon/requests/boss");
     dropped(&folder, &format!("{name}.json"), request);
     let response = folder.join(format!("{name}.response.json"));
@@ -36,9 +36,9 @@ fn a_file_spawns_an_agent_talks_to_it_changes_it_and_stops_it() {
     requester(&project, "boss");
     let spawn = json!({"action": "spawn_agent", "name": "scribe", "profile": "native",
         "context": "---\ntools: bash\n---\nYou write things down."});
-    let spawned = asked(&project, "spawn", &spawn);
-    let told = (&spawned["ok"], &spawned["status"], &spawned["agent"]);
-    assert_eq!(told, (&json!(true), &json!("started"), &json!("scribe")), "{spawned}");
+    let spawned = requested(&project, "spawn", &spawn);
+    let reported = (&spawned["ok"], &spawned["status"], &spawned["agent"]);
+    assert_eq!(reported, (&json!(true), &json!("started"), &json!("scribe")), "{spawned}");
     assert_eq!(spawned["taskId"], json!(project.task("scribe")));
     let shown = project.antiphon(&["agents", "show", "scribe", "--json"]).json();
     assert_eq!(shown["context"], "---\ntools: bash\n---\nYou write things down.");
@@ -46,14 +46,14 @@ fn a_file_spawns_an_agent_talks_to_it_changes_it_and_stops_it() {
     assert_eq!(shown["tools"].get("wanted"), None, "a context gives no tools");
 
     let message = json!({"action": "send", "name": "scribe", "message": "hello"});
-    let sent = asked(&project, "send", &message);
+    let sent = requested(&project, "send", &message);
     assert_eq!((&sent["status"], &sent["ok"]), (&json!("accepted"), &json!(true)), "{sent}");
     project.caught_up("scribe");
     let said = project.said("scribe");
     assert_eq!(said[0].1, "[MESSAGE from boss] hello");
 
     let update = json!({"action": "update_agent_context", "name": "scribe", "context": "Anew."});
-    assert_eq!(asked(&project, "update", &update)["status"], "updated");
+    assert_eq!(requested(&project, "update", &update)["status"], "updated");
     let shown = project.antiphon(&["agents", "show", "scribe", "--json"]).json();
     assert_eq!(
         (&shown["context"], &shown["description"]),
@@ -61,8 +61,8 @@ fn a_file_spawns_an_agent_talks_to_it_changes_it_and_stops_it() {
     );
 
     let stop = json!({"action": "stop_agent", "name": "scribe"});
-    assert_eq!(asked(&project, "stop", &stop)["status"], "stopped");
-    assert_eq!(asked(&project, "again", &stop)["status"], "not_running");
+    assert_eq!(requested(&project, "stop", &stop)["status"], "stopped");
+    assert_eq!(requested(&project, "again", &stop)["status"], "not_running");
     for (name, request, code) in [
         ("b1", json!({"action": "stop_agent", "name": "nobody"}), "NOT_FOUND"),
         ("b2", json!({"action": "send", "name": "scribe", "message": "x"}), "CONFLICT"),
@@ -77,9 +77,9 @@ fn a_file_spawns_an_agent_talks_to_it_changes_it_and_stops_it() {
         ("b7", json!({"action": "invoke", "prompt": "x", "name": "nobody"}), "NOT_FOUND"),
         ("b8", json!({"action": "delete_everything"}), "INVALID_REQUEST"),
     ] {
-        let response = asked(&project, name, &request);
-        let told = (&response["ok"], &response["error"]["code"]);
-        assert_eq!(told, (&json!(false), &json!(code)), "{name}: {response}");
+        let response = requested(&project, name, &request);
+        let reported = (&response["ok"], &response["error"]["code"]);
+        assert_eq!(reported, (&json!(false), &json!(code)), "{name}: {response}");
     }
     server.end();
 }
@@ -90,11 +90,11 @@ fn a_request_of_the_command_line_is_answered_the_same_alone_and_by_a_server() {
         let ask = |request: Value| {
             let seen = project.fed(&["request", "-", "--json"], request.to_string().as_bytes());
             let mut response: Value = serde_json::from_str(&seen.out).unwrap();
-            let told = response.as_object_mut().unwrap();
+            let reported = response.as_object_mut().unwrap();
             for varying in
                 ["request", "file", "time", "taskId", "interactionId", "digest", "setAside"]
             {
-                told.remove(varying);
+                reported.remove(varying);
             }
             (seen.code, seen.err, response)
         };
@@ -141,7 +141,7 @@ fn who_drops_a_file_cannot_pass_for_the_user() {
     let text = project.until("it is answered", |_| fs::read_to_string(&response).ok());
     let response: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(response["error"]["code"], "FORBIDDEN", "{response}");
-    assert_eq!(project.antiphon(&["inbox", "list"]).out, "nothing waits\n");
+    assert_eq!(project.antiphon(&["inbox", "list"]).out, "no queued interactions\n");
     server.end();
 }
 
@@ -162,7 +162,7 @@ fn a_profile_of_a_terminal_spawns_an_agent_in_one() {
 }
 
 #[test]
-fn a_result_is_waited_for_where_somebody_works() {
+fn a_request_waits_for_a_result_only_beside_a_server() {
     let project = Project::new();
     let invoke = json!({"action": "invoke", "prompt": "hi", "name": "echo", "wait": true});
     let alone = project.fed(&["request", "-"], invoke.to_string().as_bytes());
@@ -217,7 +217,8 @@ fn a_schedule_tells_its_agent_and_a_mistake_in_one_is_told_first() {
     assert!(server.said.contains("1 schedule;"), "{}", server.said);
     let said = project.until("it ticks twice", |project| {
         let ticking = project.path().join(".antiphon/schedules.json").exists();
-        let started = ticking && !project.antiphon(&["agents", "status"]).out.starts_with("nobody");
+        let started =
+            ticking && !project.antiphon(&["agents", "status"]).out.starts_with("no live agents");
         let said = if started { project.said("echo") } else { Vec::new() };
         (said.len() >= 4).then_some(said)
     });
@@ -237,11 +238,12 @@ fn an_agent_hears_that_a_peer_of_its_is_no_longer_defined() {
         assert_eq!(project.antiphon(&["agents", "start", agent]).code, 0);
     }
     fs::remove_file(project.agents().join("quiet.md")).unwrap();
-    let told = project.until("it is told", |project| {
+    let reported = project.until("it is told", |project| {
         let waiting = project.antiphon(&["inbox", "list", "echo", "--json"]).json();
         let rows = waiting.as_array().unwrap().iter();
-        rows.map(|row| row["content"].clone()).find(|told| told["intent"] == "mob.peer_unwired")
+        rows.map(|row| row["content"].clone())
+            .find(|reported| reported["intent"] == "mob.peer_unwired")
     });
-    assert_eq!(told["params"], json!({"peer": "quiet"}));
+    assert_eq!(reported["params"], json!({"peer": "quiet"}));
     server.end();
 }

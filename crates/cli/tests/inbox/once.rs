@@ -1,5 +1,5 @@
-//! An order is carried out once: whoever asks again, because the response was deleted or because of a
-//! kill before it was written, hears the same and changes nothing.
+//! An order is carried out once: a repeated request, because the response was deleted or because of a
+//! kill before it was written, gets the same response and changes nothing.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::control::{asked, requester};
+use crate::control::{requested, requester};
 use crate::project::{Project, Server};
 
 /// Deletes the response to a request of `boss`, and waits for the next one.
@@ -19,7 +19,7 @@ fn answered_anew(project: &Project, name: &str) -> Value {
 }
 
 /// A response without what no two of them share.
-fn told(mut response: Value) -> Value {
+fn reported(mut response: Value) -> Value {
     response.as_object_mut().unwrap().remove("time");
     response
 }
@@ -41,11 +41,11 @@ fn served() -> (Project, Server) {
 fn a_spawn_whose_response_is_deleted_does_not_start_what_was_stopped_since() {
     let (project, server) = served();
     let spawn = json!({"action": "spawn_agent", "name": "echo", "profile": "native"});
-    let first = asked(&project, "spawn", &spawn);
+    let first = requested(&project, "spawn", &spawn);
     assert_eq!(first["status"], "started", "{first}");
     let stop = json!({"action": "stop_agent", "name": "echo"});
-    assert_eq!(asked(&project, "stop", &stop)["status"], "stopped");
-    assert_eq!(told(answered_anew(&project, "spawn")), told(first));
+    assert_eq!(requested(&project, "stop", &stop)["status"], "stopped");
+    assert_eq!(reported(answered_anew(&project, "spawn")), reported(first));
     assert_eq!(live(&project), Vec::<String>::new());
     server.end();
 }
@@ -57,39 +57,39 @@ fn an_update_whose_response_is_deleted_does_not_undo_the_one_behind_it() {
         json!({"action": "update_agent_context", "name": "echo",
         "context": context})
     };
-    let first = asked(&project, "a", &update("A."));
+    let first = requested(&project, "a", &update("A."));
     assert_eq!(first["status"], "updated", "{first}");
-    assert_eq!(asked(&project, "b", &update("B."))["status"], "updated");
-    assert_eq!(told(answered_anew(&project, "a")), told(first));
+    assert_eq!(requested(&project, "b", &update("B."))["status"], "updated");
+    assert_eq!(reported(answered_anew(&project, "a")), reported(first));
     let shown = project.antiphon(&["agents", "show", "echo", "--json"]).json();
     assert_eq!(shown["context"], "B.");
     server.end();
 }
 
 #[test]
-fn a_stop_that_found_nobody_does_not_stop_who_was_started_since_also_by_the_next_server() {
+fn a_stop_without_effect_does_not_stop_an_agent_started_since_also_by_the_next_server() {
     let (project, server) = served();
     let stop = json!({"action": "stop_agent", "name": "echo"});
-    let first = asked(&project, "stop", &stop);
+    let first = requested(&project, "stop", &stop);
     assert_eq!(first["status"], "not_running", "{first}");
     assert_eq!(project.antiphon(&["agents", "start", "echo"]).code, 0);
-    assert_eq!(told(answered_anew(&project, "stop")), told(first.clone()));
+    assert_eq!(reported(answered_anew(&project, "stop")), reported(first.clone()));
     assert_eq!(live(&project), ["echo"]);
     server.end();
     let server = project.serve();
-    assert_eq!(told(answered_anew(&project, "stop")), told(first));
+    assert_eq!(reported(answered_anew(&project, "stop")), reported(first));
     assert_eq!(live(&project), ["echo"]);
     server.end();
 }
 
 #[test]
-fn what_is_kept_of_orders_is_listed_only_for_those_who_want_all() {
+fn records_of_orders_are_listed_only_with_all() {
     let (project, server) = served();
     let invoke = json!({"action": "invoke", "name": "quiet", "prompt": "hi", "wait": true});
-    let task_id = asked(&project, "invoke", &invoke)["taskId"].clone();
+    let task_id = requested(&project, "invoke", &invoke)["taskId"].clone();
     for number in 0..3 {
         let stop = json!({"action": "stop_agent", "name": "echo", "id": number.to_string()});
-        assert_eq!(asked(&project, &format!("stop{number}"), &stop)["status"], "not_running");
+        assert_eq!(requested(&project, &format!("stop{number}"), &stop)["status"], "not_running");
     }
     let titles = |arguments: &[&str]| -> Vec<String> {
         let listed = project.antiphon(&[&["tasks", "list", "--json"], arguments].concat()).json();
@@ -113,12 +113,12 @@ fn one_id_for_different_orders_is_one_for_each_of_them() {
     }
     let [echo, quiet] = ["echo", "quiet"].map(|agent| project.task(agent));
     let invoke = json!({"action": "invoke", "name": "echo", "prompt": "stall", "id": "x"});
-    let task_id = asked(&project, "invoke", &invoke)["taskId"].as_str().unwrap().to_owned();
+    let task_id = requested(&project, "invoke", &invoke)["taskId"].as_str().unwrap().to_owned();
     for (agent, own) in [("echo", echo), ("quiet", quiet)] {
         let stop = json!({"action": "stop_agent", "name": agent, "id": "x"});
-        let stopped = asked(&project, &format!("stop-{agent}"), &stop);
-        let told = (&stopped["status"], &stopped["taskId"]);
-        assert_eq!(told, (&json!("stopped"), &json!(own)), "{stopped}");
+        let stopped = requested(&project, &format!("stop-{agent}"), &stop);
+        let reported = (&stopped["status"], &stopped["taskId"]);
+        assert_eq!(reported, (&json!("stopped"), &json!(own)), "{stopped}");
     }
     let shown = project.antiphon(&["tasks", "show", &task_id, "--json"]).json();
     assert_eq!(shown["status"], "running", "{shown}");

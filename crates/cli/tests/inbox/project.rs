@@ -171,7 +171,7 @@ impl Project {
     }
 }
 
-/// Writes a request the way everybody should.
+/// Writes a request the recommended way: to a temporary name, then renamed.
 pub(crate) fn dropped(folder: &Path, name: &str, request: &Value) {
     let elsewhere = folder.join(format!(".{name}.tmp"));
     fs::write(&elsewhere, request.to_string()).unwrap();

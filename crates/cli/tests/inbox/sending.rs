@@ -21,7 +21,7 @@ fn what_is_sent_wakes_an_idle_agent_and_it_answers_in_one_conversation() {
     assert!(server.said.contains("0 live agents, 0 schedules"), "{}", server.said);
     let sent = project.antiphon(&["send", "echo", "good", "morning"]);
     assert_eq!(sent.code, 0, "{sent:?}");
-    assert!(sent.out.starts_with("accepted: ") && sent.out.ends_with("; `echo` reads it\n"));
+    assert!(sent.out.starts_with("accepted: ") && sent.out.ends_with("; `echo` will read it\n"));
     project.until("it answers", |project| (project.said("echo").len() == 2).then_some(()));
     let event = project.antiphon(&["send", "echo", "--from", "ci", "--json", "main is red"]);
     assert_eq!((event.code, &event.json()["receipt"]), (0, &json!("accepted")), "{event:?}");
@@ -39,18 +39,18 @@ fn what_is_sent_wakes_an_idle_agent_and_it_answers_in_one_conversation() {
 }
 
 #[test]
-fn what_is_sent_while_nobody_works_is_read_by_the_next_server_once() {
+fn a_message_sent_without_a_server_is_read_once_by_the_next_server() {
     let project = Project::new();
     let sent = project.antiphon(&["send", "echo", "--key", "k", "hello"]);
     assert_eq!(sent.code, 0, "{sent:?}");
-    assert!(sent.out.contains("`echo` reads it under `antiphon serve`"), "{sent:?}");
+    assert!(sent.out.contains("`echo` reads it when `antiphon serve` runs"), "{sent:?}");
     let again = project.antiphon(&["send", "echo", "--key", "k", "hello", "--json"]).json();
     assert_eq!(again["receipt"], "deduplicated");
     assert!(sent.out.contains(again["id"].as_str().unwrap()), "{sent:?} {again}");
     let server = project.serve();
     assert!(server.said.contains("1 live agent, "), "{}", server.said);
     let third = project.antiphon(&["send", "echo", "--key", "k", "hello"]);
-    assert!(third.out.starts_with("had it before: "), "{third:?}");
+    assert!(third.out.starts_with("duplicate: "), "{third:?}");
     project.caught_up("echo");
     let said = project.said("echo");
     assert_eq!(said[..2], [user("hello"), answer("hello")]);
@@ -66,24 +66,26 @@ fn a_request_is_answered_to_who_waits() {
     assert!(alone.err.contains("start `antiphon serve`"), "{alone:?}");
     assert!(
         !project.path().join(".antiphon/journal.db").exists() || {
-            project.antiphon(&["inbox", "list"]).out == "nothing waits\n"
+            project.antiphon(&["inbox", "list"]).out == "no queued interactions\n"
         }
     );
     let server = project.serve();
-    let asked = ["send", "echo", "--request", "review", "--params", r#"{"branch":"b"}"#, "--wait"];
-    let answered = project.antiphon(&asked);
+    let requested =
+        ["send", "echo", "--request", "review", "--params", r#"{"branch":"b"}"#, "--wait"];
+    let answered = project.antiphon(&requested);
     assert_eq!(answered.code, 0, "{answered:?}");
     assert!(answered.out.starts_with("Heard: [REQUEST "), "{answered:?}");
     assert!(answered.out.ends_with(" from user: review] {\"branch\":\"b\"}\n"), "{answered:?}");
-    let told = project.antiphon(&[&asked[..], &["--json"]].concat()).json();
-    assert_eq!(told["status"], "completed");
+    let reported = project.antiphon(&[&requested[..], &["--json"]].concat()).json();
+    assert_eq!(reported["status"], "completed");
     project.define("my scribe", "");
     project.until("its file is read", |project| {
         let seen = project.antiphon(&["send", "my scribe", "--request", "x", "--wait"]);
         (seen.code == 0).then_some(())
     });
-    let shown = project.antiphon(&["inbox", "show", told["id"].as_str().unwrap(), "--json"]).json();
-    assert_eq!((&shown["state"], &shown["result"]), (&json!("completed"), &told["result"]));
+    let shown =
+        project.antiphon(&["inbox", "show", reported["id"].as_str().unwrap(), "--json"]).json();
+    assert_eq!((&shown["state"], &shown["result"]), (&json!("completed"), &reported["result"]));
     server.end();
 }
 
@@ -145,24 +147,24 @@ fn lines_are_sent_one_by_one_in_order_and_each_has_its_receipt() {
     assert_eq!(seen.code, 2, "a line was no text: {seen:?}");
     let receipts: Vec<Value> =
         seen.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told: Vec<(u64, &str)> = receipts
+    let reported: Vec<(u64, &str)> = receipts
         .iter()
-        .map(|told| (told["line"].as_u64().unwrap(), told["receipt"].as_str().unwrap()))
+        .map(|reported| (reported["line"].as_u64().unwrap(), reported["receipt"].as_str().unwrap()))
         .collect();
     let expected = [(1, "accepted"), (4, "accepted"), (5, "rejected"), (6, "accepted")];
-    assert_eq!(told, expected);
-    assert!(seen.err.contains("line 5: it is no UTF-8 text"), "{seen:?}");
+    assert_eq!(reported, expected);
+    assert!(seen.err.contains("line 5: the line is not UTF-8"), "{seen:?}");
     assert!(seen.err.contains("3 lines accepted, 1 rejected"), "{seen:?}");
     // The same again is nothing new.
     let again = project.fed(&["send", "echo", "--from", "log", "--key", "l", "-"], b"one\n");
     assert_eq!((again.code, again.out.trim()), (0, receipts[0]["id"].as_str().unwrap()));
-    assert!(again.err.contains("0 lines accepted, 1 were there before"), "{again:?}");
+    assert!(again.err.contains("0 lines accepted, 1 duplicate"), "{again:?}");
     project.caught_up("echo");
-    let heard = |(by, text): &(String, String)| by == "user" && text.contains("via log");
-    let heard: Vec<String> =
-        project.said("echo").into_iter().filter(heard).map(|(_, text)| text).collect();
+    let received = |(by, text): &(String, String)| by == "user" && text.contains("via log");
+    let received: Vec<String> =
+        project.said("echo").into_iter().filter(received).map(|(_, text)| text).collect();
     let expected = ["one", "two", "three"].map(|line| format!("[EVENT via log] {line}"));
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
     let none = project.fed(&["send", "nobody", "-"], b"a\nb\n");
     assert_eq!((none.code, none.out.as_str()), (2, ""), "{none:?}");
     assert!(none.err.contains("line 2: there is no agent `nobody`"), "{none:?}");
@@ -179,18 +181,18 @@ fn an_inbox_that_is_full_is_told_and_nothing_is_left_out_when_there_is_room_agai
     assert_eq!(full.code, 4, "{}", full.err);
     assert!(full.err.contains("1024 lines accepted, 1 rejected"), "{}", full.err);
     let last: Value = serde_json::from_str(full.out.lines().last().unwrap()).unwrap();
-    let told = (&last["line"], &last["receipt"], &last["reason"]);
-    assert_eq!(told, (&json!(1025), &json!("rejected"), &json!("sender_full")));
+    let reported = (&last["line"], &last["receipt"], &last["reason"]);
+    assert_eq!(reported, (&json!(1025), &json!("rejected"), &json!("sender_full")));
     // Another sender has room, and the same lines again are those that are there and the one more.
     assert_eq!(project.antiphon(&["send", "echo", "--from", "ci", "red"]).code, 0);
     let server = project.serve();
     let again = project.fed(&keyed, lines.as_bytes());
     assert_eq!(again.code, 0, "{}", again.err);
-    assert!(again.err.contains("1 line accepted, 1024 were there before"), "{}", again.err);
+    assert!(again.err.contains("1 line accepted, 1024 duplicate"), "{}", again.err);
     project.caught_up("echo");
-    let heard = project.said("echo").into_iter().filter(|(by, _)| by == "user");
-    let heard: Vec<u32> = heard.filter_map(|(_, text)| text.parse().ok()).collect();
-    assert_eq!(heard, (1..=1025).collect::<Vec<u32>>());
+    let received = project.said("echo").into_iter().filter(|(by, _)| by == "user");
+    let received: Vec<u32> = received.filter_map(|(_, text)| text.parse().ok()).collect();
+    assert_eq!(received, (1..=1025).collect::<Vec<u32>>());
     server.end();
 }
 
@@ -277,8 +279,8 @@ fn what_waits_is_listed_and_shown_also_for_a_stopped_agent_and_hides_nothing() {
     let hidden = "look\u{e0041}\u{202e} here";
     let first = ["send", "echo", "--from", "ci", "--salience", "urgent", "--steer", hidden];
     assert_eq!(project.antiphon(&first).code, 0);
-    let asked = ["send", "echo", "--request", "review", "--json", "--timeout", "2h"];
-    let id = project.antiphon(&asked).json()["id"].as_str().unwrap().to_owned();
+    let requested = ["send", "echo", "--request", "review", "--json", "--timeout", "2h"];
+    let id = project.antiphon(&requested).json()["id"].as_str().unwrap().to_owned();
     assert_eq!(project.antiphon(&["send", "echo", "--no-wake", "by the way"]).code, 0);
     let listed = project.antiphon(&["inbox", "list"]).out;
     let lines: Vec<&str> = listed.lines().collect();
@@ -300,7 +302,7 @@ fn what_waits_is_listed_and_shown_also_for_a_stopped_agent_and_hides_nothing() {
     let few = project.antiphon(&["inbox", "list", "echo", "--json", "--limit", "1"]);
     assert_eq!(few.json().as_array().unwrap().len(), 1);
     assert!(few.err.contains("the first 1 of 3"), "{few:?}");
-    assert_eq!(project.antiphon(&["inbox", "list", "quiet"]).out, "nothing waits\n");
+    assert_eq!(project.antiphon(&["inbox", "list", "quiet"]).out, "no queued interactions\n");
     // Stopped, its request has failed and the rest waits.
     assert_eq!(project.antiphon(&["agents", "stop", "echo"]).code, 0);
     let left = project.antiphon(&["inbox", "list", "--json"]).json();
@@ -352,8 +354,8 @@ fn a_live_agent_reads_as_one_in_the_lists_of_tasks() {
     let task = project.task("echo");
     let listed = project.antiphon(&["tasks", "list"]).out;
     let line = listed.lines().find(|line| line.contains(&task)).unwrap();
-    assert!(line.contains(" standing ") && line.ends_with("agent echo"), "{listed}");
-    // The last one is what somebody asked for.
+    assert!(line.contains(" resident ") && line.ends_with("agent echo"), "{listed}");
+    // `last` is a task that a user created, not a live agent.
     let last = project.antiphon(&["tasks", "show", "last", "--json"]).json();
     assert_eq!(last["task_id"], ran);
     // Resumed without a server, it reads what there is and is at rest.
@@ -383,8 +385,8 @@ fn killed_between_accepted_and_handled_everything_is_handled_once() {
         let seen = project.antiphon(&["send", "echo", "--key", &key, text]);
         assert_eq!(seen.code, 0, "{seen:?}");
     }
-    let asked = ["send", "echo", "--request", "slow", "--key", "asked", "--json"];
-    let id = project.antiphon(&asked).json()["id"].as_str().unwrap().to_owned();
+    let requested = ["send", "echo", "--request", "slow", "--key", "asked", "--json"];
+    let id = project.antiphon(&requested).json()["id"].as_str().unwrap().to_owned();
     // It is in the middle of the first, and has not read the rest.
     drop(server);
     let waits = project.antiphon(&["inbox", "list", "--json"]).json();
@@ -393,7 +395,7 @@ fn killed_between_accepted_and_handled_everything_is_handled_once() {
     // Who was cut off sends it again, which changes nothing.
     for text in &sent {
         let seen = project.antiphon(&["send", "echo", "--key", &text.replace(' ', "-"), text]);
-        assert!(seen.out.starts_with("had it before"), "{seen:?}");
+        assert!(seen.out.starts_with("duplicate"), "{seen:?}");
     }
     let shown = project.until("it answers", |project| {
         let shown = project.antiphon(&["inbox", "show", &id, "--json"]).json();
@@ -402,8 +404,9 @@ fn killed_between_accepted_and_handled_everything_is_handled_once() {
     assert!(shown["result"].as_str().unwrap().starts_with("Slowly: [REQUEST "), "{shown}");
     let said = project.said("echo");
     for text in &sent {
-        let heard = said.iter().filter(|(by, heard)| by == "user" && heard == text).count();
-        assert_eq!(heard, 1, "{text}: {said:?}");
+        let received =
+            said.iter().filter(|(by, received)| by == "user" && received == text).count();
+        assert_eq!(received, 1, "{text}: {said:?}");
     }
     let request = |(by, text): &&(String, String)| by == "user" && text.contains(&id);
     assert_eq!(said.iter().filter(request).count(), 1, "{said:?}");

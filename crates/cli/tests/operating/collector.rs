@@ -21,7 +21,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Listens until nobody asks what came.
+    /// Listens until the collector is dropped.
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -52,7 +52,7 @@ fn take(socket: TcpStream) -> Came {
     let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
     let mut body = vec![0; length.unwrap().trim().parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
-    // The request is taken before it is answered: whoever was answered is counted.
+    // The request is decoded before the answer: every answered request is counted.
     let request = ExportTraceServiceRequest::decode(body.as_slice()).unwrap();
     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     (&socket).write_all(answer).unwrap();

@@ -27,8 +27,8 @@ fn a_key_is_made_used_changed_and_taken_back_beside_a_running_server() {
     let made = project.run(&["keys", "new", "--name", "nightly", "--level", "write"]);
     assert!(made.status.success(), "{made:?}");
     let first = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-    let told = String::from_utf8(made.stderr).unwrap();
-    assert!(first.starts_with("ak_") && !told.contains(&first[12..]), "{told}");
+    let reported = String::from_utf8(made.stderr).unwrap();
+    assert!(first.starts_with("ak_") && !reported.contains(&first[12..]), "{reported}");
     until(&server, &first, 200);
     server.work(&first, "");
     let id = first[3..11].to_owned();
@@ -128,7 +128,7 @@ fn keys_that_came_with_a_folder_open_nothing() {
 }
 
 #[test]
-fn a_token_that_came_with_a_folder_is_no_good_whatever_is_done_first() {
+fn a_token_that_came_with_a_folder_is_invalid_after_any_first_command() {
     let known = "0123456789abcdef0123456789abcdef";
     let project = Project::new();
     let folder = project.path().join(".antiphon");

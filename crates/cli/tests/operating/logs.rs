@@ -25,7 +25,7 @@ fn a_log_for_programs_is_json_line_by_line_and_holds_no_secret() {
 }
 
 #[test]
-fn a_server_that_nobody_asks_for_more_says_nothing() {
+fn a_server_logs_nothing_by_default() {
     let project = Project::new();
     let server = Server::start(&project);
     server.work(&project.token(), "");

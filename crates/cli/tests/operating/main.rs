@@ -1,4 +1,4 @@
-//! What somebody who runs a server needs: keys for others, metrics, traces and a log.
+//! What an operator of a server needs: keys for others, metrics, traces and a log.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -116,15 +116,15 @@ fn everything_that_can_go_wrong(url: &str) {
         ("PEER", PEER),
     ];
     let server = Server::with(&project, &["--log-format", "json"], &variables);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for model in ["anthropic/claude", "own/model", "scripted/leak"] {
-        told.push((model.to_owned(), told_of(&server, &key, model)));
+        reported.push((model.to_owned(), told_of(&server, &key, model)));
     }
-    assert!(told[0].1.contains("Incorrect API key provided: [redacted]"), "{}", told[0].1);
-    assert!(told[1].1.contains("Bearer [redacted]"), "{}", told[1].1);
+    assert!(reported[0].1.contains("Incorrect API key provided: [redacted]"), "{}", reported[0].1);
+    assert!(reported[1].1.contains("Bearer [redacted]"), "{}", reported[1].1);
     let lines = "PORT=8080\\n".to_owned() + &"[redacted]\\n".repeat(5);
-    assert!(told[2].1.contains(&lines), "as `bash` says it: {}", told[2].1);
-    assert!(told[2].1.contains("PORT=8080"), "nothing else is taken out: {}", told[2].1);
+    assert!(reported[2].1.contains(&lines), "as `bash` says it: {}", reported[2].1);
+    assert!(reported[2].1.contains("PORT=8080"), "nothing else is taken out: {}", reported[2].1);
     for (line, more) in [
         ("POST /v1/events/ci", format!("webhook-signature: v1,{WEBHOOK}\r\n")),
         ("POST /v1/events/ci", format!("x-hub-signature-256: {WEBHOOK}\r\n")),
@@ -133,25 +133,25 @@ fn everything_that_can_go_wrong(url: &str) {
         ("GET /v1/approvals?all=true", String::new()),
         ("POST /v1/tasks", String::new()),
     ] {
-        told.push((line.to_owned(), server.ask(&token, line, &more, "{\"message\": 7}").1));
-        told.push((line.to_owned(), server.ask(&format!("{key}x"), line, &more, "{}").1));
+        reported.push((line.to_owned(), server.ask(&token, line, &more, "{\"message\": 7}").1));
+        reported.push((line.to_owned(), server.ask(&format!("{key}x"), line, &more, "{}").1));
     }
     server.end();
     for words in [&["doctor", "--json"][..], &["doctor"], &["models"], &["tasks", "list"]] {
         let output = project.command(words).envs(variables).output().unwrap();
-        told.push((words.join(" "), String::from_utf8_lossy(&output.stdout).into_owned()));
-        told.push((words.join(" "), String::from_utf8_lossy(&output.stderr).into_owned()));
+        reported.push((words.join(" "), String::from_utf8_lossy(&output.stdout).into_owned()));
+        reported.push((words.join(" "), String::from_utf8_lossy(&output.stderr).into_owned()));
     }
     project.configure(&format!("{}\napi_key = \"{WRITTEN}\" \"{WRITTEN}\"\n", config(url)));
     let output = project.run(&["doctor"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    told.push(("a bad file".to_owned(), String::from_utf8_lossy(&output.stderr).into_owned()));
-    told.push(("the log".to_owned(), project.log()));
-    told.extend(written(&project.path().join(".antiphon")));
+    reported.push(("a bad file".to_owned(), String::from_utf8_lossy(&output.stderr).into_owned()));
+    reported.push(("the log".to_owned(), project.log()));
+    reported.extend(written(&project.path().join(".antiphon")));
     // What comes behind the id of a key is its secret.
     let hidden = &key[12..];
     for secret in [PROVIDER, WRITTEN, WEBHOOK, MCP, PEER, &token, hidden] {
-        for (place, text) in &told {
+        for (place, text) in &reported {
             let at = text.find(secret).map(|at| &text[at.saturating_sub(200)..at]);
             assert_eq!(at, None, "a secret ({}…) is in {place}", &secret[..6]);
         }

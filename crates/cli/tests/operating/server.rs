@@ -83,7 +83,7 @@ impl Server {
     }
 
     /// As it was told: the place that it says it listens on is not asked for.
-    pub(crate) fn told(project: &Project, words: &[&str]) -> (Self, String) {
+    pub(crate) fn reported(project: &Project, words: &[&str]) -> (Self, String) {
         let log = File::create(project.path().join("log")).unwrap();
         let mut command = project.command(&["serve"]);
         let mut process = command.args(words).stdout(Stdio::piped()).stderr(log).spawn().unwrap();

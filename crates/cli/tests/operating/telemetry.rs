@@ -80,11 +80,11 @@ fn a_collector_has_every_span_when_the_server_has_ended() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_holds_nobody_up() {
+fn an_unreachable_collector_delays_no_request() {
     let project = Project::new();
-    // A port that was free a moment ago: nobody listens.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    project.configure(&format!("[telemetry]\notlp_endpoint = \"http://{nobody}\"\n"));
+    // A port that was free a moment ago: no process listens.
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    project.configure(&format!("[telemetry]\notlp_endpoint = \"http://{unused}\"\n"));
     let server = Server::start(&project);
     server.work(&project.token(), "");
     let begun = Instant::now();

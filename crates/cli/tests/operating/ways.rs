@@ -58,7 +58,7 @@ fn a_socket_that_a_dead_server_left_is_replaced_and_one_that_lives_is_not() {
     server.work(&project.token(), "");
     server.end();
     assert!(project.log().contains("another process listens there"), "{}", project.log());
-    assert!(socket(&project).exists(), "it is somebody else's");
+    assert!(socket(&project).exists(), "it belongs to another process");
     drop(living);
     fs::remove_file(socket(&project)).unwrap();
     fs::write(socket(&project), "notes").unwrap();
@@ -72,12 +72,12 @@ fn a_socket_that_a_dead_server_left_is_replaced_and_one_that_lives_is_not() {
 #[test]
 fn commands_find_a_server_that_has_only_a_socket() {
     let project = Project::new();
-    let (server, place) = Server::told(&project, &["--listen", "unix"]);
+    let (server, place) = Server::reported(&project, &["--listen", "unix"]);
     assert_eq!(place, fs::canonicalize(socket(&project)).unwrap().display().to_string());
     let status = project.json(&["agents", "status", "--json"]);
     assert_eq!(status, serde_json::json!([]));
-    let told = project.run(&["tasks", "cancel", "unknown"]);
-    assert_eq!(told.status.code(), Some(2), "{told:?}");
+    let reported = project.run(&["tasks", "cancel", "unknown"]);
+    assert_eq!(reported.status.code(), Some(2), "{reported:?}");
     server.end();
     assert!(!project.path().join(".antiphon/server.json").exists());
 }
@@ -87,7 +87,7 @@ fn commands_find_a_server_that_speaks_tls() {
     let project = Project::new();
     let [cert, key] = certified(&project);
     let words = ["--listen", "0.0.0.0:0", "--tls-cert", &cert, "--tls-key", &key];
-    let (server, place) = Server::told(&project, &words);
+    let (server, place) = Server::reported(&project, &words);
     assert!(place.starts_with("https://0.0.0.0:"), "{place}");
     assert_eq!(project.json(&["agents", "status", "--json"]), serde_json::json!([]));
     server.end();

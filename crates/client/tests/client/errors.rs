@@ -2,10 +2,11 @@
 
 use antiphon_client::{Client, ClientConfig, ClientError, ConfigError, Endpoint, Timeouts};
 use antiphon_core::{ErrorCode, TaskId};
+use antiphon_test_server::TOKEN;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::server::{Server, TOKEN, client};
+use crate::server::{Server, client};
 
 fn unknown() -> TaskId {
     TaskId::parse("unknown").unwrap()

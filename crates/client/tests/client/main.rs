@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod errors;
-mod proxy;
 mod routes;
 mod server;
 mod streams;

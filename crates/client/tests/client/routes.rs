@@ -10,9 +10,10 @@ use antiphon_client::{ClientError, Endpoint};
 use antiphon_core::{
     ApprovalStatus, Decision, HandlingMode, HealthState, TaskStatus, UserMessage, WaitingFor,
 };
+use antiphon_test_server::TOKEN;
 use serde_json::{Value, json};
 
-use crate::server::{Server, TOKEN, client};
+use crate::server::{Server, client};
 
 #[tokio::test]
 async fn a_task_is_created_once_under_its_key_and_read_with_its_result() {
@@ -131,11 +132,11 @@ async fn budget_usage_inboxes_agents_and_health_are_read() {
     assert_eq!((inbox.waiting, inbox.total), (Vec::new(), 0));
     assert_eq!(client.agents().await.unwrap().agents, []);
     assert_eq!(client.agent_presences().await.unwrap(), []);
-    let nobody = antiphon_core::AgentName::parse("nobody").unwrap();
+    let unknown = antiphon_core::AgentName::parse("nobody").unwrap();
     for refused in [
-        client.agent(&nobody).await.map(drop),
-        client.start_agent(&nobody).await.map(drop),
-        client.stop_agent(&nobody).await.map(drop),
+        client.agent(&unknown).await.map(drop),
+        client.start_agent(&unknown).await.map(drop),
+        client.stop_agent(&unknown).await.map(drop),
     ] {
         assert!(matches!(refused, Err(ClientError::Refused { status: 404, .. })), "{refused:?}");
     }

@@ -9,25 +9,16 @@ use std::time::Duration;
 use antiphon_api::CreateTask;
 use antiphon_client::{Client, ClientConfig, Endpoint, RetryPolicy, Timeouts};
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{
-    Gate, GateRequest, Journal, JournalLog, RandomIds, Rule, SystemClock, ToolContext, Verdict,
-};
-use antiphon_core::{
-    AgentName, Effect, ErrorResponse, Event, ModelRef, Position, PriceTable, Provider, RawJson,
-    TaskId, Tool, ToolError, ToolExecutor, ToolResult,
-};
+use antiphon_core::port::{Journal, JournalLog};
+use antiphon_core::{AgentName, ErrorResponse, Event, ModelRef, Position, TaskId};
 use antiphon_interface_transport::{
-    Limits, Listeners, ServerConfig, ServerDeps, Token, UnixSocket, serve,
+    Limits, Listeners, ServerConfig, ServerDeps, Token, UnixSocket,
 };
 use antiphon_project::{TaskFactory, TaskRequest};
-use antiphon_runtime::{Models, NewTask, Orchestrator, RuntimeDeps, Settings};
-use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_runtime::{NewTask, Orchestrator};
+use antiphon_test_server::{RunningServer, TOKEN, runtime_deps};
 use async_trait::async_trait;
-use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
-
-pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+use tokio::net::UnixListener;
 
 /// Retries at once, and often.
 pub(crate) const PERSISTENT: RetryPolicy = RetryPolicy {
@@ -55,67 +46,6 @@ step = [{ call = { name = "act", arguments = {} } }]
 step = [{ text = "Done with {{last_user}}" }]
 "#;
 
-struct Scripted;
-
-impl Models for Scripted {
-    fn provider(
-        &self,
-        _: &ModelRef,
-        _: &[ModelRef],
-        _: Option<&RawJson>,
-    ) -> Result<Arc<dyn Provider>, String> {
-        let script = Script::parse(SCRIPT).map_err(|error| error.to_string())?;
-        Ok(Arc::new(ScriptedProvider::new(script)))
-    }
-
-    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
-        None
-    }
-}
-
-struct AskBeforeAct;
-
-#[async_trait]
-impl Gate for AskBeforeAct {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
-        match call.tool {
-            "act" => Verdict::Ask { reason: "It acts.".to_owned(), rule: Rule("act".to_owned()) },
-            _ => Verdict::Allow,
-        }
-    }
-
-    async fn remember(&self, _: &Rule) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-struct TestTools;
-
-#[async_trait]
-impl ToolExecutor for TestTools {
-    fn tools(&self) -> Vec<Tool> {
-        let tool = |name: &str| Tool {
-            name: name.to_owned(),
-            description: name.to_owned(),
-            parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-        };
-        vec![tool("look"), tool("act")]
-    }
-
-    fn effect(&self, tool: &str) -> Option<Effect> {
-        ["look", "act"].contains(&tool).then_some(Effect::ReadOnly)
-    }
-
-    async fn execute(
-        &self,
-        tool: &str,
-        arguments: &RawJson,
-        _: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        Ok(ToolResult::text(format!("{tool} {arguments}: done")))
-    }
-}
-
 struct TestTaskFactory;
 
 #[async_trait]
@@ -135,9 +65,7 @@ impl TaskFactory for TestTaskFactory {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) journal: Arc<MemoryJournal>,
-    orchestrator: Orchestrator,
-    stop: oneshot::Sender<()>,
-    serving: JoinSet<()>,
+    running: RunningServer,
 }
 
 impl Server {
@@ -164,43 +92,24 @@ impl Server {
         address: SocketAddr,
         socket: Option<UnixSocket>,
     ) -> Self {
-        let orchestrator = Orchestrator::new(RuntimeDeps {
-            journal: Arc::clone(&journal) as Arc<dyn Journal>,
-            models: Arc::new(Scripted),
-            tools: Arc::new(TestTools),
-            gate: Arc::new(AskBeforeAct),
-            agents: None,
-            runners: Vec::new(),
-            prices: Arc::new(PriceTable::default()),
-            clock: Arc::new(SystemClock),
-            ids: Arc::new(RandomIds),
-            settings: Settings::default(),
-        });
+        let used = Arc::clone(&journal) as Arc<dyn Journal>;
+        let orchestrator = Orchestrator::new(runtime_deps(used, SCRIPT));
         orchestrator.recover().await.unwrap();
-        let tcp = TcpListener::bind(address).await.unwrap();
-        let address = tcp.local_addr().unwrap();
         let deps = ServerDeps {
-            orchestrator: orchestrator.clone(),
+            orchestrator,
             task_factory: Arc::new(TestTaskFactory),
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: vec!["127.0.0.1".to_owned()],
             limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut serving = JoinSet::new();
-        let listeners = Listeners { tcp: Some(tcp), tls: None, socket };
-        serving.spawn(async move {
-            let stopped = async { drop(stopped.await) };
-            let config = ServerConfig::new(deps, antiphon_http::interface(None));
-            serve(listeners, config, stopped).await.unwrap();
-        });
-        Self { address, journal, orchestrator, stop, serving }
+        let config = ServerConfig::new(deps, antiphon_http::interface(None));
+        let listeners = |tcp| Listeners { tcp: Some(tcp), tls: None, socket };
+        let running = RunningServer::start(address, config, listeners).await;
+        Self { address: running.address, journal, running }
     }
 
-    pub(crate) async fn stop(mut self) -> (Arc<MemoryJournal>, SocketAddr) {
-        drop(self.stop);
-        self.serving.join_next().await.unwrap().unwrap();
-        self.orchestrator.shutdown(Duration::from_secs(5)).await;
+    pub(crate) async fn stop(self) -> (Arc<MemoryJournal>, SocketAddr) {
+        self.running.stop().await;
         (self.journal, self.address)
     }
 

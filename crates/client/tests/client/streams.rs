@@ -1,4 +1,4 @@
-//! Streams: each event once and in order, whatever happens to the connection.
+//! Streams: each event once and in order, with any fault of the connection.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use antiphon_client::{
     Client, ClientConfig, ClientError, Endpoint, EventStream, RetryPolicy, Timeouts,
 };
 use antiphon_core::{Event, Position, Seq};
+use antiphon_test_server::{CuttingProxy, TOKEN};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
-use crate::proxy::Proxy;
-use crate::server::{PERSISTENT, Server, TOKEN, client};
+use crate::server::{PERSISTENT, Server, client};
 
-fn through(proxy: &Proxy) -> Client {
+fn through(proxy: &CuttingProxy) -> Client {
     client(Endpoint::parse(&format!("http://{}", proxy.address)).unwrap(), TOKEN)
 }
 
@@ -32,7 +32,7 @@ async fn a_task_stream_over_connections_that_break_has_no_gap_and_no_duplicate()
     let mut cuts = 0;
     for seed in 0..16 {
         let task_id = server.task("steps").await;
-        let proxy = Proxy::new(server.address, seed, 3000).await;
+        let proxy = CuttingProxy::new(server.address, seed, 3000).await;
         let stream = through(&proxy).task_events(task_id.clone(), Seq(0), PERSISTENT);
         assert_eq!(all(stream).await, server.events(Some(&task_id)).await, "seed {seed}");
         cuts += proxy.cuts.load(Ordering::SeqCst);
@@ -48,7 +48,7 @@ async fn a_journal_stream_over_connections_that_break_has_no_gap_and_no_duplicat
     server.task("steps").await;
     let expected = server.events(None).await;
     for seed in 0..8 {
-        let proxy = Proxy::new(server.address, seed, 6000).await;
+        let proxy = CuttingProxy::new(server.address, seed, 6000).await;
         let query = JournalEventQuery { after: Some(Position(0)), ..JournalEventQuery::default() };
         let mut stream = through(&proxy).journal_events(query, PERSISTENT);
         let mut events = Vec::new();
@@ -95,7 +95,7 @@ async fn the_stream_of_a_task_ends_after_its_last_event() {
 async fn a_stream_without_retries_reports_that_it_broke() {
     let server = Server::start().await;
     let task_id = server.task("steps").await;
-    let proxy = Proxy::new(server.address, 1, 2000).await;
+    let proxy = CuttingProxy::new(server.address, 1, 2000).await;
     let mut stream = through(&proxy).task_events(task_id, Seq(0), RetryPolicy::NEVER);
     let error = loop {
         match stream.next().await {
@@ -111,10 +111,11 @@ async fn a_stream_without_retries_reports_that_it_broke() {
 #[tokio::test]
 async fn a_journal_stream_that_has_no_position_yet_does_not_reconnect() {
     let server = Server::start().await;
-    let mut stream = server.client().journal_events(JournalEventQuery::default(), PERSISTENT);
+    let proxy = CuttingProxy::new(server.address, 1, u64::MAX).await;
+    let mut stream = through(&proxy).journal_events(JournalEventQuery::default(), PERSISTENT);
     let stopping = async {
-        // Heartbeats show that the stream is open.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        // The head of the response shows that the stream is open.
+        proxy.forwarded.clone().wait_for(|bytes| *bytes > 0).await.unwrap();
         server.stop().await
     };
     let (next, _) = tokio::join!(stream.next(), stopping);

@@ -45,9 +45,9 @@ pub(super) async fn other_topics_are_not_seen(bus: TestBus) -> Outcome {
 }
 
 pub(super) async fn publishing_without_subscribers_is_not_an_error(bus: TestBus) -> Outcome {
-    bus.publish("live", "nobody yet").await?;
+    bus.publish("live", "before any subscriber").await?;
     drop(bus.subscribe("live").await?);
-    bus.publish("live", "nobody any more").await
+    bus.publish("live", "after the last subscriber").await
 }
 
 pub(super) async fn payloads_come_back_byte_for_byte(bus: TestBus) -> Outcome {

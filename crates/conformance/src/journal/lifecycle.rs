@@ -51,7 +51,9 @@ pub(super) async fn a_terminal_status_is_the_last_of_its_batch(journal: TestJour
 }
 
 /// A writer that is late need not read the task again to learn that it has ended.
-pub(super) async fn an_ended_task_says_so_whatever_was_expected(journal: TestJournal) -> Outcome {
+pub(super) async fn an_ended_task_refuses_appends_with_any_expected_position(
+    journal: TestJournal,
+) -> Outcome {
     for task in ended(&journal).await? {
         for append in [
             draft(&task, at(1), vec![note(1)]),

@@ -58,11 +58,11 @@ impl TestJournal {
     /// An append that must be refused, and must not change the journal.
     pub(super) async fn refused(&self, append: Append) -> Result<JournalError, Finding> {
         let before = self.all().await?;
-        let asked = quote(&append);
+        let attempted = quote(&append);
         let error = match self.append(append).await {
             Err(error) => error,
             Ok(appended) => {
-                return Err(Finding::Broken(format!("{asked} was not refused: {appended:?}")));
+                return Err(Finding::Broken(format!("{attempted} was not refused: {appended:?}")));
             }
         };
         equal("the journal after a refused append", &self.all().await?, &before)?;

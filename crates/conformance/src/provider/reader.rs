@@ -27,7 +27,7 @@ pub(super) fn open_with(wire: &dyn Wire, stage: &Stage, cancel: Cancel) -> Box<d
     wire.open(&*stage.provider, request(at), cancel, at)
 }
 
-/// Plays a scenario and reads it to its end, whatever that is.
+/// Plays a scenario and reads it to its end, complete or failed.
 pub(super) async fn read(
     wire: &dyn Wire,
     scenario: Scenario,

@@ -11,12 +11,12 @@ use crate::suite::{During, Finding, Outcome, equal, quote};
 
 pub(super) async fn two_answers_at_once_do_not_mix(wire: &dyn Wire) -> Outcome {
     let words = |word: &str| -> Vec<String> { (0..20).map(|n| format!("{word}{n} ")).collect() };
-    let said = |word: &str| {
+    let text_of = |word: &str| {
         let deltas = words(word).into_iter().map(|delta| Step::text(0, delta));
         let end = [Step::BlockEnd { block: 0 }, Step::Stop(StopWord::EndTurn)];
         Scenario::whole(deltas.chain(end))
     };
-    let stage = play(wire, &[said("a"), said("b")]).await?;
+    let stage = play(wire, &[text_of("a"), text_of("b")]).await?;
     let (mut a, mut b) = (open(wire, &stage), open(wire, &stage));
     let (mut a_text, mut b_text) = (String::new(), String::new());
     // The first request is sent before the second begins.

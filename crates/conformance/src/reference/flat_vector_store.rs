@@ -5,7 +5,7 @@
 //! |------------------------------------------|----------------------------------------------|
 //! | how near is a vector of zeros            | 0 to everything, never NaN                   |
 //! | which dimension after the last delete    | the first one, still                         |
-//! | a search in an empty store               | finds nothing, whatever its dimension        |
+//! | a search in an empty store               | finds nothing, for any dimension             |
 //! | a limit of 0                             | finds nothing                                |
 
 use std::cmp::Ordering;
@@ -28,11 +28,11 @@ pub struct FlatVectorStore {
 #[derive(Debug, Default)]
 struct Stock {
     dimension: Option<usize>,
-    vectors: BTreeMap<MessageId, Kept>,
+    vectors: BTreeMap<MessageId, StoredVector>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredVector {
     embedding: Embedding,
     norm: f64,
     metadata: Metadata,
@@ -61,8 +61,8 @@ impl VectorStore for FlatVectorStore {
             });
         }
         stock.dimension = Some(embedding.dimension());
-        let kept = Kept { norm: norm(&embedding), embedding, metadata };
-        stock.vectors.insert(id, kept);
+        let stored = StoredVector { norm: norm(&embedding), embedding, metadata };
+        stock.vectors.insert(id, stored);
         Ok(())
     }
 
@@ -72,19 +72,23 @@ impl VectorStore for FlatVectorStore {
         let query_norm = norm(&search.query);
         // The worst of the best is on top, to be replaced by a better one.
         let mut best = BinaryHeap::new();
-        for (id, kept) in &stock.vectors {
-            if !kept.matches(&search.filter) {
+        for (id, stored) in &stock.vectors {
+            if !stored.matches(&search.filter) {
                 continue;
             }
-            let score = cosine(&search.query, query_norm, &kept.embedding, kept.norm);
+            let score = cosine(&search.query, query_norm, &stored.embedding, stored.norm);
             best.push(Candidate { score, id: *id });
             if best.len() > search.limit {
                 best.pop();
             }
         }
         let hit = |candidate: Candidate| {
-            let kept = stock.vectors.get(&candidate.id)?;
-            Some(Hit { id: candidate.id, score: candidate.score, metadata: kept.metadata.clone() })
+            let stored = stock.vectors.get(&candidate.id)?;
+            Some(Hit {
+                id: candidate.id,
+                score: candidate.score,
+                metadata: stored.metadata.clone(),
+            })
         };
         Ok(best.into_sorted_vec().into_iter().filter_map(hit).collect())
     }
@@ -106,7 +110,7 @@ impl Stock {
     }
 }
 
-impl Kept {
+impl StoredVector {
     fn matches(&self, filter: &Metadata) -> bool {
         filter.iter().all(|(note, text)| self.metadata.get(note) == Some(text))
     }

@@ -1,7 +1,7 @@
 //! Three tools, one for each outcome of a call: `echo` succeeds, `fail` runs and
 //! fails, `sleep` runs until it is canceled.
 //!
-//! A call that is canceled before it starts does nothing, whatever its tool.
+//! A call of any tool that is canceled before it starts does nothing.
 
 use std::pin::pin;
 

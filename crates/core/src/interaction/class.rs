@@ -136,7 +136,7 @@ pub struct PeerInputCandidate {
 
 /// Decides the class of an interaction. Every interaction has one.
 ///
-/// An interaction from an external source is a plain event, whatever its content claims: an external
+/// An interaction from an external source is a plain event, even if its content claims more: an external
 /// source can neither retire a peer nor forge a response.
 pub fn classify(interaction: Interaction, silent: &SilentIntents) -> PeerInputCandidate {
     let class = class_of(&interaction, silent);

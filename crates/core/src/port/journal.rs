@@ -35,7 +35,7 @@
 mod append;
 mod error;
 mod query;
-mod task_only;
+mod single_task_journal;
 
 use async_trait::async_trait;
 
@@ -47,7 +47,7 @@ pub use query::{
     AgentQuery, ApprovalQuery, ApprovalSelector, Page, QueuedQuery, Read, SessionQuery, TaskQuery,
     TaskSelector,
 };
-pub use task_only::TaskOnlyJournal;
+pub use single_task_journal::SingleTaskJournal;
 
 use crate::{
     Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,

@@ -97,7 +97,7 @@ fn a_task_that_is_not_there_is_before_its_first_event() {
 }
 
 #[test]
-fn a_task_that_has_ended_says_so_to_everybody() {
+fn every_writer_learns_that_a_task_has_ended() {
     let task = Some(head(&[creation(), note()], true));
     for expected in [
         Expected::NoTask,

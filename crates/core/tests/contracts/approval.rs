@@ -30,7 +30,7 @@ fn a_decision_allows_grants_and_ends_in_a_status() {
 }
 
 #[test]
-fn a_question_that_nobody_has_answered_is_pending() {
+fn an_unanswered_approval_is_pending() {
     both_ways(
         &asked(),
         &json!({

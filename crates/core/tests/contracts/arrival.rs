@@ -111,7 +111,7 @@ fn the_model_reads_an_arrival_with_its_label_and_its_pictures() {
 }
 
 #[test]
-fn only_a_final_response_of_somebody_known_settles_its_request() {
+fn only_a_final_response_of_a_known_sender_settles_its_request() {
     use ResponseStatus::{Accepted, Completed, Failed};
     let (known, stranger) = (PeerInputClass::Response, PeerInputClass::PlainEvent);
     let request = InteractionContent::Request { intent: "x".to_owned(), params: json!(null) };
@@ -135,7 +135,7 @@ fn only_a_final_response_of_somebody_known_settles_its_request() {
 }
 
 #[test]
-fn what_is_quiet_wakes_nobody_and_is_owed_all_the_same() {
+fn a_quiet_request_does_not_wake_and_is_still_answered() {
     let asked = MessageQueued { class: PeerInputClass::ActionableRequest, ..hello() };
     assert_eq!((asked.wakes(), asked.expects_answer()), (true, true));
     let quiet = MessageQueued { quiet: true, ..asked };

@@ -108,7 +108,7 @@ fn six_classes_are_actionable() {
 }
 
 #[test]
-fn a_message_a_response_or_an_ack_of_somebody_known_is_what_it_is() {
+fn a_message_a_response_or_an_ack_of_a_known_sender_keeps_its_class() {
     for sender in [Sender::User, bob()] {
         for silent in silent_sets() {
             let message =
@@ -131,14 +131,14 @@ fn a_message_a_response_or_an_ack_of_somebody_known_is_what_it_is() {
 }
 
 #[test]
-fn a_lifecycle_intent_of_somebody_known_has_its_class_silent_or_not() {
+fn a_lifecycle_intent_of_a_known_sender_has_its_class_silent_or_not() {
     for (sender, name) in [(Sender::User, "user"), (bob(), "bob")] {
         for silent in silent_sets() {
             for (intent, class) in LIFECYCLE {
                 let about = |params| from(&sender, request(intent, params));
                 becomes(about(json!({"peer": "alice"})), &silent, class, Some("alice"));
                 becomes(about(json!({"peer": " alice\n"})), &silent, class, Some("alice"));
-                for nobody in [
+                for no_peer in [
                     json!(null),
                     json!({}),
                     json!({"peer": null}),
@@ -148,7 +148,7 @@ fn a_lifecycle_intent_of_somebody_known_has_its_class_silent_or_not() {
                     json!(["peer", "alice"]),
                     json!("alice"),
                 ] {
-                    becomes(about(nobody), &silent, class, Some(name));
+                    becomes(about(no_peer), &silent, class, Some(name));
                 }
             }
         }
@@ -156,7 +156,7 @@ fn a_lifecycle_intent_of_somebody_known_has_its_class_silent_or_not() {
 }
 
 #[test]
-fn any_other_request_of_somebody_known_is_actionable_unless_it_is_silent() {
+fn any_other_request_of_a_known_sender_is_actionable_unless_it_is_silent() {
     let [loud, silent] = silent_sets();
     for sender in [Sender::User, bob()] {
         for intent in ORDINARY {
@@ -168,7 +168,7 @@ fn any_other_request_of_somebody_known_is_actionable_unless_it_is_silent() {
 }
 
 #[test]
-fn what_nobody_vouches_for_is_a_plain_event_whatever_it_claims() {
+fn an_unauthenticated_interaction_is_a_plain_event_with_any_content() {
     for silent in silent_sets() {
         let claims = LIFECYCLE
             .iter()

@@ -15,7 +15,7 @@ fn only(names: &[&str]) -> CallableAgents {
 }
 
 #[test]
-fn an_agent_of_which_nothing_is_said_may_call_nobody_and_runs_here() {
+fn an_agent_with_defaults_may_call_no_agent_and_runs_here() {
     let name = AgentName::parse("reviewer").unwrap();
     let expected = AgentDefinition {
         name: name.clone(),
@@ -36,7 +36,7 @@ fn an_agent_of_which_nothing_is_said_may_call_nobody_and_runs_here() {
 }
 
 #[test]
-fn an_agent_may_call_those_it_is_told_and_nobody_made_on_the_spot() {
+fn an_agent_may_call_listed_agents_and_no_ad_hoc_agent() {
     for (agents, calls, allowed) in [
         (CallableAgents::Any, Some("writer"), true),
         (CallableAgents::Any, Some(""), true),
@@ -59,11 +59,11 @@ fn an_agent_may_call_those_it_is_told_and_nobody_made_on_the_spot() {
 }
 
 #[test]
-fn an_agent_may_call_nobody_unless_it_is_said() {
+fn by_default_an_agent_may_call_no_agent() {
     assert_eq!(CallableAgents::default(), only(&[]));
-    assert!(CallableAgents::default().is_nobody());
-    assert!(!CallableAgents::Any.is_nobody());
-    assert!(!only(&["writer"]).is_nobody());
+    assert!(CallableAgents::default().allows_none());
+    assert!(!CallableAgents::Any.allows_none());
+    assert!(!only(&["writer"]).allows_none());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The schema of events: it takes whatever is written, and nothing that is not.
+//! The schema of events accepts every written event, and nothing else.
 
 mod bites;
 

@@ -227,7 +227,7 @@ fn a_sender_is_one_string() {
 }
 
 #[test]
-fn nobody_else_can_be_the_user_or_the_system() {
+fn no_other_sender_can_be_the_user_or_the_system() {
     for text in ["User", "user ", "USER", "system", "System"] {
         assert_eq!(Sender::parse(text), Err(NameError::Reserved { name: text.trim().to_owned() }));
     }

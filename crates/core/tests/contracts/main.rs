@@ -50,7 +50,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A UUID for whatever needs one; the contracts use it throughout.
+/// A UUID for any purpose; the contracts use it throughout.
 const UUID: &str = "123e4567-e89b-12d3-a456-426614174000";
 
 /// A time from its JSON form.

@@ -96,7 +96,7 @@ fn a_value_of_the_wrong_kind_is_still_raw_json() {
 }
 
 #[test]
-fn whatever_is_kept_can_be_read_later() {
+fn every_stored_value_can_be_read_later() {
     for text in [r#"{"a":"\ud800"}"#, r#"{"a":1e999}"#, r#"{"\udfff":0}"#] {
         if let Ok(raw) = RawJson::parse(text) {
             assert!(raw.to::<Value>().is_ok(), "{text}");

@@ -62,7 +62,7 @@ fn an_external_event_is_its_label_and_its_body_when_that_is_not_blank() {
 }
 
 #[test]
-fn the_words_of_the_user_are_their_own_and_everybody_elses_are_labeled() {
+fn messages_of_the_user_are_unlabeled_and_all_others_are_labeled() {
     for (from, text) in [
         (Sender::User, "hello"),
         (bob(), "[MESSAGE from bob] hello"),

@@ -1,4 +1,4 @@
-//! What was spent: by day, payer, agent and model, whatever the order.
+//! Spending by day, payer, agent and model, in any order.
 
 use antiphon_core::*;
 use chrono::{DateTime, NaiveDate, Utc};
@@ -53,7 +53,7 @@ fn what_is_paid_is_added_up_by_day_payer_agent_and_model() {
         (task("dev", Some("key")), paid("p/m", 8), eve),
         (task("lead", None), paid("p/m", 16), eve),
         (task("dev", None), paid("p/n", 32), eve),
-        // Whoever has no name pays nothing.
+        // A payer without a name pays nothing.
         (task("dev", Some("")), paid("p/n", 64), eve),
         (task("dev", None), StatusChanged::new(TaskStatus::Running).into(), eve),
     ];

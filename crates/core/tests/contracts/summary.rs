@@ -185,7 +185,7 @@ fn handed_over(agent: &str, model: Option<&str>) -> EventBody {
 }
 
 #[test]
-fn a_task_belongs_to_whoever_it_was_handed_over_to_last() {
+fn a_task_belongs_to_the_agent_of_its_last_handover() {
     let before = || [asked("Is this legal?"), answered("I ask."), paid("p/m", 10, None)];
     let once = after(before().into_iter().chain([handed_over("lawyer", Some("p/law"))]));
     let expected = TaskSummary {

@@ -1,6 +1,6 @@
 //! Bytes into a parser: the first byte, as a digit from `0` to `5`, says which; the rest is what
-//! it reads. Whatever is read must survive being written, and what stands behind the parser
-//! must take it.
+//! it reads. Every value that is read must survive being written, and the code after the parser
+//! must accept it.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Bytes into a wire: they are decoded into pieces and whatever else may happen to an answer,
+//! Bytes into a wire: they are decoded into pieces and other events of an answer,
 //! and the answer is read to its end. See [`Decoder`] for the code.
 
 use std::collections::HashMap;

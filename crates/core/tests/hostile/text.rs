@@ -97,7 +97,7 @@ fn a_name_never_leaves_its_folder() {
 }
 
 #[test]
-fn nobody_passes_for_somebody_else() {
+fn no_sender_can_imitate_another() {
     for from in ["user", "event:webhook"] {
         assert!(!matches!(Sender::parse(from), Ok(Sender::Peer(_))));
     }

@@ -14,7 +14,7 @@ pub(crate) fn arrival() -> impl Strategy<Value = EventBody> {
     prop_oneof![queued().boxed(), request_sent().boxed(), replied().boxed()]
 }
 
-/// With any class: what was decided stays, whatever the content looks like.
+/// With any class: the recorded class counts, not the content.
 fn queued() -> impl Strategy<Value = EventBody> {
     let owed = (option::of(task_id()), option::of(time()), option::of(uuid()), any::<u32>());
     (interaction(), class(), any::<bool>(), owed, option::of(object())).prop_map(

@@ -1,4 +1,4 @@
-//! Whatever is in a journal, what is sent of it is a conversation a model accepts.
+//! For any journal, the sent conversation is one that a model accepts.
 
 use std::collections::HashSet;
 use std::sync::Arc;

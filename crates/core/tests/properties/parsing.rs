@@ -1,4 +1,4 @@
-//! Whatever arrives is read or refused; nothing panics, and what was read means the same when
+//! Every input is read or refused; nothing panics, and a value that was read means the same when
 //! it is written and read again.
 
 use antiphon_core::{

@@ -1,4 +1,4 @@
-//! Whatever is written is read back as the same value.
+//! Every written value is read back as the same value.
 
 use std::fmt::Debug;
 

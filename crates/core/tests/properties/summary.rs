@@ -1,4 +1,4 @@
-//! Whatever happened, a summary counts it and stays short.
+//! For any events, a summary counts them and stays short.
 
 use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId, TaskSummary, visible};
 use chrono::DateTime;

@@ -25,7 +25,7 @@ fn sealed(value: &str) -> AssistantBlock {
 }
 
 #[test]
-fn blocks_stand_in_the_order_they_were_opened_whatever_their_numbers() {
+fn blocks_are_in_the_order_they_were_opened_with_any_numbers() {
     assert_eq!(
         blocks([text(9, "a"), thinking(2, "b"), text(0, "c"), text(9, "d")]),
         [AssistantBlock::text("ad"), thought("b", None), AssistantBlock::text("c")]
@@ -76,7 +76,7 @@ fn half_a_signature_is_left_out_of_a_partial_message() {
 }
 
 #[test]
-fn a_sealed_block_is_kept_as_it_came_and_shown_to_nobody() {
+fn a_sealed_block_is_stored_unchanged_and_never_shown() {
     let seen = seen([
         opaque(0, r#"{"data": "x", "data": 1.0}"#),
         text(1, "hi"),

@@ -66,7 +66,7 @@ impl RunningTour<'_> {
     }
 
     fn show_recovered(&mut self) -> Result<(), DemoError> {
-        self.tour.output.chapter("recovery", "Started again, it goes on")?;
+        self.tour.output.chapter("recovery", "Restarted, it continues")?;
         let server = &*self.tour.server;
         let (pid, ms) = (server.pid, server.start_time.as_millis());
         let resumed =

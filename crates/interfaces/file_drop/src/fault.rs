@@ -7,7 +7,7 @@ use crate::response::ResponseError;
 /// The request cannot be parsed or exceeds a limit.
 const INVALID_REQUEST: &str = "INVALID_REQUEST";
 
-/// The file must not be used, whatever its content.
+/// The file must not be used, with any content.
 const FORBIDDEN: &str = "FORBIDDEN";
 
 /// Why a file is not a valid request.

@@ -1,7 +1,7 @@
 //! The file-drop interface: requests and responses are files.
 //!
 //! A client puts `NAME.json` into `.antiphon/requests/REQUESTER/`. The order in it is executed
-//! once, and `NAME.response.json` appears next to it once, whatever crashes in between. The
+//! once, and `NAME.response.json` appears next to it once, also after crashes in between. The
 //! interface contains no logic: it parses, checks, and passes an [`Order`] to an implementation of
 //! [`Orders`].
 //!

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::chat_error::Shape;
-use crate::model_not_found;
+use crate::chat_task::model_not_found;
 
 pub(crate) async fn list(State(state): State<Arc<AppState>>) -> Json<Value> {
     Json(json!({ "object": "list", "data": known(&state) }))

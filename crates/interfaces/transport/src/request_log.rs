@@ -12,7 +12,7 @@ use crate::state::AppState;
 /// The route of a request that matches none, in metrics.
 const NO_ROUTE: &str = "nowhere";
 
-/// Counts and logs a request, whatever its response is.
+/// Counts and logs a request with any response.
 pub(crate) async fn log_request(
     State(state): State<Arc<AppState>>,
     request: Request,

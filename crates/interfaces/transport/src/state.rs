@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{Position, TaskId, TaskSummary};
+use antiphon_core::{TaskId, TaskSummary};
 use antiphon_runtime::{OrchestratorError, ReplayError};
 use antiphon_telemetry::{Telemetry, TraceParent};
 use axum::http::{HeaderMap, HeaderName};
@@ -45,19 +45,6 @@ impl AppState {
         if let Some(parent) = parent.filter(|_| telemetry.exporter.is_some()) {
             telemetry.traces.set_parent(task_id, parent);
         }
-    }
-
-    /// Whether a task that was just accepted existed at position `before` already, because its idempotency
-    /// key was used before. `before` is absent for a request without a key.
-    pub async fn existed(
-        &self,
-        task_id: &TaskId,
-        before: Option<Position>,
-    ) -> Result<bool, ApiError> {
-        let Some(before) = before else { return Ok(false) };
-        let mut events = self.deps.orchestrator.follow(Some(task_id.clone()), Position(0));
-        let created = events.next().await.map_err(OrchestratorError::from)?;
-        Ok(created.position <= before)
     }
 
     /// The summary of a task; 404 when there is no such task.

@@ -28,7 +28,7 @@ fn an_expired_key_stays_expired_until_the_ring_is_opened_again() {
 }
 
 #[test]
-fn keys_are_created_and_revoked_whatever_the_clock_does() {
+fn keys_are_created_and_revoked_at_any_clock() {
     let world = World::new();
     let (ring, server) = (world.ring(), world.ring());
     for seconds in [-1, -YEAR_S, 1, 3 * YEAR_S, -3 * YEAR_S, 0] {

@@ -68,7 +68,7 @@ struct TimeoutSource {
 }
 
 impl TimeoutSource {
-    fn heard(&mut self) {
+    fn piece_received(&mut self) {
         self.waiting = None;
         if self.phase != TimeoutPhase::Stall {
             self.phase = TimeoutPhase::Stall;
@@ -94,7 +94,7 @@ impl Stream for TimeoutSource {
             return Poll::Ready(None);
         };
         if let Poll::Ready(item) = source.as_mut().poll_next(cx) {
-            this.heard();
+            this.piece_received();
             return Poll::Ready(item);
         }
         let limit = this.limit();

@@ -1,4 +1,4 @@
-//! A model server for tests and benchmarks that can fail on demand.
+//! Plays the HTTP server of a model provider, for tests and benchmarks only. It can fail on demand.
 //!
 //! It speaks HTTP/1.1 on a loopback port, writes the given bytes at the given times, and records
 //! requests. No HTTP library is involved, so a reply can be cut inside of a chunk, stall, be reset

@@ -94,7 +94,7 @@ fn reply<T: WireWriter>(scenario: &Scenario) -> Result<Reply, Unsupported> {
 
 /// The final usage of a scenario.
 fn cost(scenario: &Scenario) -> Usage {
-    let said = |step: &Step| match step {
+    let text_of = |step: &Step| match step {
         Step::Usage(usage) => Some(*usage),
         Step::Text { .. }
         | Step::Thinking { .. }
@@ -105,5 +105,5 @@ fn cost(scenario: &Scenario) -> Usage {
         | Step::Alive
         | Step::Stop(_) => None,
     };
-    scenario.steps.iter().filter_map(said).next_back().unwrap_or_default()
+    scenario.steps.iter().filter_map(text_of).next_back().unwrap_or_default()
 }

@@ -49,7 +49,7 @@ async fn a_peer_that_disconnects_in_the_middle_of_a_reply_is_noticed() {
     let cases = [
         ("a stall", Reply::events("a").ending(Ending::Stall)),
         ("a wait", Reply { parts: vec![wait], ..Reply::events("") }),
-        ("a reply that nobody reads", Reply { parts: endless, ..Reply::events("") }),
+        ("a reply without a reader", Reply { parts: endless, ..Reply::events("") }),
     ];
     for (name, reply) in cases {
         let server = server(reply).await;

@@ -72,11 +72,11 @@ impl AnswerStore {
     /// Takes the next answer to `request`.
     fn answer(&self, request: &Request) -> Result<Arc<Exchange>, ProviderError> {
         let refuse = |message: String| ProviderError::InvalidRequest { message };
-        let asked = written(request)
+        let requested = written(request)
             .map_err(|error| refuse(format!("the request cannot be written as JSON: {error}")))?;
-        let index = self.by_request.get(&asked);
+        let index = self.by_request.get(&requested);
         let Some(answers) = index.and_then(|index| self.answers.get(*index)) else {
-            return Err(refuse(self.unknown(&asked)));
+            return Err(refuse(self.unknown(&requested)));
         };
         let given = answers.given.fetch_add(1, Ordering::SeqCst);
         answers.recorded.get(given).cloned().ok_or_else(|| {
@@ -85,9 +85,10 @@ impl AnswerStore {
         })
     }
 
-    fn unknown(&self, asked: &str) -> String {
+    fn unknown(&self, requested: &str) -> String {
         let recorded = self.answers.iter().filter_map(|answers| answers.recorded.first());
-        match Difference::to_nearest(recorded.map(|exchange| exchange.request.as_str()), asked) {
+        match Difference::to_nearest(recorded.map(|exchange| exchange.request.as_str()), requested)
+        {
             Some(difference) => {
                 format!("this request was not recorded: it differs from the nearest {difference}")
             }

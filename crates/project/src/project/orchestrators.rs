@@ -12,9 +12,9 @@ use antiphon_sqlite::{SqliteJournal, Sync};
 use super::Project;
 use crate::error::ProjectError;
 use crate::models::Models;
+use crate::project_agents::ProjectAgents;
 use crate::settings::UserSettings;
 use crate::spend_limits::KeySpendLimits;
-use crate::team::Team;
 use crate::toolset::Toolset;
 
 impl Project {
@@ -23,10 +23,10 @@ impl Project {
         &self,
         models: Models,
         toolset: Toolset,
-        team: &Team,
+        project_agents: &ProjectAgents,
     ) -> Result<Orchestrator, ProjectError> {
         let budget = self.budget(models.settings());
-        let world = self.team_deps(models, toolset, team)?;
+        let world = self.deps_with_agents(models, toolset, project_agents)?;
         Ok(Orchestrator::new(RuntimeConfig { deps: world, budget }))
     }
 
@@ -46,10 +46,10 @@ impl Project {
         &self,
         models: Models,
         toolset: Toolset,
-        team: &Team,
+        project_agents: &ProjectAgents,
     ) -> Result<Orchestrator, ProjectError> {
         let budget = self.budget(models.settings());
-        let world = self.team_deps(models, toolset, team)?;
+        let world = self.deps_with_agents(models, toolset, project_agents)?;
         Ok(Orchestrator::record_only(RuntimeConfig { deps: world, budget }))
     }
 
@@ -86,15 +86,15 @@ impl Project {
         Budget { total: settings.budget, spend_limits }
     }
 
-    fn team_deps(
+    fn deps_with_agents(
         &self,
         models: Models,
         toolset: Toolset,
-        team: &Team,
+        project_agents: &ProjectAgents,
     ) -> Result<RuntimeDeps, ProjectError> {
         let journal = Arc::new(self.journal()?);
-        let agents: Arc<dyn Agents> = Arc::clone(&team.agents) as _;
-        let runners = team.runners.clone();
+        let agents: Arc<dyn Agents> = Arc::clone(&project_agents.agents) as _;
+        let runners = project_agents.runners.clone();
         Ok(RuntimeDeps { agents: Some(agents), runners, ..deps(journal, models, toolset) })
     }
 }

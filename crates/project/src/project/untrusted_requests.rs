@@ -1,5 +1,5 @@
-//! Requests that lie in a project without a journal: they may have come with a clone, so they are
-//! untrusted. Their folder is renamed whatever its mode is, and the user is warned. A folder that cannot be
+//! Requests in a project without a journal: they may have come with a clone, so they are
+//! untrusted. Their folder is renamed, with any mode, and the user is warned. A folder that cannot be
 //! renamed is an error, and no journal is created.
 
 use std::fs;

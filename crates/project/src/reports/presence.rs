@@ -8,7 +8,7 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, AgentState, TaskId, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 
-use crate::reports::waiting::WAITING_MAX;
+use crate::reports::queued_interactions::QUEUED_INTERACTIONS_MAX;
 
 /// Live agents in one list, at most.
 pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
@@ -22,7 +22,7 @@ pub async fn agent_presences(
 ) -> Result<Vec<AgentPresence>, OrchestratorError> {
     let mut residents = live_agents(orchestrator).await?;
     let mut counts: HashMap<TaskId, usize> = HashMap::new();
-    for queued in orchestrator.queued(WAITING_MAX).await? {
+    for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
         *counts.entry(queued.task_id).or_default() += 1;
     }
     let waiting = |task_id: &TaskId| counts.get(task_id).copied().unwrap_or_default();

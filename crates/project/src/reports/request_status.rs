@@ -5,7 +5,7 @@ use antiphon_core::{AgentName, EventBody, InteractionId, PeerInputClass, Positio
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
 use crate::reports::presence::live_agents;
-use crate::reports::waiting::{Inboxes, waiting};
+use crate::reports::queued_interactions::{Inboxes, queued_interactions};
 
 /// The status of a request; `None` when there is no such request. Searches the inboxes of live agents, and
 /// of `agents` that are not live.
@@ -19,7 +19,7 @@ pub async fn request_status(
     }
     let is_request =
         |class| matches!(class, PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest);
-    let queued = waiting(orchestrator, Inboxes::All(agents)).await?;
+    let queued = queued_interactions(orchestrator, Inboxes::All(agents)).await?;
     if let Some(found) = queued.into_iter().find(|queued| queued.id == id) {
         let state = RequestState::Waiting;
         return Ok(is_request(found.class).then(|| RequestStatus::open(id, state, found.task_id)));

@@ -12,7 +12,7 @@ use antiphon_core::{
     AgentResult, ContextScope, ErrorCode, ErrorResponse, Invocation, InvocationResult, Join,
     TaskId, ValidInvocation,
 };
-use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError};
+use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, OrchestratorError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -136,8 +136,8 @@ impl Dispatch {
         for task in tasks {
             let is_keyed = task.key.is_some();
             match self.orchestrator.invoke(task).await {
-                Ok(task_id) => {
-                    if !is_keyed {
+                Ok(AcceptedTask { task_id, deduplicated }) => {
+                    if !deduplicated {
                         (self.on_created)(&task_id);
                     }
                     created.push(task_id);
@@ -164,9 +164,6 @@ impl Dispatch {
         let title = format!("invocation of {} targets", created.len());
         let record = json!({ "task_ids": created });
         let recorded = self.orchestrator.record(&title, record, key).await?;
-        for task_id in created {
-            (self.on_created)(task_id);
-        }
         Ok(task_ids(recorded)?)
     }
 }

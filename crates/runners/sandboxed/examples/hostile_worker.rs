@@ -59,7 +59,7 @@ fn main() {
         eprintln!("I die");
         std::process::exit(3);
     }
-    // Whoever starts it should not have to wait for it.
+    // Ends by itself after a while, so that no test waits forever.
     runner.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let _ = runner.read_to_end(&mut Vec::new());
 }

@@ -67,7 +67,7 @@ struct Bench {
     token: String,
     /// It does not stop when it is asked to.
     deaf: bool,
-    /// Somebody is asked before it acts.
+    /// The tool `act` needs an approval.
     careful: bool,
     /// It has `bash` in place of the other tools.
     shell: bool,
@@ -91,7 +91,7 @@ impl Gate for Careful {
     }
 }
 
-/// Everybody is who the runner has.
+/// Every model is the runner's.
 struct TheModel(Arc<dyn Provider>);
 
 impl Models for TheModel {

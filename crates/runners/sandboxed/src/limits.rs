@@ -8,8 +8,8 @@
 //! | files     | `RLIMIT_NOFILE` for each process                                                |
 //! | time      | the runner's clock                                                              |
 //!
-//! A process that writes to memory that it never maps (`memfd_create`) is not seen to take it.
-//! They hold for one worker. A task that waited for somebody goes on in a new one.
+//! Memory that a process writes without mapping it (`memfd_create`) is not counted.
+//! Limits hold for one worker. A task that waited for an answer continues in a new worker.
 
 use std::num::NonZeroU64;
 
@@ -72,37 +72,37 @@ struct Config {
 }
 
 impl Limits {
-    /// The same, or less where `config` says so. An error is for whoever wrote it.
+    /// These limits, lowered by `config`. The error text is for the author of `config`.
     pub(crate) fn narrowed(self, config: &Value) -> Result<Self, String> {
         let config: Option<Config> = serde_json::from_value(config.clone())
-            .map_err(|error| format!("the config of the runner `sandbox` is wrong: {error}"))?;
+            .map_err(|error| format!("the config of the runner `sandbox` is invalid: {error}"))?;
         let config = config.unwrap_or_default();
         let mut limits = self;
-        if let Some(asked) = config.memory_mb {
+        if let Some(requested) = config.memory_mb {
             let allowed = self.memory_bytes_max / MB;
-            let mb = less("memory_mb", asked, allowed)?;
+            let mb = less("memory_mb", requested, allowed)?;
             if mb * MB < MEMORY_BYTES_MIN {
                 let least = MEMORY_BYTES_MIN / MB;
                 return Err(format!("`memory_mb` must be from {least} to {allowed}, not {mb}"));
             }
             limits.memory_bytes_max = mb * MB;
         }
-        if let Some(asked) = config.cpu_s {
-            limits.cpu_s_max = less("cpu_s", asked, self.cpu_s_max)?;
+        if let Some(requested) = config.cpu_s {
+            limits.cpu_s_max = less("cpu_s", requested, self.cpu_s_max)?;
         }
-        if let Some(asked) = config.wall_s {
+        if let Some(requested) = config.wall_s {
             let allowed = self.wall_s_max.map_or(u64::MAX, NonZeroU64::get);
-            limits.wall_s_max = NonZeroU64::new(less("wall_s", asked, allowed)?);
+            limits.wall_s_max = NonZeroU64::new(less("wall_s", requested, allowed)?);
         }
         Ok(limits)
     }
 }
 
-fn less(name: &str, asked: NonZeroU64, allowed: u64) -> Result<u64, String> {
-    if asked.get() > allowed {
-        return Err(format!("`{name}` may be {allowed} at most, not {asked}"));
+fn less(name: &str, requested: NonZeroU64, allowed: u64) -> Result<u64, String> {
+    if requested.get() > allowed {
+        return Err(format!("`{name}` may be {allowed} at most, not {requested}"));
     }
-    Ok(asked.get())
+    Ok(requested.get())
 }
 
 #[cfg(test)]

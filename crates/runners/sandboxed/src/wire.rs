@@ -28,8 +28,8 @@ pub(crate) use frame::{
 };
 pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, TaskScope};
 
-/// Raised when a frame changes its meaning. Both sides are the same program, unless somebody
-/// replaced it in between.
+/// Raised when a frame changes its meaning. Both sides are the same program, unless the binary was
+/// replaced in between.
 pub(crate) const VERSION: u32 = 1;
 
 /// Batches of pieces of one answer that are on their way.

@@ -60,7 +60,7 @@ pub enum AttachError {
     #[error("no terminal is there to attach to: {0}")]
     NoTerminal(#[source] io::Error),
     /// The terminal belongs to another user.
-    #[error("the terminal belongs to somebody else")]
+    #[error("the terminal belongs to another user")]
     NotOurs,
     /// The terminal refused the watcher.
     #[error("{reason}")]

@@ -223,7 +223,7 @@ fn verdict(ending: Ending) -> Result<Verdict, RunnerError> {
     let report = match ending {
         Ending::Reported(report) => report,
         Ending::Lost => {
-            return Ok(Verdict::Failed("was lost: somebody killed its guard".to_owned()));
+            return Ok(Verdict::Failed("was lost: its guard process was killed".to_owned()));
         }
     };
     match report {

@@ -12,7 +12,7 @@ use crate::inbox::admission;
 use crate::inbox::arrival::Arrival;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::supervise;
+use crate::task::schedule::supervise;
 use antiphon_core::BudgetStatus;
 
 /// Largest amount that one call can allow: a million dollars.

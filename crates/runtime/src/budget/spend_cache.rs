@@ -48,7 +48,7 @@ struct MonthTotals {
     /// Position up to which everything is included.
     head: Position,
     days: BTreeMap<NaiveDate, HashMap<BudgetScope, Day>>,
-    /// Usage by day, payer and model: costs are rounded once for each, whatever the order.
+    /// Usage by day, payer and model: costs are rounded once for each, in any order.
     usage_so_far: HashMap<(NaiveDate, Option<String>, String), Usage>,
 }
 

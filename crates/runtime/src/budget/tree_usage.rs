@@ -19,7 +19,7 @@ use crate::task::state::{ReplayError, TaskState};
 pub(crate) const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
 /// Number of registered trees at which unused ones are dropped.
-const TREES_CLEANUP_AT: usize = 2 * crate::task::run_slots::TASKS_RUNNING_MAX;
+const TREES_CLEANUP_AT: usize = 2 * crate::task::schedule::run_slots::TASKS_RUNNING_MAX;
 
 /// A task with its descendants: limits and totals.
 #[derive(Debug)]

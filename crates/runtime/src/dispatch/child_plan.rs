@@ -16,9 +16,9 @@ use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::refusal::Refusal;
 use crate::runner::choose_runner;
 use crate::task::limits::{self, LimitReached};
-use crate::task::output;
 use crate::task::state::TaskState;
-use crate::task::tools;
+use crate::task::step::output;
+use crate::task::step::tools;
 
 /// Agent name of children that are defined by the call itself.
 pub const AD_HOC: &str = "ad_hoc";
@@ -132,32 +132,32 @@ impl CallingTask<'_> {
             AgentRef::AdHoc { tools, .. } => tools.as_ref(),
             AgentRef::Named { .. } => definition.and_then(|definition| definition.tools.as_ref()),
         };
-        let lent = match policy {
+        let granted = match policy {
             ToolPolicy::None => return Ok(Some(Vec::new())),
             ToolPolicy::Inherit => None,
             ToolPolicy::Exact { tools } => {
-                self.check_lent_tools(tools)?;
+                self.check_granted_tools(tools)?;
                 Some(tools)
             }
         };
-        if wanted.is_none() && lent.is_none() {
+        if wanted.is_none() && granted.is_none() {
             return Ok(self.state.created.tools.clone());
         }
         let listed =
             |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
         let mut tools = self.callers_tools();
-        tools.retain(|name| listed(wanted, name) && listed(lent, name));
+        tools.retain(|name| listed(wanted, name) && listed(granted, name));
         // A definition cannot name the tools of a client.
         tools.extend(self.external(policy).into_iter().map(|tool| tool.name));
         Ok(Some(tools))
     }
 
-    fn check_lent_tools(&self, lent: &[String]) -> Result<(), Refusal> {
+    fn check_granted_tools(&self, granted: &[String]) -> Result<(), Refusal> {
         let mut known = self.callers_tools();
         let external = self.state.created.external_tools.iter();
         known.extend(external.map(|tool| tool.name.clone()));
         known.push(CALL_AGENT.to_owned());
-        match lent.iter().find(|tool| !known.contains(tool)) {
+        match granted.iter().find(|tool| !known.contains(tool)) {
             Some(tool) => Err(Refusal::UnknownTool { tool: tool.clone(), known }),
             None => Ok(()),
         }
@@ -180,13 +180,13 @@ impl CallingTask<'_> {
         definition: Option<&AgentDefinition>,
         policy: &ToolPolicy,
     ) -> CallableAgents {
-        let lent = match policy {
+        let granted = match policy {
             ToolPolicy::Inherit => true,
             ToolPolicy::None => false,
             ToolPolicy::Exact { tools } => tools.iter().any(|tool| tool == CALL_AGENT),
         };
         match definition {
-            _ if !lent => CallableAgents::default(),
+            _ if !granted => CallableAgents::default(),
             Some(definition) => definition.agents.clone(),
             None => self.state.created.agents.clone(),
         }

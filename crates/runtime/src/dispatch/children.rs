@@ -19,13 +19,13 @@ use crate::dispatch::refusal::Refusal;
 use crate::dispatch::wake_parent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::cancel;
-use crate::task::conversation::Conversation;
-use crate::task::deadlines;
+use crate::task::control::cancel;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::state_cache::{CachedTask, Freshness};
+use crate::task::state::conversation::Conversation;
+use crate::task::state::state_cache::{CachedTask, Freshness};
 use crate::task::step::TaskRun;
-use crate::task::supervise;
 
 /// Maximum number of children that are created concurrently.
 const CREATED_AT_ONCE: usize = 1024;

@@ -24,11 +24,11 @@ use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
 use crate::dispatch::refusal::Refusal;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::cancel;
-use crate::task::deadlines;
-use crate::task::flush::FlushOutcome;
+use crate::task::control::cancel;
 use crate::task::limits::{self, LimitReached};
+use crate::task::schedule::deadlines;
 use crate::task::step::TaskRun;
+use crate::task::step::flush::FlushOutcome;
 
 impl TaskRun {
     /// Dispatches the targets of a call, or hands the task over to another agent.
@@ -119,12 +119,13 @@ impl TaskRun {
         &self,
         call: &ToolCallBlock,
     ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
-        let no_arguments = || Refusal::Arguments { reason: "they are no JSON object".to_owned() };
+        let no_arguments =
+            || Refusal::Arguments { reason: "the arguments are not a JSON object".to_owned() };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
         let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
         let agents = self.services.deps.agents.clone();
-        let nobody = || Refusal::MayNotCall { agent: "anybody".to_owned(), allowed: Vec::new() };
-        let agents = agents.ok_or_else(nobody)?;
+        let none = || Refusal::MayNotCall { agent: "other agents".to_owned(), allowed: Vec::new() };
+        let agents = agents.ok_or_else(none)?;
         let caller = CallingTask {
             deps: &self.services.deps,
             agents: &*agents,

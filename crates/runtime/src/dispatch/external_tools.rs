@@ -11,11 +11,11 @@ use crate::dispatch::pending_call::PendingCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::peer_tools;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::new_task::NewTask;
-use crate::task::output;
+use crate::task::control::new_task::NewTask;
 use crate::task::state::TaskState;
 use crate::task::step::TaskRun;
-use crate::task::tools;
+use crate::task::step::output;
+use crate::task::step::tools;
 
 /// Maximum number of tools that one client may offer.
 pub const EXTERNAL_TOOLS_MAX: usize = 128;
@@ -42,7 +42,7 @@ pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorErr
             return refuse(tool, &format!("a client may offer {EXTERNAL_TOOLS_MAX} tools"));
         }
         let is_ours = ours.iter().any(|own| own.name == tool.name)
-            || !task.agents.is_nobody() && orchestrates(&tool.name)
+            || !task.agents.allows_none() && orchestrates(&tool.name)
             || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
             return refuse(tool, "a tool of that name exists");
@@ -102,8 +102,9 @@ pub(crate) fn answer(
         task_id: state.task_id.clone(),
         tool_call_id: tool_call_id.clone(),
     };
-    let asked = matches!(state.pending_calls.get(tool_call_id), Some(PendingCall::External { .. }));
-    let (answer, _) = state.last_step().filter(|_| asked).ok_or_else(none)?;
+    let is_pending =
+        matches!(state.pending_calls.get(tool_call_id), Some(PendingCall::External { .. }));
+    let (answer, _) = state.last_step().filter(|_| is_pending).ok_or_else(none)?;
     let call = answer.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
     let message = tools::message(call, result.clone(), now);
     let mut events = vec![MessageAppended::new(message).into()];

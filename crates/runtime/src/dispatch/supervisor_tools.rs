@@ -21,8 +21,8 @@ use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
 use crate::inbox::task_message;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::cancel;
-use crate::task::reader::DEPTH_MAX;
+use crate::task::control::cancel;
+use crate::task::state::reader::DEPTH_MAX;
 use crate::task::step::TaskRun;
 
 const GET_TASK: &str = "get_task";
@@ -53,7 +53,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 pub(crate) fn tools() -> Vec<Tool> {
     let task = json!({ "type": "string", "description": "The id of a task you dispatched." });
     let tasks = json!({ "type": "array", "items": task, "minItems": 1 });
-    let said = json!({ "type": "string", "description": "What to tell it." });
+    let text_schema = json!({ "type": "string", "description": "What to tell it." });
     let each = [
         (
             GET_TASK,
@@ -79,7 +79,7 @@ pub(crate) fn tools() -> Vec<Tool> {
         (
             SEND_TASK,
             "Tells a task you dispatched something while it works.",
-            json!({ "task_id": task, "text": said, "mode": { "enum": ["steer", "queue"] } }),
+            json!({ "task_id": task, "text": text_schema, "mode": { "enum": ["steer", "queue"] } }),
             json!(["task_id", "text"]),
         ),
     ];
@@ -126,7 +126,7 @@ struct SendTask {
 
 pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
     let refuse = |reason: String| Refusal::Arguments { reason };
-    let none = || refuse("they are no JSON object".to_owned());
+    let none = || refuse("the arguments are not a JSON object".to_owned());
     call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
 }
 

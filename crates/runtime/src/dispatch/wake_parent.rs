@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::deadlines;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::supervise;
 
 /// Starts the tasks that wait for an ended task. Each is woken once.
 pub(crate) fn task_ended(services: &Arc<Services>, task_id: &TaskId, outcome: &Outcome) {

@@ -24,8 +24,8 @@ use crate::inbox::quotas::{Full, Reservation};
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::deadlines;
-use crate::task::supervise;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::supervise;
 
 /// What the orchestrator, not the sender, determines about an interaction.
 pub(crate) struct Origin {

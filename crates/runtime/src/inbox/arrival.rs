@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::inbox::quotas::{INBOX_MAX, INBOX_OF_SENDER_MAX};
-use crate::task::output;
+use crate::task::step::output;
 
 /// Longest interaction, in bytes of JSON.
 pub const INTERACTION_BYTES_MAX: usize = 256 * 1024;

@@ -16,7 +16,7 @@ use crate::inbox::residents::{ResidentTask, is_resident};
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::supervise;
+use crate::task::schedule::supervise;
 
 /// What happened to an agent.
 #[derive(Debug, Clone, PartialEq)]

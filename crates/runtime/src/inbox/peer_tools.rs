@@ -21,8 +21,8 @@ use crate::inbox::open_requests::OutboundRequest;
 use crate::inbox::requests;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::flush::FlushOutcome;
 use crate::task::step::TaskRun;
+use crate::task::step::flush::FlushOutcome;
 
 const PEERS: &str = "peers";
 const SEND_MESSAGE: &str = "send_message";

@@ -31,10 +31,10 @@ use crate::inbox::residents;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::deadlines;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::supervise;
 use crate::task::step::TaskRun;
-use crate::task::supervise;
-use crate::task::tools;
+use crate::task::step::tools;
 
 /// Requests of running tasks that this process has sent or checked.
 #[derive(Debug, Default)]

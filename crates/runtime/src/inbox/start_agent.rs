@@ -30,9 +30,9 @@ use crate::inbox::residents::{ResidentTask, session_of};
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::choose_runner;
 use crate::services::Services;
-use crate::task::cancel;
+use crate::task::control::cancel;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
-use crate::task::supervise;
 
 /// Default number of model answers for each wake-up of a resident agent.
 pub const TURNS_DEFAULT: std::num::NonZeroU32 = std::num::NonZeroU32::new(1000).unwrap();
@@ -279,8 +279,8 @@ pub(crate) fn final_replies(state: &TaskState, status: TaskStatus) -> Vec<Replie
     let result = json!({ "code": why, "error": format!("the agent has {why}") });
     let unread =
         state.queue.iter().filter(|queued| queued.expects_answer()).map(|queued| queued.id);
-    let asked = state.inbound_requests.keys().copied().chain(unread);
-    asked.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
+    let requests = state.inbound_requests.keys().copied().chain(unread);
+    requests.filter_map(|id| state.answer(id, ResponseStatus::Failed, result.clone())).collect()
 }
 
 /// The limits of a resident agent. It has no wall-clock limit.

@@ -23,7 +23,7 @@ use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
 use crate::runner::runner_journal::RunnerJournal;
 use crate::task::decide::Action;
 use crate::task::limits;
-use crate::task::reader::HISTORY_TASKS_MAX;
+use crate::task::state::reader::HISTORY_TASKS_MAX;
 use crate::task::step::TaskRun;
 
 /// Maximum number of attempts to reach a runner.

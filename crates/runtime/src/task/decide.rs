@@ -34,10 +34,10 @@ use serde_json::Value;
 use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
 use crate::dispatch::pending_call::PendingCall;
 use crate::inbox::reading_order::{self, About};
-use crate::task::compact;
 use crate::task::limits::{self, LimitContext, LimitReached};
-use crate::task::output;
 use crate::task::state::TaskState;
+use crate::task::step::compact;
+use crate::task::step::output;
 
 /// Share of the model's window, in percent, at which the conversation is compacted.
 const WINDOW_PERCENT_MAX: u64 = 80;

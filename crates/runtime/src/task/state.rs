@@ -1,4 +1,14 @@
 //! State of a task, folded from its events.
+//!
+//! | file           | subject                                       |
+//! |----------------|-----------------------------------------------|
+//! | `conversation` | the messages, and which the model still reads |
+//! | `reader`       | rebuilds tasks from the journal               |
+//! | `state_cache`  | states kept in memory between runs            |
+
+pub(crate) mod conversation;
+pub(crate) mod reader;
+pub(crate) mod state_cache;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +26,7 @@ use serde_json::Value;
 use crate::dispatch::pending_call::PendingCall;
 use crate::inbox::derived_id;
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
-use crate::task::conversation::Conversation;
+use crate::task::state::conversation::Conversation;
 
 /// State of a task, folded from its events.
 #[derive(Debug, Clone, PartialEq)]

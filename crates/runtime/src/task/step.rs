@@ -1,4 +1,22 @@
 //! The loop of one task: decide, record, act.
+//!
+//! | file               | subject                                               |
+//! |--------------------|-------------------------------------------------------|
+//! | `ask_model`        | calls the model                                       |
+//! | `call_tools`       | runs tool calls, through gate and approvals           |
+//! | `interrupted_call` | whether an interrupted call runs again                |
+//! | `tools`            | which tools a task may use; runs one call             |
+//! | `output`           | the result and its schema                             |
+//! | `compact`          | shortens a conversation                               |
+//! | `flush`            | writes the events of a run; merges with other writers |
+
+pub(crate) mod ask_model;
+pub(crate) mod call_tools;
+pub(crate) mod compact;
+pub(crate) mod flush;
+pub(crate) mod interrupted_call;
+pub(crate) mod output;
+pub(crate) mod tools;
 
 use std::sync::Arc;
 
@@ -17,17 +35,14 @@ use crate::dispatch::wake_parent;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::cancel;
-use crate::task::compact;
-use crate::task::deadlines;
+use crate::task::control::cancel;
 use crate::task::decide::{self, Action};
-use crate::task::flush::FlushOutcome;
 use crate::task::limits::{self, LimitContext, LimitReached};
-use crate::task::output;
-use crate::task::run_slots::RunningTask;
+use crate::task::schedule::deadlines;
+use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
-use crate::task::state_cache::CachedTask;
-use crate::task::tools;
+use crate::task::state::state_cache::CachedTask;
+use crate::task::step::flush::FlushOutcome;
 
 /// Runs a task until it has ended, is suspended, or the orchestrator shuts down.
 pub(crate) async fn run(

@@ -30,7 +30,7 @@ impl MemoryBudget {
     /// Reserves memory, if there is some left.
     fn take(&self, bytes: usize) -> bool {
         let room =
-            |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= RECENT_ALL_BYTES_MAX);
+            |used: usize| used.checked_add(bytes).filter(|used| *used <= RECENT_ALL_BYTES_MAX);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok()
     }
 
@@ -43,65 +43,65 @@ impl MemoryBudget {
 #[derive(Debug)]
 pub(crate) struct RecentEvents {
     budget: MemoryBudget,
-    kept: Mutex<Kept>,
+    cache: Mutex<Cache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Cache {
     events: VecDeque<Arc<SerializedEvent>>,
     bytes: usize,
 }
 
 impl RecentEvents {
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
-        Self { budget: budget.clone(), kept: Mutex::default() }
+        Self { budget: budget.clone(), cache: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds events that were just recorded. After a gap the older events are dropped; events that come
     /// out of order are left to the journal.
     pub(crate) fn add(&self, events: Vec<Event>) {
-        let mut kept = self.kept();
+        let mut cache = self.cache();
         for event in events {
-            let next = kept.events.back().map(|last| Seq(last.event().seq.0 + 1));
+            let next = cache.events.back().map(|last| Seq(last.event().seq.0 + 1));
             match next {
                 Some(next) if event.seq < next => continue,
-                Some(next) if event.seq > next => kept.clear(&self.budget),
+                Some(next) if event.seq > next => cache.clear(&self.budget),
                 Some(_) | None => {}
             }
             let event = Arc::new(SerializedEvent::new(event));
-            let Ok(bytes) = event.json().map(str::len) else { return kept.clear(&self.budget) };
+            let Ok(bytes) = event.json().map(str::len) else { return cache.clear(&self.budget) };
             if !self.budget.take(bytes) {
-                return kept.clear(&self.budget);
+                return cache.clear(&self.budget);
             }
-            kept.bytes += bytes;
-            kept.events.push_back(event);
-            while kept.events.len() > RECENT_EVENTS_MAX || kept.bytes > RECENT_BYTES_MAX {
-                kept.forget_first(&self.budget);
+            cache.bytes += bytes;
+            cache.events.push_back(event);
+            while cache.events.len() > RECENT_EVENTS_MAX || cache.bytes > RECENT_BYTES_MAX {
+                cache.forget_first(&self.budget);
             }
         }
     }
 
     /// The events after `seq`, if they are here.
     pub(crate) fn after(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
-        let kept = self.kept();
-        let first = kept.events.front().map_or(Seq(u64::MAX), |first| first.event().seq);
+        let cache = self.cache();
+        let first = cache.events.front().map_or(Seq(u64::MAX), |first| first.event().seq);
         let Some(skipped) = (seq.0 + 1).checked_sub(first.0) else { return VecDeque::new() };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        kept.events.iter().skip(skipped).take(events_max).cloned().collect()
+        cache.events.iter().skip(skipped).take(events_max).cloned().collect()
     }
 }
 
 impl Drop for RecentEvents {
     fn drop(&mut self) {
-        self.budget.release(self.kept().bytes);
+        self.budget.release(self.cache().bytes);
     }
 }
 
-impl Kept {
+impl Cache {
     fn forget_first(&mut self, budget: &MemoryBudget) {
         if let Some(first) = self.events.pop_front() {
             let bytes = first.json_bytes();

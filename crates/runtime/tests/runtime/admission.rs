@@ -59,8 +59,9 @@ async fn the_same_key_of_the_same_sender_is_the_same_interaction() {
     let (other_id, _) = accepted(office.orchestrator.admit(other).await.expect("a receipt"));
     assert_ne!(other_id, id);
     let state = office.at_rest("ada").await;
-    let heard = ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
-    assert_eq!(said(&state), heard);
+    let received =
+        ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
+    assert_eq!(said(&state), received);
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +141,7 @@ async fn word_that_something_arrived_stops_at_the_door() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_stranger_says_is_an_event_whatever_it_claims_to_be() {
+async fn a_message_of_an_unknown_source_is_an_event_with_any_content() {
     let office = office();
     let from = Sender::External(SourceName::parse("hook").expect("a name"));
     let arrival = Arrival { from, ..request("ada", "obey", json!({"who": "me"})) };
@@ -152,7 +153,7 @@ async fn what_a_stranger_says_is_an_event_whatever_it_claims_to_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_requests_and_quiet_messages_wake_nobody_and_are_read_with_what_does() {
+async fn silent_requests_and_quiet_messages_do_not_wake_and_are_read_with_the_next_that_does() {
     let silent_intents = SilentIntents::from_iter(["status"]);
     let ada = AgentDefinition { silent_intents, ..clerk("ada") };
     let office = Office::with(Roster::default().with(ada), answering());
@@ -213,19 +214,19 @@ async fn progress_makes_older_progress_of_the_same_sender_old_news() {
     assert_eq!((state.turns, state.queue.len()), (0, 2));
     office.admit(message("ada", "now")).await;
     let state = office.at_rest("ada").await;
-    let heard = [
+    let received = [
         "user: [MESSAGE from cyd] 1 %",
         "user: [MESSAGE from bob] 30 %",
         "user: now",
         "model: heard",
     ];
-    assert_eq!(said(&state), heard);
+    assert_eq!(said(&state), received);
     // What was read is not old news: the next is another.
     office.admit(progress("bob", "40 %")).await;
     assert_eq!(office.at_rest("ada").await.queue.len(), 1);
 }
 
-/// However little it is worth to the reader, whoever asked waits for an answer.
+/// Even at the lowest salience, the requester waits for an answer.
 #[tokio::test(start_paused = true)]
 async fn a_request_is_never_old_news() {
     let office = office();

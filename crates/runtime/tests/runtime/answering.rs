@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::office::{Office, at_rest, keyed, message, name, request, said};
 use crate::team::{Numbered, otherwise, replying, results, says, step};
 
-/// What a door's request with the key `1` to Bob is called: always the same.
+/// The id of an interface's request with the key `1` to Bob: always the same.
 async fn id_of_request() -> InteractionId {
     let office = Office::of(&["bob"], format!("name = \"x\"\n{}", otherwise(&says("x"))));
     office.admit(keyed(request("bob", "count", json!(3)), "1")).await.0
@@ -102,17 +102,17 @@ async fn what_is_accepted_and_forgotten_is_answered_by_the_clock() {
     ]);
     let office = Office::of(&["bob"], text);
     let until = Some(office.clock.now() + chrono::TimeDelta::seconds(90));
-    let asked = Arrival { until, ..request("bob", "count", json!(3)) };
-    office.admit(keyed(asked, "1")).await;
+    let requested = Arrival { until, ..request("bob", "count", json!(3)) };
+    office.admit(keyed(requested, "1")).await;
     office.reply(id).await;
     let replies = replies(&office, id).await;
     assert_eq!((replies.len(), replies[1].0), (2, ResponseStatus::Failed));
     assert_eq!(replies[1].1["code"], "timed_out");
 }
 
-/// A peer that asked hears both, and goes on with the second.
+/// A requesting peer reads both, and continues with the second.
 #[tokio::test(start_paused = true)]
-async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
+async fn a_waiting_requester_learns_that_it_was_accepted_and_continues_with_the_answer() {
     let script = |id: &str| {
         let responds = |status: &str| {
             step("send_response", &format!(r#"{{"request_id":"{id}","status":"{status}"}}"#))
@@ -136,8 +136,10 @@ async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
         office.orchestrator = Orchestrator::new(world);
         let (ada, bob) = (office.start("ada").await, office.start("bob").await);
         office.admit(message("ada", "go")).await;
-        let asked = |e: &Event| matches!(&e.body, EventBody::RequestSent(_));
-        let EventBody::RequestSent(sent) = office.until(asked).await.body else { panic!("sent") };
+        let requested = |e: &Event| matches!(&e.body, EventBody::RequestSent(_));
+        let EventBody::RequestSent(sent) = office.until(requested).await.body else {
+            panic!("sent")
+        };
         (office, ada, bob, sent.id)
     };
     let (.., id) = begin(script("00000000-0000-0000-0000-000000000000")).await;
@@ -153,8 +155,8 @@ async fn who_waits_is_told_that_it_was_accepted_and_goes_on_with_the_answer() {
     assert_eq!((waits.turns, waits.outbound_requests.len()), (1, 1), "the call waits on");
     office.admit(message("bob", "finish")).await;
     let state = office.at_rest("ada").await;
-    let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-    assert_eq!(told["status"], "completed");
+    let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+    assert_eq!(reported["status"], "completed");
     let promised = format!("user: [RESPONSE to {id} from bob: accepted]");
     assert_eq!(said(&state).iter().filter(|line| **line == promised).count(), 1);
     assert_eq!(office.orchestrator.task(&bob).await.expect("a task").inbound_requests.len(), 0);
@@ -181,9 +183,9 @@ impl JournalHooks for Flaky {
     }
 }
 
-/// Nobody waits for a deadline because the journal was out of reach for a moment.
+/// A short failure of the journal does not delay an answer until its deadline.
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_fails_once_keeps_nobody_waiting() {
+async fn a_journal_that_fails_once_delays_no_answer() {
     let mut failed = 0;
     for nth in 0..40 {
         for wait in [true, false] {
@@ -210,15 +212,18 @@ async fn a_journal_that_fails_once_keeps_nobody_waiting() {
             }
             assert!(began.elapsed() < Duration::from_secs(60), "{place}: {:?}", began.elapsed());
             let state = at_rest(&orchestrator, "ada").await;
-            let heard = said(&state).join("\n");
-            assert!(heard.contains("completed") && !heard.contains("failed"), "{place}: {heard}");
+            let received = said(&state).join("\n");
+            assert!(
+                received.contains("completed") && !received.contains("failed"),
+                "{place}: {received}"
+            );
             failed += usize::from(journal.appends.load(Ordering::SeqCst) > nth);
         }
     }
     assert!(failed > 20, "{failed} of the failures happened");
 }
 
-/// Nobody is kept waiting by a model that takes its time.
+/// A slow model does not delay an answer beyond its deadline.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_passes_also_while_the_model_thinks_and_its_answer_comes_too_late() {
     let text = format!("name = \"slow\"\ndelay_ms = 600000\n{}", otherwise(&says("three")));

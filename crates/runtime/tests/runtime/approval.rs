@@ -1,4 +1,4 @@
-//! Calls that somebody is asked about.
+//! Calls that need an approval.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl Scene {
     }
 
     /// A task that has come to its first question.
-    async fn asked(&self) -> (TaskId, Vec<Approval>) {
-        let task_id = self.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    async fn requested(&self) -> (TaskId, Vec<Approval>) {
+        let task_id = self.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         let state = self.orchestrator.wait(&task_id).await.expect("at rest");
         assert_eq!(state.status, TaskStatus::InputRequired);
         assert_eq!(state.waiting_for, Some(WaitingFor::Approval));
@@ -70,14 +70,14 @@ const WAIT: ApprovalPolicy = ApprovalPolicy::Wait { timeout: None };
 #[tokio::test]
 async fn nothing_runs_before_every_question_is_answered() {
     let scene = Scene::new(WAIT);
-    let (task_id, asked) = scene.asked().await;
-    assert_eq!(asked.len(), 2);
+    let (task_id, requested) = scene.requested().await;
+    assert_eq!(requested.len(), 2);
     assert_eq!(scene.tools.done().len(), 0);
-    scene.decide(&asked[0], Decision::AllowOnce).await;
+    scene.decide(&requested[0], Decision::AllowOnce).await;
     let state = scene.orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::InputRequired);
     assert_eq!(scene.tools.done().len(), 0);
-    scene.decide(&asked[1], Decision::Deny).await;
+    scene.decide(&requested[1], Decision::Deny).await;
     // The next lap acts again.
     scene.orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(scene.acts(), 1);
@@ -95,26 +95,26 @@ async fn nothing_runs_before_every_question_is_answered() {
 #[tokio::test]
 async fn what_is_allowed_for_the_task_is_not_asked_again_in_it() {
     let scene = Scene::new(WAIT);
-    let (task_id, asked) = scene.asked().await;
-    for approval in &asked {
+    let (task_id, requested) = scene.requested().await;
+    for approval in &requested {
         scene.decide(approval, Decision::AllowTask).await;
     }
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 3));
     assert!(scene.gate.remembered.lock().expect("no panic").is_empty());
     // Another task is asked again.
-    scene.asked().await;
+    scene.requested().await;
 }
 
 #[tokio::test]
 async fn what_is_allowed_always_is_kept_by_the_gate() {
     let scene = Scene::new(WAIT);
-    let (task_id, asked) = scene.asked().await;
-    for approval in &asked {
+    let (task_id, requested) = scene.requested().await;
+    for approval in &requested {
         scene.decide(approval, Decision::AllowAlways).await;
     }
     scene.orchestrator.wait(&task_id).await.expect("an end");
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
 }
@@ -122,7 +122,7 @@ async fn what_is_allowed_always_is_kept_by_the_gate() {
 #[tokio::test]
 async fn a_question_survives_a_restart_and_waiting_costs_nothing() {
     let scene = Scene::new(WAIT);
-    let (task_id, asked) = scene.asked().await;
+    let (task_id, requested) = scene.requested().await;
     assert!(scene.orchestrator.shutdown(Duration::from_secs(5)).await);
     let before = events(&*scene.journal).await;
     let again = Scene::on(scene.journal.clone(), scene.tools.clone(), scene.gate.clone(), WAIT);
@@ -132,8 +132,8 @@ async fn a_question_survives_a_restart_and_waiting_costs_nothing() {
     );
     assert_eq!(events(&*scene.journal).await, before, "nothing is asked twice");
     let agents = again.orchestrator.agents(TEN).await.expect("a list");
-    assert_eq!(agents.len(), 1, "a row, and nobody at work");
-    for approval in &asked {
+    assert_eq!(agents.len(), 1, "a row, and no running task");
+    for approval in &requested {
         again.decide(approval, Decision::AllowTask).await;
     }
     let state = again.orchestrator.wait(&task_id).await.expect("an end");
@@ -144,8 +144,8 @@ async fn a_question_survives_a_restart_and_waiting_costs_nothing() {
 #[tokio::test]
 async fn the_first_answer_counts() {
     let scene = Scene::new(WAIT);
-    let (_, asked) = scene.asked().await;
-    let id = &asked[0].approval_id;
+    let (_, requested) = scene.requested().await;
+    let id = &requested[0].approval_id;
     let decide = |decision| scene.orchestrator.decide(id, decision, "me", None);
     let answers = futures_util::future::join_all(
         (0..8).map(|n| decide(if n % 2 == 0 { Decision::AllowOnce } else { Decision::Deny })),
@@ -162,10 +162,10 @@ async fn the_first_answer_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
+async fn an_unanswered_approval_expires() {
     // The journal's clock is the real one: the patience is too short for it to matter.
     let scene = Scene::new(ApprovalPolicy::Wait { timeout: Some(Duration::from_millis(1)) });
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = scene.orchestrator.follow(Some(task_id.clone()), antiphon_core::Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
     assert_eq!(scene.acts(), 0);
@@ -175,13 +175,13 @@ async fn a_question_that_nobody_answers_is_answered_by_the_clock() {
 }
 
 #[tokio::test]
-async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
+async fn without_a_user_the_model_learns_which_rule_is_missing() {
     let scene = Scene::new(ApprovalPolicy::Refuse);
-    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = scene.orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = scene.orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, scene.acts()), (TaskStatus::Completed, 0));
-    let told = format!("{:?}", state.messages());
-    assert!(told.contains("The rule that would allow it: act"), "{told}");
+    let reported = format!("{:?}", state.messages());
+    assert!(reported.contains("The rule that would allow it: act"), "{reported}");
     assert!(
         scene
             .journal
@@ -199,9 +199,9 @@ async fn with_nobody_to_ask_the_model_is_told_which_rule_is_missing() {
 #[tokio::test]
 async fn a_question_of_a_task_that_ended_is_void() {
     let scene = Scene::new(WAIT);
-    let (task_id, asked) = scene.asked().await;
+    let (task_id, requested) = scene.requested().await;
     scene.orchestrator.cancel(&task_id).await.expect("canceled");
-    let approval_id = asked[0].approval_id.clone();
+    let approval_id = requested[0].approval_id.clone();
     let late = scene.orchestrator.decide(&approval_id, Decision::AllowOnce, "me", None).await;
     let status = ApprovalStatus::Void;
     assert_eq!(late, Err(OrchestratorError::AlreadyDecided { approval_id, status }));

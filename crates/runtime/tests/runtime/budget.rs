@@ -12,8 +12,8 @@ use antiphon_core::{
     WaitingFor,
 };
 use antiphon_runtime::{
-    Allowance, Budget, BudgetScope, LimitReached, NewTask, NoSpendLimits, Orchestrator,
-    OrchestratorError, RuntimeConfig, RuntimeDeps, SpendLimitSource, TaskState,
+    AcceptedTask, Allowance, Budget, BudgetScope, LimitReached, NewTask, NoSpendLimits,
+    Orchestrator, OrchestratorError, RuntimeConfig, RuntimeDeps, SpendLimitSource, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -117,15 +117,15 @@ pub(crate) async fn goes_on(orchestrator: &Orchestrator, task_id: &TaskId) -> Ta
 async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed() {
     let bench = Bench::new();
     let orchestrator = bench.orchestrator(budget(ANSWER * 2));
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
     let detail = state.detail.expect("a reason");
-    let told = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
-    assert_eq!(told, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
+    let reported = (&detail["scope"], &detail["period"], &detail["limit_nano_usd"]);
+    assert_eq!(reported, (&"total".into(), &"day".into(), &(ANSWER * 2).into()));
     assert_eq!(detail["spent_nano_usd"], ANSWER * 2);
 
-    // Nobody talks it into going on.
+    // A resume does not continue it.
     let Err(OrchestratorError::Budget(spent)) = orchestrator.resume(&task_id).await else {
         panic!("it was resumed");
     };
@@ -156,8 +156,8 @@ async fn what_is_allowed_under_one_name_is_allowed_once_and_makes_no_budget() {
         let refused = orchestrator.allow(allowing(bad)).await;
         assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     }
-    let nobody = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
-    let refused = orchestrator.allow(nobody).await;
+    let unknown = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
+    let refused = orchestrator.allow(unknown).await;
     assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
     let raised = events(&*bench.journal)
         .await
@@ -186,7 +186,7 @@ async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
     let budget =
         Budget { total: limits(ANSWER * 2, ANSWER * 4), spend_limits: Arc::new(NoSpendLimits) };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
     assert_eq!(state.detail.expect("a reason")["resets_at"], "2026-03-11T00:00:00Z");
@@ -200,7 +200,7 @@ async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
 async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may() {
     let bench = Bench::new();
     let first = bench.orchestrator(budget(ANSWER * 2));
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     first.wait(&task_id).await.expect("a rest");
     let before = first.budget().await.expect("a budget");
     first.shutdown(Duration::from_secs(5)).await;
@@ -209,7 +209,7 @@ async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may
     assert_eq!(second.budget().await.expect("a budget"), before);
     second.recover().await.expect("a list");
     assert_eq!(waits(&second.wait(&task_id).await.expect("a rest")), waiting(2));
-    // Nothing is written again for somebody who goes on waiting.
+    // Nothing is written again for a task that keeps waiting.
     let count = events(&*bench.journal).await.len();
     second.shutdown(Duration::from_secs(5)).await;
     let third = bench.orchestrator(budget(ANSWER * 2));
@@ -229,13 +229,13 @@ async fn after_a_restart_the_sums_are_the_same_and_who_waits_goes_on_when_it_may
 async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
     let mut waited = 0;
     for last in 0..14 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let bench = Bench::new();
             let mortal: Arc<dyn Journal> = Arc::new(Mortal::new(&bench.journal, last, death));
             let world = RuntimeDeps { prices: prices(), ..world(mortal, &bench.tools, THREE) };
             let first =
                 Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER * 2) });
-            if let Ok(task_id) = first.invoke(new_task("go")).await
+            if let Ok(AcceptedTask { task_id, .. }) = first.invoke(new_task("go")).await
                 && first.wait(&task_id).await.is_ok()
             {
                 // It waits, or has died meanwhile.
@@ -259,7 +259,7 @@ async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
             let done = bench.tools.done();
             let mut acts = done.iter().filter(|(what, _)| what.starts_with("act"));
             assert!(acts.all(|(_, times)| *times <= 1), "{death:?} write {last}: {done:?}");
-            // The sums are what the journal says, whatever happened to the writes.
+            // The sums match the journal after every outcome of the writes.
             let standing = second.budget().await.expect("a budget");
             let fresh = bench.orchestrator(budget(ANSWER * 2)).budget().await.expect("a budget");
             assert_eq!(standing, fresh, "{death:?} write {last}");
@@ -274,7 +274,7 @@ async fn tasks_that_race_spend_no_more_than_the_answers_that_are_under_way() {
     let orchestrator = bench.orchestrator(budget(ANSWER * 7));
     let mut tasks = Vec::new();
     for _ in 0..8 {
-        tasks.push(orchestrator.invoke(new_task("go")).await.expect("accepted"));
+        tasks.push(orchestrator.invoke(new_task("go")).await.expect("accepted").task_id);
     }
     for task_id in &tasks {
         orchestrator.wait(task_id).await.expect("a rest");
@@ -292,18 +292,18 @@ async fn tasks_that_race_spend_no_more_than_the_answers_that_are_under_way() {
 }
 
 #[tokio::test]
-async fn the_budget_of_a_key_stops_nobody_else() {
+async fn the_budget_of_a_key_stops_no_other_key() {
     let bench = Bench::new();
     let keys = Keys([("poor", limits(ANSWER, 0)), ("rich", limits(0, ANSWER * 9))].into());
     let total = SpendLimits::default();
     let orchestrator = bench.orchestrator(Budget { total, spend_limits: Arc::new(keys) });
     let paying = |payer: &str| NewTask { payer: Some(payer.to_owned()), ..new_task("go") };
-    let poor = orchestrator.invoke(paying("poor")).await.expect("accepted");
+    let poor = orchestrator.invoke(paying("poor")).await.expect("accepted").task_id;
     assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
     let detail = orchestrator.task(&poor).await.expect("a task").detail.expect("a reason");
     assert_eq!((&detail["scope"], &detail["key_id"]), (&"key".into(), &"poor".into()));
     for task in [paying("rich"), new_task("go")] {
-        let task_id = orchestrator.invoke(task).await.expect("accepted");
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
         assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
     }
     assert_eq!(orchestrator.check_budget(None, None).await, Ok(()));
@@ -347,14 +347,14 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
     let world = RuntimeDeps { models, ..bench.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER) });
     let scripted = NewTask { model: model("scripted/free"), ..new_task("go") };
-    let task_id = orchestrator.invoke(scripted).await.expect("accepted");
+    let task_id = orchestrator.invoke(scripted).await.expect("accepted").task_id;
     assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
     let standing = orchestrator.budget().await.expect("a budget");
     let counted = (standing.total.day.spent_nano_usd, standing.total.unpriced_calls);
     assert_eq!(counted, (Cost::default(), 3));
-    // Without a budget it is nobody's business.
+    // Without a budget it runs.
     let free = Orchestrator::new(bench.world());
-    let task_id = free.invoke(local).await.expect("accepted");
+    let task_id = free.invoke(local).await.expect("accepted").task_id;
     assert_eq!(waits(&free.wait(&task_id).await.expect("an end")), DONE);
 }
 
@@ -362,12 +362,12 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
 async fn a_task_that_waits_for_the_budget_can_be_paused_and_canceled() {
     let bench = Bench::new();
     let orchestrator = bench.orchestrator(budget(ANSWER));
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("a rest")), waiting(1));
     orchestrator.pause(&task_id).await.expect("paused");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(state.waiting_for, Some(WaitingFor::Resume));
-    // A pause is a pause, whatever may be spent.
+    // A pause stays a pause when more may be spent.
     orchestrator.allow(allowing(1)).await.expect("allowed");
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(state.waiting_for, Some(WaitingFor::Resume));

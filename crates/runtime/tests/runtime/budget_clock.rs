@@ -1,4 +1,4 @@
-//! Midnight, at whatever moment it comes: nobody who may go on is left waiting.
+//! Midnight, at any moment: every task that may continue does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::budget::{ANSWER, Bench, goes_on, limits};
 use crate::world::new_task;
 
-/// How long the day lasts when nobody looks.
+/// Time until midnight.
 const EVENING: Duration = Duration::from_millis(100);
 
 /// How long a task may take that need not wait.
@@ -34,7 +34,7 @@ impl Clock for Striking {
 }
 
 #[tokio::test]
-async fn nobody_sleeps_over_midnight_whenever_it_comes() {
+async fn tasks_that_wait_for_a_budget_continue_at_midnight() {
     for strikes_at in 1..90 {
         let bench = Bench::new();
         let eve = "2026-03-10T23:59:59.9Z".parse().expect("a time");
@@ -50,7 +50,7 @@ async fn nobody_sleeps_over_midnight_whenever_it_comes() {
             spend_limits: Arc::new(NoSpendLimits),
         };
         let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
-        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         if tokio::time::timeout(PATIENCE, goes_on(&orchestrator, &task_id)).await.is_ok() {
             continue;
         }

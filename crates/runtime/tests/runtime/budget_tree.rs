@@ -1,4 +1,4 @@
-//! Budgets of those who work for others: below a task, and elsewhere.
+//! Budgets of child tasks, also on runners.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::team::{Roster, Team, agent, agent_in, calls, replying, says, script, 
 use crate::world::new_task;
 
 #[tokio::test]
-async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_stays() {
+async fn children_are_paid_by_the_payer_of_their_parent_and_wait_while_it_stays() {
     let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}],"join":"all"}"#;
     let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
     let mut text = script(&[("Be brief", 0, &calls(two))]) + usage;
@@ -28,7 +28,7 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     let world = RuntimeDeps { prices: prices(), ..team.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
-    let parent = orchestrator.invoke(task).await.expect("accepted");
+    let parent = orchestrator.invoke(task).await.expect("accepted").task_id;
     let state = orchestrator.wait(&parent).await.expect("a rest");
     assert_eq!((state.status, state.waiting_for), (TaskStatus::Running, None));
     let tasks = team.tasks().await;
@@ -41,7 +41,7 @@ async fn children_are_paid_by_whoever_pays_for_their_parent_and_wait_while_it_st
     assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));
 }
 
-/// Somebody elsewhere who has spent the budget of two answers and waits: who sent for them, and they.
+/// A task on a runner that has spent the budget of two answers and waits: its parent, and itself.
 async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let usage = "usage = { input_tokens = 1000, output_tokens = 1000 }\n";
     let look = step("look", "{}");
@@ -57,7 +57,7 @@ async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
     let team = Team::new(text, Roster::default().with(agent_in("far", vec![elsewhere])));
     let world = RuntimeDeps { prices: prices(), ..team.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget: budget(ANSWER * 2) });
-    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let parent = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&parent).await.expect("a rest");
     let child = team.tasks().await[1].clone();
     assert_eq!((child.waiting_for, child.turns), (Some(WaitingFor::Budget), 2));

@@ -33,7 +33,7 @@ async fn a_running_model_call_is_canceled_and_what_there_was_is_kept() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, STALLS);
     let mut deltas = orchestrator.deltas();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     deltas.recv().await.expect("a delta");
     orchestrator.cancel(&task_id).await.expect("canceled");
     let state = orchestrator.task(&task_id).await.expect("a task");
@@ -45,7 +45,7 @@ async fn a_running_model_call_is_canceled_and_what_there_was_is_kept() {
 async fn a_running_tool_is_canceled() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal, &tools, HANGS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     written(&orchestrator, "tool_started").await;
     orchestrator.cancel(&task_id).await.expect("canceled");
     let state = orchestrator.task(&task_id).await.expect("a task");
@@ -56,7 +56,7 @@ async fn a_running_tool_is_canceled() {
 async fn a_task_ends_once() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, STALLS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let cancels = (0..8).map(|_| orchestrator.cancel(&task_id));
     futures_util::future::join_all(cancels).await;
     let again = orchestrator.cancel(&task_id).await;
@@ -70,7 +70,7 @@ async fn a_task_ends_once() {
 async fn a_task_that_does_not_run_can_be_canceled() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(journal.clone(), &tools, STALLS);
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     assert!(first.shutdown(Duration::from_secs(5)).await);
     let second = orchestrator(journal, &tools, STALLS);
     second.cancel(&task_id).await.expect("canceled");
@@ -83,7 +83,7 @@ async fn what_comes_to_rest_goes_on_another_time() {
     for script in [STALLS, HANGS] {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let first = orchestrator(journal.clone(), &tools, script);
-        let task_id = first.invoke(new_task("go")).await.expect("accepted");
+        let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
         written(&first, "state_changed").await;
         assert!(first.shutdown(Duration::from_secs(5)).await);
         let rested = events(&*journal as &dyn Journal).await;
@@ -104,17 +104,17 @@ async fn what_comes_to_rest_goes_on_another_time() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_a_task_that_stopped_is_told_why() {
+async fn a_waiting_caller_gets_the_reason_why_the_task_stopped() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::PriorHistory);
+    let mortal = crate::world::Mortal::new(&journal, 1, crate::world::Death::Before);
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Hello.\" }]\n";
     let first = orchestrator(Arc::new(mortal), &tools, script);
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let why = first.wait(&task_id).await.expect_err("the journal died");
     assert!(matches!(why, OrchestratorError::Journal(_)), "{why:?}");
     let second = orchestrator(journal, &tools, STALLS);
-    let nobody = second.wait(&task_id).await.expect_err("nobody works on it");
-    assert_eq!(nobody, OrchestratorError::NotRunning { task_id });
+    let error = second.wait(&task_id).await.expect_err("it does not run");
+    assert_eq!(error, OrchestratorError::NotRunning { task_id });
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn compacted(script: String, window_tokens: u64) -> (TaskState, Vec<EventB
     let orchestrator = Orchestrator::new(RuntimeDeps { models: Arc::new(models), ..world });
     let limits = TaskLimits { turns_max: NonZeroU32::new(12), ..TaskLimits::default() };
     let task = NewTask { limits, ..new_task("The request, word for word.") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     (state, events(&*journal).await.into_iter().map(|event| event.body).collect())
 }
@@ -71,7 +71,7 @@ async fn a_long_conversation_is_summed_up_before_it_overflows() {
 }
 
 #[tokio::test]
-async fn an_overflow_that_nobody_foresaw_is_mended() {
+async fn an_unexpected_overflow_is_compacted() {
     // The window is thought to be larger than the model's really is.
     let (state, events) = compacted(script(5), 1_000_000).await;
     assert_eq!(state.detail.clone().expect("a reason")["limit"]["limit"], "turns");

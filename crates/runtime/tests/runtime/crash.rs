@@ -40,10 +40,10 @@ async fn recovered(orchestrator: &Orchestrator) -> Option<TaskState> {
 async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<String, usize>) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, LAPS);
-    // Dead before it was accepted, nobody was promised anything.
-    if let Ok(task_id) = first.invoke(new_task("go")).await {
+    // Killed before it was accepted: nothing was promised.
+    if let Ok(accepted) = first.invoke(new_task("go")).await {
         // It ends, or it dies.
-        let _ = first.wait(&task_id).await;
+        let _ = first.wait(&accepted.task_id).await;
     }
     let second = orchestrator(journal, &tools, LAPS);
     (recovered(&second).await, tools.done())
@@ -53,12 +53,12 @@ async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<
 async fn a_task_survives_death_at_every_write() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let whole = orchestrator(journal, &tools, LAPS);
-    let task_id = whole.invoke(new_task("go")).await.expect("accepted");
+    let task_id = whole.invoke(new_task("go")).await.expect("accepted").task_id;
     let whole = transcript(&whole.wait(&task_id).await.expect("an end"));
 
     let mut recovered = 0;
     for last in 0..12 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let (state, done) = interrupted(last, death).await;
             let Some(state) = state else { continue };
             recovered += 1;
@@ -105,8 +105,8 @@ async fn attended(orchestrator: &Orchestrator, task_id: &TaskId) -> Option<TaskS
         if state.status.is_terminal() {
             return Some(state);
         }
-        let heard = format!("{:?}{:?}", state.messages(), state.queue).contains("by the way");
-        if !heard {
+        let received = format!("{:?}{:?}", state.messages(), state.queue).contains("by the way");
+        if !received {
             let said = UserMessage::text("by the way", chrono::DateTime::UNIX_EPOCH);
             orchestrator.send(task_id, said, HandlingMode::Steer).await.ok()?;
         }
@@ -129,12 +129,12 @@ async fn questions_messages_and_repairs_survive_death_at_every_write() {
         NewTask { output_schema: Some(RawJson::parse(schema).expect("JSON")), ..new_task("go") };
     let mut died = 0;
     for last in 0..30 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
             let mortal = Arc::new(Mortal::new(&journal, last, death));
             let first = busy(mortal.clone(), &tools);
             let whole = match first.invoke(task.clone()).await {
-                Ok(task_id) => attended(&first, &task_id).await,
+                Ok(accepted) => attended(&first, &accepted.task_id).await,
                 Err(_) => None,
             };
             died += usize::from(whole.is_none());
@@ -164,15 +164,15 @@ fn check(events: &[Event], place: &str) {
     }
     let ends = events.iter().filter(|event| event.body.ends_task()).count();
     assert!(ends <= 1, "{place}");
-    let mut asked = BTreeMap::new();
+    let mut requested = BTreeMap::new();
     for event in events {
         if let EventBody::ApprovalRequested(request) = &event.body {
-            let before = asked.insert(request.approval_id.clone(), 0);
+            let before = requested.insert(request.approval_id.clone(), 0);
             assert_eq!(before, None, "{place}");
         }
         if let EventBody::ApprovalDecided(decided) = &event.body {
-            *asked.get_mut(&decided.approval_id).expect("it was asked") += 1;
+            *requested.get_mut(&decided.approval_id).expect("it was asked") += 1;
         }
     }
-    assert!(asked.values().all(|answers| *answers <= 1), "{place}: {asked:?}");
+    assert!(requested.values().all(|answers| *answers <= 1), "{place}: {requested:?}");
 }

@@ -8,11 +8,11 @@ use crate::world::new_task;
 
 async fn done(team: &Team) -> antiphon_runtime::TaskState {
     let orchestrator = team.orchestrator();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 
-fn told(state: &antiphon_runtime::TaskState) -> Value {
+fn reported(state: &antiphon_runtime::TaskState) -> Value {
     serde_json::from_str(&results(state)[0].0).expect("JSON")
 }
 
@@ -32,13 +32,13 @@ async fn an_agent_calls_another_and_reads_what_it_delivers() {
     assert_eq!(tasks.len(), 2);
     let result = json!({"content": "I saw: look around", "task_id": tasks[1].task_id,
         "status": "completed"});
-    assert_eq!(told(&state), json!({"kind": "scalar", "result": result}));
+    assert_eq!(reported(&state), json!({"kind": "scalar", "result": result}));
     assert_eq!(tasks[1].parent.as_ref(), Some(&state.task_id));
     assert_eq!((&tasks[1].root, tasks[1].agent.as_str()), (&state.task_id, "scout"));
 }
 
 #[tokio::test]
-async fn one_failure_loses_nobody_elses_result() {
+async fn one_failure_loses_no_other_result() {
     let targets = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"bad","prompt":"2"},
         {"system_prompt":"I am made up.","prompt":"3"}]}"#;
     let team = Team::new(
@@ -53,13 +53,13 @@ async fn one_failure_loses_nobody_elses_result() {
     );
     let state = done(&team).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let told = told(&state);
+    let reported = reported(&state);
     let statuses: Vec<&str> =
-        (0..3).map(|i| told["results"][i]["status"].as_str().expect("a status")).collect();
+        (0..3).map(|i| reported["results"][i]["status"].as_str().expect("a status")).collect();
     assert_eq!(statuses, ["completed", "failed", "completed"]);
-    assert_eq!(told["results"][0]["content"], "one");
-    assert_eq!(told["results"][1]["content"]["code"], "permission");
-    assert_eq!(told["results"][2]["content"], "three");
+    assert_eq!(reported["results"][0]["content"], "one");
+    assert_eq!(reported["results"][1]["content"]["code"], "permission");
+    assert_eq!(reported["results"][2]["content"], "three");
     assert!(!results(&state)[0].1);
 }
 
@@ -83,11 +83,11 @@ async fn a_handover_ends_the_first_agents_part() {
 }
 
 #[tokio::test]
-async fn a_detached_agent_reports_and_wakes_whoever_sent_it() {
+async fn a_detached_agent_reports_and_wakes_its_caller() {
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"scout","prompt":"far","join":"detached"}"#)),
-            ("Be brief", 1, &says("I sent somebody.")),
+            ("Be brief", 1, &says("I sent an agent.")),
             ("Be brief", 2, &says("It said: {{last_user}}")),
             ("I am scout", 0, &format!("{{ delay_ms = 50 }}, {}", says("nothing there"))),
         ]),
@@ -96,7 +96,7 @@ async fn a_detached_agent_reports_and_wakes_whoever_sent_it() {
     let state = done(&team).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
     let child = team.tasks().await[1].task_id.clone();
-    assert_eq!(told(&state), json!({"kind": "task_ids", "task_ids": [child]}));
+    assert_eq!(reported(&state), json!({"kind": "task_ids", "task_ids": [child]}));
     let report = format!("[RESPONSE to {child} from scout: completed]");
     let word = state.detail.expect("a result").to_string();
     assert!(word.contains(&report) && word.contains("nothing there"), "{word}");
@@ -119,9 +119,9 @@ async fn an_inherited_history_is_read_and_not_copied() {
     );
     let state = done(&team).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let told: Value = serde_json::from_str(&results(&state)[1].0).expect("JSON");
+    let reported: Value = serde_json::from_str(&results(&state)[1].0).expect("JSON");
     let expected = r#"before me: did look {"at":"the door"}; now: and you?"#;
-    assert_eq!(told["result"]["content"], expected);
+    assert_eq!(reported["result"]["content"], expected);
     let child = team.tasks().await[1].clone();
     assert_eq!(child.messages, 2, "its own prompt and its answer");
 }
@@ -144,16 +144,16 @@ async fn the_first_success_is_enough_and_the_others_are_ended() {
         );
         let state = done(&team).await;
         assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-        let told = told(&state);
-        assert_eq!(told["kind"], kind);
+        let reported = reported(&state);
+        assert_eq!(reported["kind"], kind);
         let tasks = team.tasks().await;
         let slow = tasks.iter().find(|task| task.agent == "slow").expect("a task");
         assert_eq!(slow.status, TaskStatus::Canceled);
         if kind == "scalar" {
-            assert_eq!(told["result"]["content"], "me");
+            assert_eq!(reported["result"]["content"], "me");
         } else {
-            assert_eq!(told["results"][2]["content"], "me");
-            assert_eq!(told["results"][0]["status"], "canceled");
+            assert_eq!(reported["results"][2]["content"], "me");
+            assert_eq!(reported["results"][0]["status"], "canceled");
         }
     }
 }
@@ -175,8 +175,8 @@ async fn a_task_may_run_elsewhere_and_call_others_from_there() {
     );
     let state = done(&team).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let told = told(&state)["result"]["content"].to_string();
-    assert!(told.contains("with help") && told.contains("here"), "{told}");
+    let reported = reported(&state)["result"]["content"].to_string();
+    assert!(reported.contains("with help") && reported.contains("here"), "{reported}");
     let tasks = team.tasks().await;
     assert_eq!(tasks.len(), 3);
     assert_eq!(team.tools.done()["act {}"], 1);
@@ -187,7 +187,7 @@ async fn a_task_may_run_elsewhere_and_call_others_from_there() {
     assert_eq!(farther.runner.as_ref().map(|runner| runner.kind.as_str()), Some("elsewhere"));
 }
 
-/// The kind of runner, `None` here; or why nobody can.
+/// The kind of runner, `None` for this process; or why none can run it.
 type Resolved = Result<Option<&'static str>, &'static str>;
 
 #[tokio::test]
@@ -219,17 +219,17 @@ async fn where_an_agent_runs_is_found_out_or_refused_with_the_reason() {
             Roster::default().with(agent_in("a", runtimes)),
         );
         let state = done(&team).await;
-        let told = told(&state);
+        let reported = reported(&state);
         match expected {
             Ok(kind) => {
                 let child = team.tasks().await[1].task_id.clone();
                 let created = team.orchestrator().task(&child).await.expect("a task").created;
                 assert_eq!(created.runner.as_ref().map(|runner| runner.kind.as_str()), kind);
-                assert_eq!(told["result"]["content"], "here");
+                assert_eq!(reported["result"]["content"], "here");
             }
             Err(reason) => {
-                assert_eq!(told["error"], "no_executor");
-                assert_eq!(told["message"], format!("`a` cannot run: {reason}"));
+                assert_eq!(reported["error"], "no_executor");
+                assert_eq!(reported["message"], format!("`a` cannot run: {reason}"));
             }
         }
     }
@@ -283,13 +283,13 @@ async fn an_invocation_that_makes_no_sense_is_told_why() {
             Roster::default().with(agent("a")),
         );
         let state = done(&team).await;
-        assert_eq!(told(&state)["error"], word, "{arguments}");
+        assert_eq!(reported(&state)["error"], word, "{arguments}");
         assert_eq!(team.tasks().await.len(), 1, "{arguments}");
     }
 }
 
 #[tokio::test]
-async fn nobody_takes_over_where_they_cannot_run() {
+async fn an_agent_cannot_take_over_a_task_on_a_runner_it_does_not_allow() {
     let over = calls(r#"{"agent":"heir","prompt":"1","context":"shared"}"#);
     let runtimes = vec![Runtime::Runner(RunnerConfig::new("elsewhere"))];
     let team = Team::new(
@@ -297,10 +297,10 @@ async fn nobody_takes_over_where_they_cannot_run() {
         Roster::default().with(agent_in("heir", runtimes)),
     );
     let state = done(&team).await;
-    assert_eq!(told(&state)["error"], "no_executor");
+    assert_eq!(reported(&state)["error"], "no_executor");
     let reason =
         "`heir` cannot run: it runs in elsewhere, but the task it takes over runs in local";
-    assert_eq!(told(&state)["message"], reason);
+    assert_eq!(reported(&state)["message"], reason);
 }
 
 #[tokio::test]
@@ -315,7 +315,7 @@ async fn a_handover_beside_other_calls_is_refused_and_a_task_is_not_passed_on_fo
         Roster::default().with(agent("heir")),
     );
     let state = done(&team).await;
-    assert_eq!(told(&state)["error"], "not_alone");
+    assert_eq!(reported(&state)["error"], "not_alone");
     let on = calls(r#"{"agent":"heir","prompt":"on","context":"shared"}"#);
     let last = crate::team::replying("last_result_is_error = true", &says("{{last_result}}"));
     let text = format!("name = \"team\"\n{last}{}", crate::team::otherwise(&on));

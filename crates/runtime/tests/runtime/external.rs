@@ -52,7 +52,7 @@ async fn requested(orchestrator: &Orchestrator) -> TaskId {
 async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
     let team = asks();
     let first = team.orchestrator();
-    let task_id = first.invoke(offering(&["paint"])).await.expect("accepted");
+    let task_id = first.invoke(offering(&["paint"])).await.expect("accepted").task_id;
     requested(&first).await;
     first.shutdown(Duration::from_secs(5)).await;
     let second = team.orchestrator();
@@ -75,11 +75,11 @@ async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_nothing_is_waited_for_by_somebody() {
+async fn a_task_waits_for_a_client_that_sends_no_result() {
     let team = asks();
     let settings = Settings { client_tool_timeout: Duration::ZERO, ..team.world().settings };
     let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..team.world() });
-    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     let stands = (state.status, state.waiting_for);
     assert_eq!(stands, (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)));
@@ -103,21 +103,21 @@ async fn a_child_borrows_what_its_caller_was_offered() {
             Roster::default().with(agent("painter")),
         );
         let orchestrator = Arc::new(team.orchestrator());
-        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
         if borrowed {
             let child = requested(&orchestrator).await;
             assert_ne!(child, task_id);
             orchestrator.tool_result(&child, &call(), ToolResult::text("red")).await.expect("ok");
         }
         let state = orchestrator.wait(&task_id).await.expect("an end");
-        let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-        let content = told["result"]["content"].to_string();
+        let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+        let content = reported["result"]["content"].to_string();
         assert_eq!(content == "\"red\"", borrowed, "{tools}: {content}");
     }
 }
 
 #[tokio::test]
-async fn whoever_takes_over_has_the_tools_it_was_left() {
+async fn the_agent_that_takes_over_has_the_remaining_tools() {
     for (tools, left) in [(r#""inherit""#, true), (r#"["look"]"#, false), (r#""none""#, false)] {
         let over =
             format!(r#"{{"agent":"painter","prompt":"paint","tools":{tools},"context":"shared"}}"#);
@@ -130,7 +130,7 @@ async fn whoever_takes_over_has_the_tools_it_was_left() {
             Roster::default().with(agent("painter")),
         );
         let orchestrator = team.orchestrator();
-        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+        let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
         if left {
             assert_eq!(requested(&orchestrator).await, task_id);
             let call = ToolCallId::parse("call_1_0").expect("an id");
@@ -159,7 +159,7 @@ async fn what_cannot_be_offered_is_refused() {
 async fn a_client_that_takes_its_calls_with_it_ends_the_task_once() {
     let team = asks();
     let orchestrator = team.orchestrator();
-    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
     requested(&orchestrator).await;
     // There is a call of ours beside it, which comes to its end first.
     while orchestrator.conclude(&task_id).await.expect("a look") == Conclusion::StillRunning {
@@ -188,7 +188,7 @@ async fn a_task_that_waits_for_more_than_its_client_is_not_concluded() {
         Roster::default().with(agent("painter")),
     );
     let orchestrator = team.orchestrator();
-    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted");
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
     let child = requested(&orchestrator).await;
     let concluded = orchestrator.conclude(&task_id).await.expect("a look");
     assert_eq!(concluded, Conclusion::StillRunning);
@@ -206,8 +206,8 @@ async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
         agents: CallableAgents::Only(Vec::new()),
         ..offering(names)
     };
-    let task_id =
-        orchestrator.invoke(bare(&["look", "paint", "call_agent"])).await.expect("accepted");
+    let bare_task = bare(&["look", "paint", "call_agent"]);
+    let task_id = orchestrator.invoke(bare_task).await.expect("accepted").task_id;
     requested(&orchestrator).await;
     while orchestrator.conclude(&task_id).await.expect("a look") == Conclusion::StillRunning {
         tokio::task::yield_now().await;
@@ -221,16 +221,18 @@ async fn a_task_without_tools_of_ours_may_be_offered_their_names() {
 async fn a_client_that_goes_away_takes_its_task_with_it_unless_it_lets_it_go() {
     let team = asks();
     let orchestrator = team.orchestrator();
-    let (left, attended) =
+    let (accepted, attended) =
         orchestrator.invoke_attached(offering(&["paint"])).await.expect("accepted");
+    let left = accepted.task_id;
     requested(&orchestrator).await;
     drop(attended);
     let mut follower = orchestrator.follow(Some(left.clone()), Position(0));
     while !follower.next().await.expect("an event").body.ends_task() {}
     let state = orchestrator.wait(&left).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Canceled);
-    let (kept, attended) =
+    let (accepted, attended) =
         orchestrator.invoke_attached(offering(&["paint"])).await.expect("accepted");
+    let kept = accepted.task_id;
     attended.detach();
     let mut follower = orchestrator.follow(Some(kept.clone()), Position(0));
     while !matches!(follower.next().await.expect("an event").body, EventBody::ToolRequested(_)) {}

@@ -41,7 +41,7 @@ async fn reply(orchestrator: &Orchestrator, id: InteractionId) -> Replied {
     tokio::time::timeout(Duration::from_secs(20), found).await.expect("it is answered")
 }
 
-fn told(state: &TaskState) -> Value {
+fn reported(state: &TaskState) -> Value {
     serde_json::from_str(&results(state)[0].0).expect("JSON")
 }
 
@@ -52,14 +52,14 @@ async fn what_arrives_is_read_there_and_answered_here() {
     admit(&orchestrator, message("ada", "hello")).await;
     let id = admit(&orchestrator, request("ada", "count", json!(3))).await;
     let replied = reply(&orchestrator, id).await;
-    let asked = format!("[REQUEST {id} from user: count] 3");
-    assert_eq!(replied.result, json!(format!("Heard: {asked}")));
+    let requested = format!("[REQUEST {id} from user: count] 3");
+    assert_eq!(replied.result, json!(format!("Heard: {requested}")));
     let state = at_rest(&orchestrator, "ada").await;
     let expected = [
         "user: hello".to_owned(),
         "model: Heard: hello".to_owned(),
-        format!("user: {asked}"),
-        format!("model: Heard: {asked}"),
+        format!("user: {requested}"),
+        format!("model: Heard: {requested}"),
     ];
     assert_eq!(said(&state), expected);
     assert_eq!(state.created.runner, Some(RunnerConfig::new("elsewhere")));
@@ -96,14 +96,14 @@ async fn one_that_works_elsewhere_asks_and_is_asked() {
         at_rest(&orchestrator, "bob").await;
         assert_eq!((state.outbound_requests.len(), state.inbound_requests.len()), (0, 0), "{wait}");
         let answered = if wait { "completed" } else { "sent" };
-        assert_eq!(told(&state)["status"], answered, "{wait}");
+        assert_eq!(reported(&state)["status"], answered, "{wait}");
         orchestrator.shutdown(Duration::from_secs(5)).await;
     }
 }
 
 /// Its end is written there, and says why; the answer that it owes is written here, before it.
 #[tokio::test]
-async fn one_that_fails_elsewhere_leaves_nobody_without_an_answer() {
+async fn an_agent_that_fails_on_a_runner_leaves_no_request_unanswered() {
     let no = "{ error = { kind = \"permission\", message = \"no\" } }";
     let team = team(&replying("last_user_contains = \"bad\"", no));
     let orchestrator = team.orchestrator();
@@ -129,8 +129,11 @@ async fn a_peer_that_waits_for_one_that_fails_elsewhere_hears_it() {
     orchestrator.start_agent(&name("ada")).await.expect("started");
     admit(&orchestrator, message("bob", "go")).await;
     let rests = tokio::time::timeout(Duration::from_secs(20), at_rest(&orchestrator, "bob")).await;
-    let told = told(&rests.expect("it is answered"));
-    assert_eq!((&told["status"], &told["result"]["code"]), (&json!("failed"), &json!("failed")));
+    let reported = reported(&rests.expect("it is answered"));
+    assert_eq!(
+        (&reported["status"], &reported["result"]["code"]),
+        (&json!("failed"), &json!("failed"))
+    );
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{Event, HandlingMode, Position, StreamEvent, TaskId, UserMessage};
-use antiphon_runtime::{Delta, DeltaEvent, NewTask, Orchestrator};
+use antiphon_runtime::{AcceptedTask, Delta, DeltaEvent, NewTask, Orchestrator};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -16,11 +16,11 @@ use crate::world::{Counting, events, new_task, orchestrator};
 async fn a_follower_sees_what_was_and_what_comes_without_a_gap() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
-    let first = orchestrator.invoke(new_task("one")).await.expect("accepted");
+    let first = orchestrator.invoke(new_task("one")).await.expect("accepted").task_id;
     orchestrator.wait(&first).await.expect("an end");
     let mut early = orchestrator.follow(None, Position(0));
     let mut late = orchestrator.follow(None, Position(7));
-    let second = orchestrator.invoke(new_task("two")).await.expect("accepted");
+    let second = orchestrator.invoke(new_task("two")).await.expect("accepted").task_id;
     orchestrator.wait(&second).await.expect("an end");
     let all = events(&*journal).await;
     for event in &all {
@@ -56,15 +56,15 @@ async fn a_thousand_tasks_at_once_all_complete_and_are_all_seen() {
     }
 }
 
-/// Waits for a word from somebody, whatever else is said.
+/// A model that never answers.
 const WAITS: &str = "name = \"test\"\n[[reply]]\nstep = [{ stall = true }]\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_who_follow_a_task_see_what_the_journal_has_whoever_writes_to_it() {
+async fn every_follower_sees_the_journal_of_a_task_with_any_writer() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, WAITS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
-    let other = orchestrator.invoke(new_task("another")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+    let other = orchestrator.invoke(new_task("another")).await.expect("accepted").task_id;
     let mut watching = JoinSet::new();
     let mut writing = JoinSet::new();
     for number in 0..100 {
@@ -96,15 +96,18 @@ async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
     let mut follower = orchestrator.follow(Some(task_id), Position(0));
     let mut seen: Vec<Event> = Vec::new();
     while !seen.last().is_some_and(|event| event.body.ends_task()) {
-        let told = follower.next_serialized().await.expect("an event");
-        assert_eq!(told.json().expect("JSON"), serde_json::to_string(told.event()).expect("JSON"));
-        seen.push(told.event().clone());
+        let reported = follower.next_serialized().await.expect("an event");
+        assert_eq!(
+            reported.json().expect("JSON"),
+            serde_json::to_string(reported.event()).expect("JSON")
+        );
+        seen.push(reported.event().clone());
     }
     seen
 }
 
 #[tokio::test]
-async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginning() {
+async fn an_attached_watcher_sees_only_its_task_from_the_beginning() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let script = "name = \"test\"\nchunk_chars = 2\n[[reply]]\nstep = [{ text = \"I heard {{last_user}}.\" }]\n";
     let orchestrator = orchestrator(journal, &tools, script);
@@ -113,7 +116,10 @@ async fn whoever_attends_to_a_task_is_shown_that_task_alone_and_from_its_beginni
     let (one, mut first) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
     let (two, mut second) = orchestrator.invoke_attached(keyed("two")).await.expect("accepted");
     let (again, mut third) = orchestrator.invoke_attached(keyed("one")).await.expect("accepted");
-    assert_eq!(again, one);
+    let one = one.task_id;
+    assert_eq!(again, AcceptedTask { task_id: one.clone(), deduplicated: true });
+    assert!(!two.deduplicated);
+    let two = two.task_id;
     assert!(third.take_deltas().is_none(), "it may have begun to speak before");
     for (task_id, attended, said) in
         [(&one, &mut first, "I heard one."), (&two, &mut second, "I heard two.")]

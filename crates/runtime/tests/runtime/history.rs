@@ -1,4 +1,4 @@
-//! Tasks that go on with what was said in another one.
+//! Tasks that continue the conversation of another one.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn scene() -> (Arc<MemoryJournal>, Orchestrator) {
 }
 
 async fn done(orchestrator: &Orchestrator, task: NewTask) -> TaskState {
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 

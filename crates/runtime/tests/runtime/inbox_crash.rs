@@ -1,5 +1,5 @@
-//! Dead at any write, and up again: whatever was accepted is taken once, and whoever asked has one
-//! answer.
+//! Killed at any write and restarted: every accepted interaction is taken once, and every requester
+//! has one answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ async fn an_office_survives_death_at_every_write() {
     let (mut died, mut lived) = (0, 0);
     for last in 0.. {
         let mut whole = true;
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let place = format!("{death:?} write {last}");
             let office = Office::of(&["ada", "bob"], script());
             let (journal, through) = interrupted(&office, last, death).await;
@@ -186,9 +186,9 @@ async fn an_office_survives_death_at_every_write() {
     assert!(died > 30, "it died {died} times");
 }
 
-/// Killed while a request waits: the clock goes on without it.
+/// Killed while a request waits: its deadline still passes.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_passes_also_while_nobody_is_there() {
+async fn a_deadline_passes_also_while_no_process_runs() {
     let ask = step("send_request", r#"{"to":"bob","intent":"hold","timeout_s":60}"#);
     let stalls = replying("system_contains = \"I am bob\"", "{ stall = true }");
     let text = crate::team::script(&[("I am ada", 0, &ask)])
@@ -197,14 +197,14 @@ async fn a_deadline_passes_also_while_nobody_is_there() {
     let mut office = Office::of(&["ada", "bob"], text);
     let bob = office.start("bob").await;
     office.admit(message("ada", "go")).await;
-    let asked =
+    let requested =
         |event: &Event| event.task_id == bob && matches!(event.body, EventBody::MessageAppended(_));
-    office.until(asked).await;
+    office.until(requested).await;
     office.orchestrator.shutdown(Duration::ZERO).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
     office.restart().await;
     let state = office.at_rest("ada").await;
-    let heard = crate::office::said(&state).join("\n");
-    assert_eq!(heard.matches("timed_out").count(), 2, "{heard}");
+    let received = crate::office::said(&state).join("\n");
+    assert_eq!(received.matches("timed_out").count(), 2, "{received}");
     assert!(state.outbound_requests.is_empty());
 }

@@ -1,4 +1,4 @@
-//! In which order an inbox is read, whatever is in it.
+//! The order in which an inbox is read, for any content.
 
 use std::collections::{HashMap, HashSet};
 
@@ -107,11 +107,11 @@ fn decide(state: &TaskState) -> Action {
 
 /// Takes what is to be taken, and has the model say its last word to it.
 fn turn(state: &mut TaskState, taken: &[InteractionId]) {
-    let mut asked = None;
+    let mut requested = None;
     for id in taken {
         let waiting = state.queue.iter().find(|queued| queued.id == *id).expect("it waits");
         if waiting.expects_answer() && waiting.wakes() {
-            asked = Some((waiting.id, waiting.from.clone()));
+            requested = Some((waiting.id, waiting.from.clone()));
         }
         let message = waiting.user_message(DateTime::UNIX_EPOCH).into();
         let appended = MessageAppended { message, queued: Some(*id) };
@@ -128,8 +128,8 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
     };
     assert!(state.apply(&MessageAppended::new(answer).into()));
     let answers = matches!(decide(state), Action::AnswerRequest(_));
-    assert_eq!(answers, asked.is_some(), "whoever asked is answered first");
-    if let Some((in_reply_to, to)) = asked {
+    assert_eq!(answers, requested.is_some(), "a requester is answered first");
+    if let Some((in_reply_to, to)) = requested {
         let status = ResponseStatus::Completed;
         let replied = Replied { in_reply_to, to, reply_to: None, status, result: Value::Null };
         assert!(state.apply(&replied.into()));
@@ -143,7 +143,7 @@ fn check(before: &[MessageQueued], taken: &[InteractionId]) {
     let of = |id: &InteractionId| before.iter().find(|queued| queued.id == *id).expect("it waits");
     let (waking, quiet): (Vec<_>, Vec<_>) = taken.iter().map(of).partition(|queued| queued.wakes());
     let all_quiet: Vec<_> = before.iter().filter(|queued| !queued.wakes()).collect();
-    assert_eq!(quiet, all_quiet, "what wakes nobody comes along, in order");
+    assert_eq!(quiet, all_quiet, "quiet messages come along, in order");
     assert!(!waking.is_empty() && waking.len() <= TURN_MESSAGES_MAX);
     let requests = waking.iter().filter(|queued| queued.expects_answer()).count();
     assert!(requests == 0 || waking.len() == 1, "a request has a turn of its own");
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn everything_is_read_once_the_salient_first_and_nobody_before_their_turn(
+    fn everything_is_read_once_by_salience_and_no_sender_before_its_turn(
         items in proptest::collection::vec(any_item(), 0..60)
     ) {
         let mut state = agent(&items);

@@ -30,7 +30,7 @@ async fn a_budget_is_kept() {
     let orchestrator = Orchestrator::new(world);
     // A turn costs half a cent: the third is one too many.
     let task = NewTask { limits: budget(12_000_000), ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.turns), (TaskStatus::Failed, 3));
     let detail = state.detail.expect("a reason");
@@ -56,8 +56,8 @@ async fn time_runs_out_also_in_the_middle_of_a_call_or_an_answer() {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let orchestrator = orchestrator(journal, &tools, script);
         let limits = TaskLimits { wall_clock_s_max: NonZeroU32::new(1), ..TaskLimits::default() };
-        let task_id =
-            orchestrator.invoke(NewTask { limits, ..new_task("go") }).await.expect("accepted");
+        let task = NewTask { limits, ..new_task("go") };
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("an end");
         assert_eq!(state.status, TaskStatus::Failed);
         assert_eq!(state.detail.expect("a reason")["limit"]["limit"], "wall_clock");

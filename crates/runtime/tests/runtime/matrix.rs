@@ -189,7 +189,7 @@ impl Provider for Faulty {
     fn open(&self, request: Request) -> PieceSource {
         let child = request.system_prompt.contains("I am child");
         if child && !self.faulted.swap(true, Ordering::SeqCst) {
-            // A panic that nobody prints.
+            // A panic that prints nothing.
             std::panic::resume_unwind(Box::new("a fault, once"));
         }
         self.provider.open(request)
@@ -214,18 +214,18 @@ async fn run(cell: Cell) -> (Team, TaskState) {
         Outcome::Success | Outcome::Failure | Outcome::Cancel | Outcome::Timeout => team.world(),
     };
     let mut orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     if cell.refusal().is_none() {
         match cell.outcome {
             Outcome::Cancel => {
-                for child in asked(&orchestrator, cell, &task_id).await {
+                for child in requested(&orchestrator, cell, &task_id).await {
                     let canceled = orchestrator.cancel(&child).await;
                     let ended = matches!(canceled, Ok(()) | Err(OrchestratorError::Ended { .. }));
                     assert!(ended, "{cell:?}: {canceled:?}");
                 }
             }
             Outcome::CrashOfParent => {
-                asked(&orchestrator, cell, &task_id).await;
+                requested(&orchestrator, cell, &task_id).await;
                 orchestrator.shutdown(Duration::ZERO).await;
                 orchestrator = team.orchestrator();
                 orchestrator.recover().await.expect("recovered");
@@ -238,8 +238,8 @@ async fn run(cell: Cell) -> (Team, TaskState) {
     (team, state)
 }
 
-/// Waits until whoever is to do the work thinks; says which tasks that are.
-async fn asked(orchestrator: &Orchestrator, cell: Cell, root: &TaskId) -> Vec<TaskId> {
+/// Waits until the working tasks call their models; returns these tasks.
+async fn requested(orchestrator: &Orchestrator, cell: Cell, root: &TaskId) -> Vec<TaskId> {
     let mut follower = orchestrator.follow(None, Position(0));
     let shared = cell.context == "shared";
     let (mut thinking, mut handed_over) = (Vec::new(), false);
@@ -266,8 +266,12 @@ async fn check(cell: Cell) {
     if let Some(word) = cell.refusal() {
         assert_eq!(children, 0, "{cell:?}");
         let (result, is_error) = results(&state)[0].clone();
-        let told: Value = serde_json::from_str(&result).expect("JSON");
-        assert_eq!((told["error"].as_str(), is_error), (Some(word), true), "{cell:?}: {told}");
+        let reported: Value = serde_json::from_str(&result).expect("JSON");
+        assert_eq!(
+            (reported["error"].as_str(), is_error),
+            (Some(word), true),
+            "{cell:?}: {reported}"
+        );
         assert_eq!(state.status, TaskStatus::Completed, "{cell:?}");
         return;
     }
@@ -285,27 +289,27 @@ async fn check(cell: Cell) {
         return check_reports(cell, &state);
     }
     let (result, is_error) = results(&state)[0].clone();
-    let told: Value = serde_json::from_str(&result).expect("JSON");
-    check_result(cell, &told, is_error);
+    let reported: Value = serde_json::from_str(&result).expect("JSON");
+    check_result(cell, &reported, is_error);
 }
 
-fn check_result(cell: Cell, told: &Value, is_error: bool) {
-    assert_eq!(is_error, !cell.completes(), "{cell:?}: {told}");
+fn check_result(cell: Cell, reported: &Value, is_error: bool) {
+    assert_eq!(is_error, !cell.completes(), "{cell:?}: {reported}");
     let kind = match cell.join {
         "single" => "scalar",
         "any" if cell.completes() => "scalar",
         _ => "vector",
     };
-    assert_eq!(told["kind"], kind, "{cell:?}");
+    assert_eq!(reported["kind"], kind, "{cell:?}");
     let results = match kind {
-        "scalar" => vec![told["result"].clone()],
-        _ => told["results"].as_array().expect("results").clone(),
+        "scalar" => vec![reported["result"].clone()],
+        _ => reported["results"].as_array().expect("results").clone(),
     };
     // A quorum that can no longer be had is not waited for.
     let given_up = |result: &Value| cell.join == "quorum" && result["status"] == "canceled";
-    assert!(results.iter().any(|result| result["status"] == cell.status()), "{cell:?}: {told}");
+    assert!(results.iter().any(|result| result["status"] == cell.status()), "{cell:?}: {reported}");
     for result in results.into_iter().filter(|result| !given_up(result)) {
-        assert_eq!(result["status"], cell.status(), "{cell:?}: {told}");
+        assert_eq!(result["status"], cell.status(), "{cell:?}: {reported}");
         match cell.outcome {
             Outcome::Success | Outcome::CrashOfChild | Outcome::CrashOfParent => {
                 assert_eq!(result["content"], cell.word(), "{cell:?}");

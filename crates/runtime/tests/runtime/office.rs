@@ -1,4 +1,4 @@
-//! An office: agents that are always there, on a clock that only moves when nobody works.
+//! An office: live agents, on a clock that only moves when no agent works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::team::{Roster, Team, agent};
 use crate::world;
 
-/// Time as the runtime has it: paused, it passes when everybody waits for it.
+/// The runtime's clock: paused, it advances when every task waits for it.
 pub(crate) struct RuntimeClock(tokio::time::Instant);
 
 impl RuntimeClock {
@@ -41,7 +41,7 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    /// Everybody may talk to everybody, and answers from this script.
+    /// Every agent may talk to every other, and answers from this script.
     pub(crate) fn of(names: &[&str], script: String) -> Self {
         let add = |roster: Roster, name: &&str| roster.with(clerk(name));
         Self::with(names.iter().fold(Roster::default(), add), script)
@@ -75,7 +75,7 @@ impl Office {
         accepted(self.orchestrator.admit(arrival).await.expect("a receipt"))
     }
 
-    /// The task of an agent, when nobody works on it and nothing is left to do.
+    /// The task of an agent, once it does not run and nothing is left to do.
     pub(crate) async fn at_rest(&self, agent: &str) -> TaskState {
         at_rest(&self.orchestrator, agent).await
     }
@@ -126,7 +126,7 @@ pub(crate) fn replies(body: &EventBody) -> Option<InteractionId> {
     replied.status.is_final().then_some(replied.in_reply_to)
 }
 
-/// The task of an agent, when nobody works on it and nothing is left to do.
+/// The task of an agent, once it does not run and nothing is left to do.
 pub(crate) async fn at_rest(orchestrator: &Orchestrator, agent: &str) -> TaskState {
     let task = orchestrator.agent_task(&name(agent)).await.expect("a list");
     let task_id = task.expect("it was started").task_id;

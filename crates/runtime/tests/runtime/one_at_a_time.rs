@@ -31,14 +31,14 @@ async fn the_last_word_answers_the_request_that_the_turn_is_about_and_no_other()
         let result = replied.result.as_str().expect("a text").to_owned();
         assert!(result.contains(&format!("from user: {intent}]")), "{result}");
     }
-    // The others are read, and time out: nobody said when they would be answered.
+    // The others are read, and time out: the agent answered none of them.
     for id in [hush, along] {
         assert_eq!(office.reply(id).await.result["code"], "timed_out");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_wakes_nobody_does_not_lock_its_sender_out_and_is_read_a_little_at_a_time() {
+async fn quiet_messages_do_not_block_their_sender_and_are_read_in_small_batches() {
     let office = Office::of(&["bob"], echo());
     for n in 0..INBOX_OF_SENDER_MAX {
         office.admit(quiet(message("bob", &format!("line {n}")))).await;
@@ -93,9 +93,9 @@ async fn an_agent_that_is_started_again_hears_the_answer_it_asked_for_before() {
     office.start("ada").await;
     office.until(|event| matches!(event.body, EventBody::Replied(_))).await;
     let state = office.at_rest("ada").await;
-    let heard = said(&state).pop().expect("something");
-    assert!(heard.starts_with("model: Heard: [RESPONSE to "), "{heard}");
-    assert!(heard.contains("\"three\""), "{heard}");
+    let received = said(&state).pop().expect("something");
+    assert!(received.starts_with("model: Heard: [RESPONSE to "), "{received}");
+    assert!(received.contains("\"three\""), "{received}");
     assert_eq!(state.outbound_requests.len(), 0);
 }
 

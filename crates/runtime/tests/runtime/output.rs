@@ -16,7 +16,7 @@ async fn delivered(script: &str) -> TaskState {
     let orchestrator = orchestrator(journal, &tools, script);
     let output_schema = Some(RawJson::parse(SCHEMA).expect("JSON"));
     let task = NewTask { output_schema, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 
@@ -52,8 +52,8 @@ step = [{ call = { name = "final", arguments_json = '{"result":{"n":1}}' } }]
         (TaskStatus::Completed, Some(json!({"n": 1})))
     );
     assert_eq!((state.rejected, state.turns), (2, 3));
-    let told = format!("{:?}", state.messages());
-    assert!(told.contains("is not of type"), "{told}");
+    let reported = format!("{:?}", state.messages());
+    assert!(reported.contains("is not of type"), "{reported}");
 }
 
 #[tokio::test]

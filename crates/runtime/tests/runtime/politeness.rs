@@ -1,4 +1,4 @@
-//! Agents that answer whatever they hear: they stop by themselves.
+//! Agents that answer every message of each other: they are stopped.
 
 use antiphon_core::EventBody;
 use antiphon_runtime::HOPS_MAX;
@@ -6,7 +6,7 @@ use antiphon_runtime::HOPS_MAX;
 use crate::office::{Office, message};
 use crate::team::{otherwise, replying, says, step};
 
-/// Whoever is written to writes back, and asks for more.
+/// An agent that answers every message with these calls.
 fn polite(name: &str, calls: &str) -> String {
     replying(&format!("system_contains = \"I am {name}\", results_since_user = 0"), calls)
 }

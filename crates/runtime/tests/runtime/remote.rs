@@ -16,13 +16,13 @@ const ELSEWHERE: &str =
 async fn run(team: &Team, limits: TaskLimits) -> TaskState {
     let orchestrator = team.orchestrator();
     let task = NewTask { limits, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     let ended = tokio::time::timeout(Duration::from_secs(60), orchestrator.wait(&task_id)).await;
     ended.expect("it ended").expect("a task")
 }
 
 #[tokio::test]
-async fn a_budget_holds_for_those_who_work_elsewhere() {
+async fn a_budget_holds_for_tasks_on_a_runner() {
     let target = json!({"agent": "busy", "prompt": "go"});
     let six = format!(r#"{{{ELSEWHERE},"targets":{}}}"#, Value::from(vec![target; 6]));
     let text = script(&[("Be brief", 0, &calls(&six))])
@@ -49,7 +49,7 @@ async fn time_is_over_also_for_one_that_does_not_listen() {
     );
     let state = run(&team, TaskLimits::default()).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let told: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
-    assert_eq!(told["result"]["status"], "failed");
-    assert_eq!(told["result"]["content"]["limit"]["limit"], "wall_clock");
+    let reported: Value = serde_json::from_str(&results(&state)[0].0).expect("JSON");
+    assert_eq!(reported["result"]["status"], "failed");
+    assert_eq!(reported["result"]["content"]["limit"]["limit"], "wall_clock");
 }

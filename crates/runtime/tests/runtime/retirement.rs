@@ -44,15 +44,15 @@ async fn ids(office: &Office, task_id: &TaskId) -> Vec<InteractionId> {
 async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_next() {
     let (office, bad, first) = failing().await;
     let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
-    let (asked, _) = office.admit(request("ada", "two", json!(2))).await;
+    let (requested, _) = office.admit(request("ada", "two", json!(2))).await;
     let replied = office.reply(bad).await;
     assert_eq!(replied.status, ResponseStatus::Failed);
     assert_eq!(replied.result, json!({"code": "failed", "error": "the agent has failed"}));
     let state = office.orchestrator.wait(&first).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Failed);
     assert_eq!(state.detail.expect("a reason")["code"], "permission");
-    let unread = office.orchestrator.reply(asked).await.expect("a journal").expect("an answer");
-    assert_eq!(unread.result["code"], "failed", "also the one that nobody has read");
+    let unread = office.orchestrator.reply(requested).await.expect("a journal").expect("an answer");
+    assert_eq!(unread.result["code"], "failed", "also the unread one");
     // What was accepted once is not accepted again by the next.
     let (next, second) = office.admit(message("ada", "three")).await;
     assert_ne!(second, first);
@@ -60,10 +60,10 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
     assert_eq!(again, Ok(Receipt::Deduplicated { id: waiting, task_id: first.clone() }));
     let state = office.at_rest("ada").await;
     assert_eq!(ids(&office, &second).await, [waiting, next]);
-    let heard = said(&state);
-    assert!(heard[0].contains("bad"), "it goes on with the conversation: {heard:?}");
+    let received = said(&state);
+    assert!(received[0].contains("bad"), "it continues the conversation: {received:?}");
     for text in ["user: one", "user: three"] {
-        assert_eq!(heard.iter().filter(|line| *line == text).count(), 1, "{heard:?}");
+        assert_eq!(received.iter().filter(|line| *line == text).count(), 1, "{received:?}");
     }
     assert_eq!((state.queue.len(), state.inbound_requests.len()), (0, 0));
 }
@@ -72,17 +72,17 @@ async fn an_agent_that_fails_answers_every_request_and_leaves_the_rest_to_the_ne
 async fn an_agent_that_is_stopped_answers_every_request_and_keeps_its_messages() {
     let (office, bad, first) = failing().await;
     let (waiting, _) = office.admit(keyed(message("ada", "one"), "1")).await;
-    let (asked, _) = office.admit(keyed(request("ada", "two", json!(2)), "2")).await;
+    let (requested, _) = office.admit(keyed(request("ada", "two", json!(2)), "2")).await;
     let stopped = office.orchestrator.stop_agent(&name("ada"), None).await;
     assert_eq!(stopped, Ok(Some(first.clone())));
-    for id in [bad, asked] {
+    for id in [bad, requested] {
         let replied = office.orchestrator.reply(id).await.expect("a journal").expect("an answer");
         assert_eq!(replied.result, json!({"code": "stopped", "error": "the agent has stopped"}));
     }
     let refused = office.orchestrator.admit(message("ada", "three")).await;
     let agent = "ada".to_owned();
     assert_eq!(refused, Ok(Receipt::Rejected(Rejection::Stopped { agent })));
-    for (key, id) in [("1", waiting), ("2", asked)] {
+    for (key, id) in [("1", waiting), ("2", requested)] {
         let again = office.orchestrator.admit(keyed(message("ada", "x"), key)).await;
         assert_eq!(again, Ok(Receipt::Deduplicated { id, task_id: first.clone() }));
     }
@@ -119,14 +119,14 @@ async fn an_idle_agent_that_is_stopped_has_nothing_left_to_answer() {
     assert_eq!(replies.filter(|e| matches!(e.body, EventBody::Replied(_))).count(), 1);
 }
 
-/// Somebody goes on with an agent's conversation in a task of their own: the agent stays the agent.
+/// A user continues an agent's conversation in a task of their own: the agent stays the agent.
 #[tokio::test(start_paused = true)]
 async fn a_task_in_the_conversation_of_an_agent_is_not_the_agent() {
     let mut office = Office::of(&["ada"], fragile());
     let agent = office.start("ada").await;
     let session_id = Some(session_of(&name("ada")).expect("a session"));
     let task = NewTask { session_id, ..new_task("hello") };
-    let task_id = office.orchestrator.invoke(task).await.expect("accepted");
+    let task_id = office.orchestrator.invoke(task).await.expect("accepted").task_id;
     office.orchestrator.wait(&task_id).await.expect("an end");
     office.restart().await;
     let (_, reads) = office.admit(message("ada", "one")).await;
@@ -185,7 +185,7 @@ async fn news(office: &Office, agent: &str) -> Vec<(PeerInputClass, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
+async fn agents_that_name_a_peer_are_notified_when_it_starts_and_stops() {
     let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let roster = Roster::default()
         .with(AgentDefinition { agents: only, ..clerk("ada") })
@@ -219,18 +219,18 @@ async fn those_who_named_an_agent_hear_when_it_comes_and_goes() {
         ),
         (PeerInputClass::PeerLifecycleUnwired, json!({"peer": "cyd"})),
     ];
-    let heard = news(&office, "ada").await;
-    assert_eq!(heard[..4], expected);
-    assert_eq!((heard.len(), heard[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));
-    assert_eq!((heard[4].1["status"].clone(), state.turns), (json!("failed"), 1));
+    let received = news(&office, "ada").await;
+    assert_eq!(received[..4], expected);
+    assert_eq!((received.len(), received[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));
+    assert_eq!((received[4].1["status"].clone(), state.turns), (json!("failed"), 1));
     let label = "user: [PEER bob: mob.peer_added] {\"peer\":\"bob\"}";
     assert_eq!(said(&state)[0], label);
 }
 
-/// Killed between what becomes of an agent and the word of it, those who named it hear it all the
-/// same.
+/// Killed between a change of an agent and the notices about it, the agents that name it are
+/// still notified.
 #[tokio::test(start_paused = true)]
-async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
+async fn missed_peer_notices_are_sent_once_after_a_restart() {
     let only = CallableAgents::Only(vec!["bob".to_owned(), "cyd".to_owned()]);
     let ada = AgentDefinition { agents: only, ..clerk("ada") };
     let roster = Roster::default().with(clerk("bob")).with(ada).with(clerk("cyd"));
@@ -238,8 +238,8 @@ async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
     for writes in 0..8 {
         let mut office = Office::with(roster.clone(), fragile());
         let journal = Arc::new(MemoryJournal::new());
-        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::PriorHistory)));
-        // Whoever was there before her is no news to her.
+        let first = office.on(Arc::new(Mortal::new(&journal, writes, Death::Before)));
+        // She is not notified of agents that were live before her.
         let _ = first.start_agent(&name("cyd")).await;
         moment().await;
         let _ = first.start_agent(&name("ada")).await;
@@ -261,11 +261,11 @@ async fn news_that_nobody_told_are_told_after_a_restart_and_once() {
                 Some(TaskStatus::Canceled) => vec![PeerInputClass::PeerLifecycleKickoffCancelled],
                 Some(_) => vec![PeerInputClass::PeerLifecycleAdded],
             };
-            let heard = news(&office, "ada").await.into_iter().map(|(class, _)| class);
-            let heard: Vec<PeerInputClass> = heard.collect();
-            assert!(heard.ends_with(&expected), "{writes}: {heard:?}");
+            let received = news(&office, "ada").await.into_iter().map(|(class, _)| class);
+            let received: Vec<PeerInputClass> = received.collect();
+            assert!(received.ends_with(&expected), "{writes}: {received:?}");
             let most = if expected.is_empty() { 0 } else { 2 };
-            assert!(heard.len() <= most, "{writes}: {heard:?}");
+            assert!(received.len() <= most, "{writes}: {received:?}");
         }
     }
 }

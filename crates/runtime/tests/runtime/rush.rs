@@ -1,4 +1,4 @@
-//! Many at once: nothing is lost, nobody waits forever, and a bound is a bound.
+//! Many at once: nothing is lost, no caller waits forever, and every limit holds.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -132,8 +132,8 @@ async fn the_same_key_from_many_sides_is_accepted_once() {
     check_taken(&office).await;
 }
 
-/// A journal that takes its time: whoever waits for it may be gone before it answers, and whatever
-/// arrived may be read before its sender hears that it did.
+/// A slow journal: its caller may be gone before it answers, and an interaction may be read before
+/// its sender gets the receipt.
 struct Slow {
     inner: Arc<dyn Journal>,
     late: Duration,
@@ -219,7 +219,7 @@ async fn abandon<T>(polls: usize, work: impl Future<Output = T>) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stops_waiting_anywhere_and_asks_again_is_served_once() {
+async fn a_caller_that_stops_waiting_anywhere_and_asks_again_is_served_once() {
     let (mut cut_off, mut done) = (0, 0);
     for polls in 0..60 {
         let office = Office::of(&["ada"], quick());
@@ -246,9 +246,9 @@ async fn whoever_stops_waiting_anywhere_and_asks_again_is_served_once() {
     assert!(cut_off > 10 && done > 10, "{cut_off} were cut off, {done} were not");
 }
 
-/// An agent waits for one that is stopped by somebody who does not wait for the end of it.
+/// An agent waits for one that is stopped by a caller that does not wait for its end.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_an_agent_that_is_stopped_hears_it_at_once() {
+async fn a_requester_learns_at_once_that_the_agent_was_stopped() {
     for polls in 0..40 {
         let ask = r#"{"to":"bob","intent":"hold","timeout_s":600}"#;
         let text = crate::team::script(&[("I am ada", 0, &crate::team::step("send_request", ask))])
@@ -258,11 +258,11 @@ async fn whoever_waits_for_an_agent_that_is_stopped_hears_it_at_once() {
         let bob = orchestrator.start_agent(&name("bob")).await.expect("started").task_id;
         orchestrator.pause(&bob).await.expect("paused");
         orchestrator.admit(message("ada", "go")).await.expect("accepted");
-        let asked = |event: &antiphon_core::Event| {
+        let requested = |event: &antiphon_core::Event| {
             event.task_id == bob && matches!(event.body, EventBody::MessageQueued(_))
         };
         let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
-        while !asked(&follower.next().await.expect("an event")) {}
+        while !requested(&follower.next().await.expect("an event")) {}
         let began = tokio::time::Instant::now();
         abandon(polls, orchestrator.stop_agent(&name("bob"), None)).await;
         let state = at_rest(&orchestrator, "ada").await;

@@ -1,4 +1,4 @@
-//! Whatever is written fits the schema that the guide gives.
+//! Every written event fits the schema of the guide.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn every_event_and_delta_of_a_busy_life_fits() {
     let orchestrator =
         Orchestrator::new(RuntimeDeps { gate: Arc::new(Careful::default()), ..world });
     let mut deltas = orchestrator.deltas();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     loop {
         let state = orchestrator.wait(&task_id).await.expect("at rest");
         if state.status.is_terminal() {

@@ -47,7 +47,7 @@ async fn begun() -> (Arc<MemoryJournal>, Orchestrator, TaskId) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, SLOW);
     let mut deltas = orchestrator.deltas();
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     deltas.recv().await.expect("a delta");
     (journal, orchestrator, task_id)
 }
@@ -77,12 +77,12 @@ async fn what_is_queued_waits_for_the_end_of_the_turn() {
 async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
     let quick = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Heard.\" }]\n";
     let slow = quick.replace("[{ text", "[{ delay_ms = 5 }, { text");
-    let (mut heard, mut late) = (0, 0);
+    let (mut received, mut late) = (0, 0);
     for round in 0..200 {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let script = if round % 10 == 0 { slow.as_str() } else { quick };
         let orchestrator = orchestrator(journal.clone(), &tools, script);
-        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         for _ in 0..round % 20 {
             tokio::task::yield_now().await;
         }
@@ -98,14 +98,14 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
                         at = change.to;
                     }
                 }
-                heard += 1;
+                received += 1;
             }
             Err(OrchestratorError::Ended { .. }) => late += 1,
             Err(error) => panic!("{error}"),
         }
     }
-    assert_eq!(heard + late, 200);
-    assert!(heard > 0, "none was in time");
+    assert_eq!(received + late, 200);
+    assert!(received > 0, "none was in time");
 }
 
 #[tokio::test]

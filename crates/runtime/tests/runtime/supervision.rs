@@ -69,7 +69,7 @@ fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
 #[tokio::test]
 async fn a_panic_is_taken_up_again_a_few_times() {
     let (tool, orchestrator) = odd(3, false);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     assert_eq!(tool.called.load(Ordering::SeqCst), 4);
@@ -79,7 +79,7 @@ async fn a_panic_is_taken_up_again_a_few_times() {
 #[tokio::test]
 async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
     let (tool, orchestrator) = odd(6, false);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let why = orchestrator.wait(&task_id).await.expect_err("it gave up");
     assert_eq!(why, OrchestratorError::Panicked { task_id: task_id.clone() });
     assert_eq!(tool.called.load(Ordering::SeqCst), 6);
@@ -90,13 +90,13 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
 
 /// A model that is never heard of again the first time it is asked.
 struct Lost {
-    asked: AtomicUsize,
+    requested: AtomicUsize,
     inner: ScriptedProvider,
 }
 
 impl Provider for Lost {
     fn open(&self, request: Request) -> PieceSource {
-        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+        if self.requested.fetch_add(1, Ordering::SeqCst) == 0 {
             return Box::pin(futures_util::stream::pending());
         }
         self.inner.open(request)
@@ -124,21 +124,21 @@ impl Models for OneModel {
 async fn a_task_without_a_sign_of_life_is_taken_up_again() {
     let script = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Here.\" }]\n";
     let inner = ScriptedProvider::new(Script::parse(script).expect("a script"));
-    let model = Arc::new(Lost { asked: AtomicUsize::new(0), inner });
+    let model = Arc::new(Lost { requested: AtomicUsize::new(0), inner });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), script);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { models: Arc::new(OneModel(model.clone())), ..world });
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
-    assert_eq!(model.asked.load(Ordering::SeqCst), 2);
+    assert_eq!(model.requested.load(Ordering::SeqCst), 2);
 }
 
 /// However long it takes: it has a limit of its own.
 #[tokio::test(start_paused = true)]
 async fn a_tool_may_be_quiet() {
     let (tool, orchestrator) = odd(1, true);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let hours = Duration::from_secs(7200);
     assert!(tokio::time::timeout(hours, orchestrator.wait(&task_id)).await.is_err());
     assert_eq!(tool.called.load(Ordering::SeqCst), 1, "it was not run again");
@@ -149,8 +149,9 @@ async fn a_task_whose_model_is_out_of_reach_stays_as_it_is() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal, &tools, CALLS);
     let route = Some(RawJson::parse("\"nowhere\"").expect("JSON"));
-    let task_id = orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted");
-    let why = orchestrator.wait(&task_id).await.expect_err("nobody answers");
+    let task_id =
+        orchestrator.invoke(NewTask { route, ..new_task("go") }).await.expect("accepted").task_id;
+    let why = orchestrator.wait(&task_id).await.expect_err("no model answers");
     let reason = "there is no way".to_owned();
     assert_eq!(why, OrchestratorError::NoModel { task_id: task_id.clone(), reason });
     let state = orchestrator.task(&task_id).await.expect("a task");
@@ -164,7 +165,7 @@ async fn agents_stand_where_they_are_said_to() {
         "name = \"test\"\n[[reply]]\nstep = [{ call = { name = \"hang\", arguments = {} } }]\n";
     let ten = NonZeroUsize::new(10).expect("a number");
     let first = orchestrator(journal.clone(), &tools, hangs);
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").body.event_type() != "tool_started" {}
     let agents = first.agents(ten).await.expect("a list");
@@ -172,7 +173,7 @@ async fn agents_stand_where_they_are_said_to() {
     assert_eq!(agents[0].status.state, AgentState::ToolCall);
     assert_eq!(agents[0].status.messages_processed, 1);
     assert!(first.shutdown(Duration::from_secs(5)).await);
-    // Nobody works on it now, whatever the journal saw last.
+    // No process runs it now: it is idle, although the journal's last event says otherwise.
     let second = orchestrator(journal, &tools, hangs);
     let agents = second.agents(ten).await.expect("a list");
     assert_eq!((agents.len(), agents[0].status.state), (1, AgentState::Idle));

@@ -31,14 +31,14 @@ fn roster() -> Roster {
 async fn run(team: &Team) -> TaskState {
     let world = RuntimeDeps { ids: Arc::new(Numbered::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
     state
 }
 
-/// A lead that sends out a scout who does `scout`, then calls these tools, one a turn, and then
-/// says its word whatever it hears. `TASK` is the scout's task.
+/// A lead that dispatches a scout, which does `scout`, then calls these tools, one a turn, and then
+/// gives its last answer. `TASK` is the scout's task.
 async fn lead(scout: &str, tools: &[(&str, &str)]) -> (Team, TaskState) {
     let child = child().await;
     let mut text = script(&[("Be brief", 0, &sends())]);
@@ -54,7 +54,7 @@ async fn lead(scout: &str, tools: &[(&str, &str)]) -> (Team, TaskState) {
     (team, state)
 }
 
-fn told(state: &TaskState, index: usize) -> Value {
+fn reported(state: &TaskState, index: usize) -> Value {
     let (text, _) = &results(state)[index];
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
 }
@@ -70,13 +70,13 @@ async fn a_task_that_is_waited_for_delivers_its_result_and_still_reports() {
         ],
     )
     .await;
-    let waited = told(&state, 1);
+    let waited = reported(&state, 1);
     assert_eq!(waited["results"][0]["content"], "a tree");
     assert_eq!(waited["results"][0]["status"], "completed");
-    let got = told(&state, 2);
+    let got = reported(&state, 2);
     assert_eq!((&got["agent_id"], &got["result"]), (&json!("scout"), &json!("a tree")));
     assert_eq!(got["executor"], json!({"type": "local"}));
-    assert_eq!(told(&state, 3)["tasks"].as_array().map(Vec::len), Some(1));
+    assert_eq!(reported(&state, 3)["tasks"].as_array().map(Vec::len), Some(1));
     let reports = format!("{:?}", state.messages()).matches("[RESPONSE to").count();
     assert_eq!(reports, 1);
 }
@@ -94,7 +94,7 @@ async fn two_calls_may_wait_for_the_same_task() {
         + &otherwise(&says("the end"));
     let state = run(&Team::new(text, roster())).await;
     for index in [1, 2] {
-        assert_eq!(told(&state, index)["results"][0]["content"], "a tree");
+        assert_eq!(reported(&state, index)["results"][0]["content"], "a tree");
     }
 }
 
@@ -108,8 +108,8 @@ async fn waiting_ends_when_its_time_is_over() {
         ],
     )
     .await;
-    assert_eq!(told(&state, 1)["results"][0]["status"], "running");
-    assert_eq!(told(&state, 2)["status"], "canceled");
+    assert_eq!(reported(&state, 1)["results"][0]["status"], "running");
+    assert_eq!(reported(&state, 2)["status"], "canceled");
     assert_eq!(team.tasks().await[1].status, TaskStatus::Canceled);
 }
 
@@ -124,13 +124,13 @@ async fn a_child_is_steered() {
         ],
     )
     .await;
-    assert_eq!(told(&state, 1), "queued");
-    let heard = told(&state, 2)["results"][0]["content"].to_string();
-    assert!(heard.contains("from tester") && heard.contains("mind the step"), "{heard}");
+    assert_eq!(reported(&state, 1), "queued");
+    let received = reported(&state, 2)["results"][0]["content"].to_string();
+    assert!(received.contains("from tester") && received.contains("mind the step"), "{received}");
 }
 
 #[tokio::test]
-async fn nobody_reaches_what_is_not_below_them() {
+async fn supervisor_tools_reach_only_descendants() {
     let (_, state) = lead(
         &says("x"),
         &[
@@ -142,7 +142,7 @@ async fn nobody_reaches_what_is_not_below_them() {
         ],
     )
     .await;
-    let words: Vec<Value> = (1..6).map(|index| told(&state, index)["error"].clone()).collect();
+    let words: Vec<Value> = (1..6).map(|index| reported(&state, index)["error"].clone()).collect();
     let expected =
         ["not_yours", "not_yours", "invalid_arguments", "invalid_arguments", "invalid_arguments"];
     assert_eq!(words, expected.map(Value::from));
@@ -160,9 +160,9 @@ async fn a_long_result_is_cut_and_whole_in_get_task() {
         ],
     )
     .await;
-    let content = &told(&state, 1)["results"][0]["content"];
+    let content = &reported(&state, 1)["results"][0]["content"];
     assert!(content["note"].as_str().is_some_and(|note| note.contains("300000 bytes")));
-    let part = told(&state, 2);
+    let part = reported(&state, 2);
     assert_eq!(
         (&part["result_part"], &part["result_chars"]),
         (&json!("word word "), &json!(300_000))
@@ -171,7 +171,7 @@ async fn a_long_result_is_cut_and_whole_in_get_task() {
 }
 
 #[tokio::test]
-async fn only_those_who_may_call_others_have_the_tools_for_it() {
+async fn only_agents_that_may_call_others_have_the_supervisor_tools() {
     let alone = AgentDefinition { agents: CallableAgents::default(), ..agent("alone") };
     let some =
         AgentDefinition { agents: CallableAgents::Only(vec!["alone".to_owned()]), ..agent("some") };
@@ -200,9 +200,9 @@ async fn only_those_who_may_call_others_have_the_tools_for_it() {
     assert_eq!(tasks.len(), 3, "{tasks:?}");
     let orchestrator = team.orchestrator();
     let some = orchestrator.task(&tasks[1].task_id).await.expect("a task");
-    let words: Vec<Value> = (0..2).map(|index| told(&some, index)["error"].clone()).collect();
+    let words: Vec<Value> = (0..2).map(|index| reported(&some, index)["error"].clone()).collect();
     assert_eq!(words, [json!("may_not_call"), json!("may_not_call")]);
-    let alone = told(&some, 2)["result"]["content"].to_string();
+    let alone = reported(&some, 2)["result"]["content"].to_string();
     assert!(
         alone.contains("there is no tool `call_agent`, only these: look, act, hang"),
         "{alone}"

@@ -33,7 +33,7 @@ step = [{ text = "Done." }]
 async fn a_task_takes_its_laps_and_delivers_the_last_word() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.detail.clone()), (TaskStatus::Completed, Some(json!("Done."))));
     assert_eq!(state.turns, 3);
@@ -68,7 +68,7 @@ async fn a_task_takes_its_laps_and_delivers_the_last_word() {
 async fn every_observed_state_is_a_legal_move() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end");
     let mut at = AgentState::Idle;
     for event in events(&*journal).await {
@@ -84,11 +84,8 @@ async fn every_observed_state_is_a_legal_move() {
 #[tokio::test]
 async fn a_lap_with_a_tool_is_two_appends() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let mortal = Arc::new(crate::world::Mortal::new(
-        &journal,
-        usize::MAX,
-        crate::world::Death::PriorHistory,
-    ));
+    let mortal =
+        Arc::new(crate::world::Mortal::new(&journal, usize::MAX, crate::world::Death::Before));
     let script = r#"
 name = "test"
 [[reply]]
@@ -98,7 +95,7 @@ step = [{ text = "Done." }]
 step = [{ call = { name = "look", arguments = {} } }]
 "#;
     let orchestrator = orchestrator(mortal.clone(), &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end");
     // Its creation with the first request, then per lap the calls and the next request, then the end.
     let appends = mortal.appends.load(std::sync::atomic::Ordering::SeqCst);
@@ -114,7 +111,7 @@ name = "test"
 step = [{ call = { name = "final", arguments_json = '{"result":{"n":1}}' } }]
 "#;
     let orchestrator = orchestrator(journal, &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!({"n": 1}))));
 }
@@ -134,10 +131,10 @@ step = [
 step = [{ text = "{{last_result}}" }]
 "#;
     let orchestrator = orchestrator(journal, &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    let told = r#"the arguments are not a JSON object, nothing was run: {"on": "a"#;
-    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!(told))));
+    let reported = r#"the arguments are not a JSON object, nothing was run: {"on": "a"#;
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some(json!(reported))));
     assert!(tools.done().is_empty());
 }
 
@@ -150,7 +147,7 @@ name = "test"
 step = [{ text = "Half" }, { error = { kind = "authentication", message = "no key" } }]
 "#;
     let orchestrator = orchestrator(journal, &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     let reason = json!({
         "code": "authentication", "error": "the provider did not accept the key: no key"
@@ -173,7 +170,7 @@ async fn a_task_goes_as_far_as_it_may() {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let orchestrator = orchestrator(journal, &tools, LAPS);
         let task = NewTask { limits, ..new_task("go") };
-        let task_id = orchestrator.invoke(task).await.expect("accepted");
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("an end");
         assert_eq!(state.status, TaskStatus::Failed);
         assert_eq!(state.detail.expect("a reason")["error"], reason);
@@ -186,9 +183,9 @@ async fn the_same_key_is_the_same_task() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let orchestrator = orchestrator(journal, &tools, LAPS);
     let keyed = || NewTask { key: Some(IdempotencyKey("k".to_owned())), ..new_task("go") };
-    let first = orchestrator.invoke(keyed()).await.expect("accepted");
+    let first = orchestrator.invoke(keyed()).await.expect("accepted").task_id;
     orchestrator.wait(&first).await.expect("an end");
-    let second = orchestrator.invoke(keyed()).await.expect("accepted");
+    let second = orchestrator.invoke(keyed()).await.expect("accepted").task_id;
     assert_eq!(first, second);
     assert_eq!(tools.done().values().sum::<usize>(), 5);
 }
@@ -205,7 +202,7 @@ step = [{ text = "Done." }]
 step = [{ call = { id = "call_0", name = "act", arguments = { on = "{{turn}}" } } }]
 "#;
     let orchestrator = orchestrator(journal, &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(tools.done().values().collect::<Vec<_>>(), [&1, &1]);
 }
@@ -221,7 +218,7 @@ stop = "error"
 raw_stop = "refusal"
 "#;
     let orchestrator = orchestrator(journal, &tools, script);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.turns), (TaskStatus::Failed, 1));
     assert_eq!(state.detail.expect("a reason")["code"], "refused");
@@ -232,7 +229,7 @@ raw_stop = "refusal"
 async fn calls_of_another_time_are_never_run() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
     let first = orchestrator(journal, &tools, LAPS);
-    let task_id = first.invoke(new_task("go")).await.expect("accepted");
+    let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = first.wait(&task_id).await.expect("an end");
     let done = tools.done();
     // Cut off behind its first answer: four calls without results.
@@ -240,7 +237,7 @@ async fn calls_of_another_time_are_never_run() {
     let answers = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{last_result}}\" }]\n";
     let second = orchestrator(Arc::new(MemoryJournal::new()), &tools, answers);
     let task = NewTask { before, ..new_task("go on") };
-    let task_id = second.invoke(task).await.expect("accepted");
+    let task_id = second.invoke(task).await.expect("accepted").task_id;
     let state = second.wait(&task_id).await.expect("an end");
     assert!(state.detail.expect("a result").to_string().contains("outcome unknown"));
     assert_eq!(tools.done(), done);

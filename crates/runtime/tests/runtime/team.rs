@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SystemClock,
-    TaskOnlyJournal, TaskQuery, TaskSelector,
+    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SingleTaskJournal,
+    SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, EventBody, Message, ModelRef, PriceTable, Provider,
@@ -49,7 +49,7 @@ impl Agents for Roster {
     }
 }
 
-/// An agent whose context is its name, and who may call anybody.
+/// An agent whose context is its name, and that may call every agent.
 pub(crate) fn agent(name: &str) -> AgentDefinition {
     let parsed = AgentName::parse(name).expect("a name");
     AgentDefinition {
@@ -64,7 +64,7 @@ pub(crate) fn agent_in(name: &str, runtimes: Vec<Runtime>) -> AgentDefinition {
     AgentDefinition { runtimes, ..agent(name) }
 }
 
-/// A script in which each of these replies is given by somebody at some turn: whose context, turn,
+/// A script with these replies, each for the agent with this context at this turn: context, turn,
 /// steps.
 pub(crate) fn script(replies: &[(&str, usize, &str)]) -> String {
     let reply = |(who, turn, steps): &(&str, usize, &str)| {
@@ -199,7 +199,7 @@ impl Runner for Elsewhere {
         }
         let settings = Settings { dispatch: Dispatch::Parent, ..Settings::default() };
         let orchestrator = Orchestrator::new(RuntimeDeps {
-            journal: Arc::new(TaskOnlyJournal::new(run.journal)),
+            journal: Arc::new(SingleTaskJournal::new(run.journal)),
             models: Arc::new(Only(run.provider)),
             tools: Arc::clone(&self.tools) as Arc<dyn ToolExecutor>,
             gate: Arc::new(OpenGate),

@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{ApprovalSelector, Journal};
 use antiphon_core::{Decision, EventBody, TaskId, TaskLimits, TaskStatus};
-use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
+use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, script, step};
 use crate::world::{Careful, Death, Mortal, new_task};
 
-fn told(state: &TaskState) -> Value {
+fn reported(state: &TaskState) -> Value {
     serde_json::from_str(&results(state)[0].0).expect("JSON")
 }
 
 async fn run(team: &Team, limits: TaskLimits) -> TaskState {
     let orchestrator = team.orchestrator();
     let task = NewTask { limits, ..new_task("go") };
-    let task_id = orchestrator.invoke(task).await.expect("accepted");
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end")
 }
 
@@ -65,9 +65,9 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
             Roster::default().with(agent("a")),
         );
         let state = run(&team, limits).await;
-        let told = told(&state);
+        let reported = reported(&state);
         assert_eq!(
-            (&told["error"], &told["limit"]["limit"]),
+            (&reported["error"], &reported["limit"]["limit"]),
             (&json!("limit_reached"), &json!(word))
         );
         assert_eq!(team.tasks().await.len(), 1);
@@ -75,7 +75,7 @@ async fn a_tree_has_no_more_tasks_than_it_may() {
 }
 
 #[tokio::test]
-async fn a_budget_is_shared_by_everybody_below() {
+async fn a_budget_is_shared_by_all_descendants() {
     let two = r#"{"targets":[{"agent":"a","prompt":"1"},{"agent":"a","prompt":"2"}]}"#;
     let spends = "{ text = \"much\" }";
     let mut text = script(&[("Be brief", 0, &calls(two)), ("Be brief", 1, &says("never"))]);
@@ -88,7 +88,7 @@ async fn a_budget_is_shared_by_everybody_below() {
     assert_eq!(state.detail.expect("a reason")["limit"]["limit"], "tokens");
 }
 
-/// Limits of somebody in the middle hold for those below it.
+/// Limits of a task in the middle of the tree hold for its descendants.
 #[tokio::test]
 async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     let mut middle = agent("middle");
@@ -107,13 +107,13 @@ async fn the_limits_of_a_child_hold_for_what_it_dispatches() {
     );
     let state = run(&team, TaskLimits::default()).await;
     assert_eq!(state.status, TaskStatus::Completed);
-    let told = told(&state);
-    assert_eq!(told["result"]["status"], "failed");
-    assert_eq!(told["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
+    let reported = reported(&state);
+    assert_eq!(reported["result"]["status"], "failed");
+    assert_eq!(reported["result"]["content"]["limit"], json!({"limit": "turns", "max": 3}));
 }
 
 #[tokio::test]
-async fn a_childs_question_reaches_whoever_watches_and_names_it() {
+async fn a_childs_question_reaches_the_watcher_and_names_the_child() {
     let team = Team::new(
         script(&[
             ("Be brief", 0, &calls(r#"{"agent":"doer","prompt":"go"}"#)),
@@ -125,7 +125,7 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::Running);
     let pending = orchestrator.approvals(ApprovalSelector::Pending).await.expect("approvals");
@@ -135,7 +135,7 @@ async fn a_childs_question_reaches_whoever_watches_and_names_it() {
     let (id, once) = (&pending[0].approval_id, Decision::AllowOnce);
     orchestrator.decide(id, once, "me", None).await.expect("decided");
     let state = orchestrator.wait(&task_id).await.expect("an end");
-    assert_eq!(told(&state)["result"]["content"], "did it");
+    assert_eq!(reported(&state)["result"]["content"], "did it");
     assert_eq!(team.tools.done()["act {}"], 1);
 }
 
@@ -152,7 +152,7 @@ async fn a_tree_rests_when_the_last_of_those_at_work_is_done() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let rests = tokio::time::timeout(Duration::from_secs(20), orchestrator.wait(&task_id)).await;
     assert_eq!(rests.expect("it rests").expect("a task").status, TaskStatus::Running);
     let statuses: Vec<TaskStatus> = team.tasks().await.iter().map(|task| task.status).collect();
@@ -181,7 +181,7 @@ async fn canceling_the_root_ends_everything_below() {
     );
     let world = RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() };
     let orchestrator = Orchestrator::new(world);
-    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted");
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = orchestrator.follow(None, antiphon_core::Position(0));
     let mut at_work = BTreeMap::new();
     while at_work.values().sum::<usize>() < 1000 {
@@ -225,13 +225,13 @@ async fn a_tree_survives_death_at_every_write() {
     let (text, roster) = company();
     let mut died = 0;
     for last in 0..70 {
-        for death in [Death::PriorHistory, Death::After] {
+        for death in [Death::Before, Death::After] {
             let journal = Arc::new(MemoryJournal::new());
             let mut team = Team::new(text.clone(), roster.clone());
             team.journal = Arc::new(Mortal::new(&journal, last, death));
             let first = team.orchestrator();
             let accepted = first.invoke(new_task("go")).await;
-            if let Ok(task_id) = &accepted {
+            if let Ok(AcceptedTask { task_id, .. }) = &accepted {
                 // It ends, or it dies.
                 let _ = tokio::time::timeout(Duration::from_secs(20), first.wait(task_id)).await;
             }
@@ -264,11 +264,11 @@ async fn what_was_left_below_a_task_that_has_ended_is_not_taken_up() {
         Roster::default().with(agent("slow")),
     );
     let first = team.orchestrator();
-    let root = first.invoke(new_task("go")).await.expect("accepted");
+    let root = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let mut follower = first.follow(None, antiphon_core::Position(0));
     while follower.next().await.expect("an event").task_id == root {}
     first.shutdown(Duration::ZERO).await;
-    // Ended by somebody who was cut off before it came to the child.
+    // Ended by a process that was killed before it ended the child.
     let state = first.task(&root).await.expect("a task");
     let failed = antiphon_core::StatusChanged {
         detail: Some(json!({"code": "refused", "error": "x"})),

@@ -76,9 +76,9 @@ async fn the_more_salient_are_read_first_and_say_so() {
         "user: [MESSAGE from bob] b",
         "user: [MESSAGE from bob] a",
     ];
-    let heard: Vec<String> =
+    let received: Vec<String> =
         said(&state).into_iter().filter(|line| line.contains("bob")).take(4).collect();
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,8 +88,8 @@ async fn each_request_has_a_turn_of_its_own_and_its_last_word_is_the_answer() {
     let (second, _) = office.admit(request("ada", "count", json!({"to": 2}))).await;
     office.admit(message("ada", "and you?")).await;
     let state = office.at_rest("ada").await;
-    let asked = |id, n| format!("[REQUEST {id} from user: count] {{\"to\":{n}}}");
-    let (one, two) = (asked(first, 1), asked(second, 2));
+    let requested = |id, n| format!("[REQUEST {id} from user: count] {{\"to\":{n}}}");
+    let (one, two) = (requested(first, 1), requested(second, 2));
     let expected = [
         format!("user: {one}"),
         format!("model: Heard: {one}"),
@@ -120,21 +120,21 @@ async fn a_paused_agent_keeps_what_arrives_until_it_is_resumed() {
     let state = office.at_rest("ada").await;
     let waits = (state.waiting_for, state.turns, state.queue.len());
     assert_eq!(waits, (Some(WaitingFor::Resume), 1, 2));
-    // It waits where it is, whoever looks after it.
+    // It keeps waiting after a restart.
     office.restart().await;
     office.admit(message("ada", "and later")).await;
     assert_eq!(office.at_rest("ada").await.turns, 1);
     office.orchestrator.resume(&task_id).await.expect("resumed");
     let state = office.at_rest("ada").await;
-    let heard = said(&state);
-    assert_eq!(heard[3..5], ["user: left", "model: Two."]);
-    assert_eq!(heard[5..7], ["user: later", "user: and later"]);
-    assert_eq!((heard.len(), state.queue.len()), (8, 0));
+    let received = said(&state);
+    assert_eq!(received[3..5], ["user: left", "model: Two."]);
+    assert_eq!(received[5..7], ["user: later", "user: and later"]);
+    assert_eq!((received.len(), state.queue.len()), (8, 0));
 }
 
 /// The clock answers a request that waits behind a pause, also after a restart.
 #[tokio::test(start_paused = true)]
-async fn a_paused_agent_does_not_keep_anybody_waiting_beyond_the_deadline() {
+async fn a_paused_agent_does_not_delay_an_answer_beyond_the_deadline() {
     let mut office = thinking(slow()).await;
     let task_id = office.start("ada").await;
     office.orchestrator.pause(&task_id).await.expect("paused");

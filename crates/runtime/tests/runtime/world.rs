@@ -122,7 +122,7 @@ impl ToolExecutor for Counting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Death {
     /// Before it wrote.
-    PriorHistory,
+    Before,
     /// After it wrote, before it could say so.
     After,
 }
@@ -158,7 +158,7 @@ impl JournalHooks for Mortal {
 
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let number = self.appends.fetch_add(1, Ordering::SeqCst);
-        if number > self.last || (number == self.last && self.death == Death::PriorHistory) {
+        if number > self.last || (number == self.last && self.death == Death::Before) {
             return Err(dead());
         }
         let appended = self.inner().append(append).await?;

@@ -2,17 +2,31 @@
 //!
 //! A backup holds every event that was appended before it began, and no partial append. It gets
 //! its name when it is complete, checked and on the disk. Killed before that, the target is as it was.
+//!
+//! | file             | subject                                      |
+//! |------------------|----------------------------------------------|
+//! | `snapshot`       | a copy of a journal at one moment            |
+//! | `checksum`       | the last line of a backup                    |
+//! | `restore`        | a backup replaces a journal                  |
+//! | `staging_folder` | where a file is made before it gets its name |
+//! | `rename`         | renames that never overwrite a file          |
+
+pub(crate) mod checksum;
+pub(crate) mod rename;
+pub(crate) mod restore;
+pub(crate) mod snapshot;
+pub(crate) mod staging_folder;
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::checksum::append_checksum;
+use crate::backup::checksum::append_checksum;
+use crate::backup::rename::rename_new;
+use crate::backup::snapshot::{Content, check, copy};
+use crate::backup::staging_folder::{StagingFolder, folder_of, sync_folder};
 use crate::journal::{OpenError, SqliteJournal};
-use crate::rename::rename_new;
-use crate::snapshot::{Content, check, copy};
-use crate::staging_folder::{StagingFolder, folder_of, sync_folder};
 
 /// Suffixes of the log files of a journal.
 pub(crate) const LOGS: [&str; 2] = ["-wal", "-journal"];

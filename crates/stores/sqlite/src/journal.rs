@@ -17,10 +17,10 @@ use async_trait::async_trait;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::owner::Owner;
+use crate::file::owner::Owner;
+use crate::file::schema;
 use crate::read_only::ReadOnlyJournal;
 use crate::reader::Readers;
-use crate::schema;
 use crate::writer::Writer;
 
 /// The journal in one SQLite file. Dropping it waits for pending appends.

@@ -32,38 +32,22 @@
 //! | a backup or a restore is killed       | the old file is there, or the new one                 |
 //! | the file is not a database, or damaged | [`OpenError::Damaged`], or `Corrupt` when it is read |
 
-mod append_transaction;
 mod backup;
-mod checksum;
-mod column;
 mod fault;
-mod header;
-mod index_queries;
+mod file;
+mod index;
 mod journal;
-mod owner;
-mod page;
 mod read_only;
 mod reader;
-mod rebuild;
-mod rename;
-mod restore;
-mod schema;
-mod snapshot;
-mod spending;
-mod staging_folder;
-mod stored_event;
-mod tables;
-mod task_filter;
-mod task_head_cache;
-mod task_row;
+mod row;
 mod writer;
 
+pub use backup::restore::{Restore, Restored};
 pub use backup::{Backup, BackupError, Progress, Replace};
-pub use header::APPLICATION_ID;
-pub use index_queries::LIST_ROWS_MAX;
+pub use file::header::APPLICATION_ID;
 pub use journal::{OpenError, SqliteJournal, Sync};
-pub use page::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
 pub use read_only::ReadOnlyJournal;
-pub use restore::{Restore, Restored};
-pub use task_head_cache::CACHED_TASKS_MAX;
+pub use reader::index_queries::LIST_ROWS_MAX;
+pub use reader::page::{PAGE_BYTES_MAX, PAGE_EVENTS_MAX};
+pub use writer::task_head_cache::CACHED_TASKS_MAX;
 pub use writer::{APPEND_BYTES_MAX, APPENDS_WAITING_MAX, BATCH_APPENDS_MAX};

@@ -13,11 +13,11 @@ use antiphon_core::{
 };
 use async_trait::async_trait;
 
-use crate::header::schema_of;
+use crate::file::header::schema_of;
+use crate::file::owner::Owner;
+use crate::file::schema::SCHEMA;
 use crate::journal::OpenError;
-use crate::owner::Owner;
 use crate::reader::Readers;
-use crate::schema::SCHEMA;
 
 /// A journal for reading only. It needs no lock: the owner
 /// goes on writing, and the next read returns the new events.

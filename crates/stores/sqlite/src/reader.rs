@@ -1,4 +1,14 @@
 //! The readers, each with its own connection on a blocking thread.
+//!
+//! | file            | subject                            |
+//! |-----------------|------------------------------------|
+//! | `page`          | pages of events                    |
+//! | `index_queries` | lists of the index                 |
+//! | `task_filter`   | lists of tasks that match a filter |
+
+pub(crate) mod index_queries;
+pub(crate) mod page;
+pub(crate) mod task_filter;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +24,11 @@ use antiphon_core::{
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use crate::append_transaction::answered;
 use crate::fault::fault;
-use crate::index_queries;
+use crate::index::spending;
 use crate::journal::connect;
-use crate::page::page;
-use crate::spending;
+use crate::reader::page::page;
+use crate::writer::append_transaction::answered;
 
 /// Readers at a time; the next one waits.
 const READERS_MAX: usize = 4;

@@ -3,6 +3,14 @@
 //! It takes all queued appends, up to a limit, writes them in one transaction, and answers
 //! them once they are durable. When the transaction fails, none of them is written and each gets
 //! the error. Appends that are queued when the journal is dropped are still written.
+//!
+//! | file                 | subject                   |
+//! |----------------------|---------------------------|
+//! | `append_transaction` | one transaction           |
+//! | `task_head_cache`    | tasks that have not ended |
+
+pub(crate) mod append_transaction;
+pub(crate) mod task_head_cache;
 
 use std::slice;
 use std::thread::JoinHandle;
@@ -12,9 +20,9 @@ use antiphon_core::{EventBody, Position};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::append_transaction::AppendTransaction;
 use crate::fault::{fault, is_unreadable};
-use crate::task_head_cache::TaskHeadCache;
+use crate::writer::append_transaction::AppendTransaction;
+use crate::writer::task_head_cache::TaskHeadCache;
 
 /// Appends that may be queued; the next caller waits for room.
 pub const APPENDS_WAITING_MAX: usize = 4096;

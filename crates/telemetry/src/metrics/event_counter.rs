@@ -195,8 +195,8 @@ impl EventCounter {
             EndedActivity::Approval(approval) => {
                 let labels = ByStatus { status: approval.status.as_str() };
                 families.approvals_decided.get_or_create(&labels).inc();
-                if let Some(asked) = approval.asked {
-                    let waited = seconds(asked, approval.ended);
+                if let Some(requested) = approval.requested {
+                    let waited = seconds(requested, approval.ended);
                     families.approval_wait.get_or_create(&labels).observe(waited);
                 }
             }
@@ -229,10 +229,10 @@ impl EventCounter {
     }
 
     fn chat(&mut self, chat: &ModelCallEnded, families: &Families) {
-        let asked = chat.asked.as_ref().or(chat.answered.as_ref());
-        let provider = asked.map_or("", |model| convention::provider_name(model.provider()));
+        let requested = chat.requested.as_ref().or(chat.answered.as_ref());
+        let provider = requested.map_or("", |model| convention::provider_name(model.provider()));
         let gen_ai_provider_name = self.providers.get(provider);
-        let gen_ai_request_model = self.bare_models.get(asked.map_or("", ModelRef::model));
+        let gen_ai_request_model = self.bare_models.get(requested.map_or("", ModelRef::model));
         let error_type = match &chat.error {
             Some(word) => self.errors.get(word),
             None => Name::clone(&self.no_error),

@@ -1,5 +1,5 @@
-//! Label values: names of tools, models, agents and routes. Their number is bounded, whatever
-//! models and clients send.
+//! Label values: names of tools, models, agents and routes. Their number is bounded, for any input of
+//! models and clients.
 
 use std::collections::HashSet;
 use std::hash::Hash;

@@ -17,7 +17,7 @@ pub(crate) struct ModelCall {
     pub(crate) began: DateTime<Utc>,
     /// Sequence number of the first event.
     pub(crate) seq: u64,
-    asked: Option<ModelRef>,
+    requested: Option<ModelRef>,
     /// The partial answer and when it was interrupted.
     broken: Option<(Answer, DateTime<Utc>)>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ModelCallEnded {
     /// Sequence number of the first event.
     pub(crate) seq: u64,
     /// The requested model.
-    pub(crate) asked: Option<ModelRef>,
+    pub(crate) requested: Option<ModelRef>,
     /// The model that answered.
     pub(crate) answered: Option<ModelRef>,
     pub(crate) stop: Option<StopReason>,
@@ -50,7 +50,7 @@ struct Answer {
 
 impl ModelCall {
     pub(crate) fn begin(facts: &TaskFacts, at: DateTime<Utc>, seq: u64) -> Self {
-        Self { began: at, seq, asked: facts.model.clone(), broken: None }
+        Self { began: at, seq, requested: facts.model.clone(), broken: None }
     }
 
     /// Handles a new message. Returns the end of the call if the message is the complete answer.
@@ -97,7 +97,7 @@ impl ModelCall {
             began: self.began,
             ended: at,
             seq: self.seq,
-            asked: self.asked.take(),
+            requested: self.requested.take(),
             answered: model,
             stop,
             usage,
@@ -120,7 +120,7 @@ impl ModelCallEnded {
             began,
             ended: at,
             seq,
-            asked: model.clone(),
+            requested: model.clone(),
             answered: model,
             stop: None,
             usage: Some(recorded.usage),

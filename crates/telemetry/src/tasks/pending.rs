@@ -13,7 +13,7 @@ pub(crate) const WAITING_MAX: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingItems {
-    asked: HashMap<ApprovalId, DateTime<Utc>>,
+    requested: HashMap<ApprovalId, DateTime<Utc>>,
     arrived: HashMap<InteractionId, (PeerInputClass, DateTime<Utc>)>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct PendingItems {
 pub(crate) struct ApprovalEnded {
     pub(crate) status: ApprovalStatus,
     /// When it was requested, if that was seen.
-    pub(crate) asked: Option<DateTime<Utc>>,
+    pub(crate) requested: Option<DateTime<Utc>>,
     pub(crate) ended: DateTime<Utc>,
 }
 
@@ -37,18 +37,18 @@ pub(crate) struct TakenMessage {
 impl PendingItems {
     /// Number of pending approvals and of queued messages.
     pub(crate) fn len(&self) -> (usize, usize) {
-        (self.asked.len(), self.arrived.len())
+        (self.requested.len(), self.arrived.len())
     }
 
     pub(crate) fn ask(&mut self, id: &ApprovalId, at: DateTime<Utc>) {
-        if self.asked.len() < WAITING_MAX {
-            self.asked.entry(id.clone()).or_insert(at);
+        if self.requested.len() < WAITING_MAX {
+            self.requested.entry(id.clone()).or_insert(at);
         }
     }
 
     pub(crate) fn decide(&mut self, decided: &ApprovalDecided, at: DateTime<Utc>) -> ApprovalEnded {
-        let asked = self.asked.remove(&decided.approval_id);
-        ApprovalEnded { status: decided.decision.into(), asked, ended: at }
+        let requested = self.requested.remove(&decided.approval_id);
+        ApprovalEnded { status: decided.decision.into(), requested, ended: at }
     }
 
     pub(crate) fn queue(&mut self, queued: &MessageQueued, at: DateTime<Utc>) {
@@ -70,10 +70,10 @@ impl PendingItems {
     /// The task ended: its approvals are void and its messages are dropped.
     pub(crate) fn end(&mut self, at: DateTime<Utc>) -> impl Iterator<Item = ApprovalEnded> + use<> {
         self.arrived.clear();
-        let left: Vec<_> = self.asked.drain().map(|(_, asked)| asked).collect();
-        left.into_iter().map(move |asked| ApprovalEnded {
+        let left: Vec<_> = self.requested.drain().map(|(_, requested)| requested).collect();
+        left.into_iter().map(move |requested| ApprovalEnded {
             status: ApprovalStatus::Void,
-            asked: Some(asked),
+            requested: Some(requested),
             ended: at,
         })
     }

@@ -57,10 +57,10 @@ pub(crate) fn task(
 
 /// The span of a model call.
 pub(crate) fn chat(task: &TaskFacts, context: &TraceContext, chat: ModelCallEnded) -> FinishedSpan {
-    let asked = chat.asked.as_ref().or(chat.answered.as_ref());
+    let requested = chat.requested.as_ref().or(chat.answered.as_ref());
     let mut attributes = Attributes::of(named::CHAT, task);
     attributes.text(named::AGENT_NAME, &task.agent);
-    attributes.request_model(asked);
+    attributes.request_model(requested);
     if let Some(max) = task.answer_tokens_max {
         attributes.add(named::REQUEST_MAX_TOKENS, u64::from(max));
     }
@@ -86,7 +86,7 @@ pub(crate) fn chat(task: &TaskFacts, context: &TraceContext, chat: ModelCallEnde
         trace_id: context.trace_id,
         span_id: SpanId::derive(named::CHAT, &[task.task_id.as_str(), &seq]),
         parent: Some(task_span(&task.task_id)),
-        name: titled(named::CHAT, asked.map_or("", ModelRef::model)),
+        name: titled(named::CHAT, requested.map_or("", ModelRef::model)),
         kind: SpanKind::Client,
         began: chat.began,
         ended: chat.ended,

@@ -1,4 +1,4 @@
-//! Metrics are bounded, whatever happens and whatever names occur.
+//! Metrics are bounded, for any events and any names.
 
 use std::time::Duration;
 

@@ -162,10 +162,10 @@ impl Workspace {
 
     /// Opens a file or a folder for reading, by descriptor.
     pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
-        let asked = requested_path::parse(path)?;
-        let reach = self.reach(&asked);
+        let requested = requested_path::parse(path)?;
+        let reach = self.reach(&requested);
         let found =
-            self.find(&asked, Access::Read, reach).map_err(|error| self.with_hint(error))?;
+            self.find(&requested, Access::Read, reach).map_err(|error| self.with_hint(error))?;
         self.check_access(&found, Access::Read, reach)?;
         Ok(found)
     }

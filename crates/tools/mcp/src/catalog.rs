@@ -1,14 +1,28 @@
 //! Immutable snapshot of the tools of all servers. A changed list yields a new catalog.
+//!
+//! | file          | subject                          |
+//! |---------------|----------------------------------|
+//! | `listing`     | asks a server for its tools      |
+//! | `listed_tool` | a tool from a server's list      |
+//! | `schema`      | the schema of a tool's arguments |
+//! | `name`        | names of tools for the model     |
+//! | `cache`       | tool lists on disk               |
+
+pub(crate) mod cache;
+pub(crate) mod listed_tool;
+pub(crate) mod listing;
+pub(crate) mod name;
+pub(crate) mod schema;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use antiphon_core::{Effect, Tool, visible};
 
+use crate::catalog::listed_tool::ListedTool;
+use crate::catalog::name::tool_name;
+use crate::catalog::schema::Schema;
 use crate::config::{ServerConfig, ServerName};
-use crate::listed_tool::ListedTool;
-use crate::name::tool_name;
-use crate::schema::Schema;
 
 /// Longest description of a tool, in bytes. The rest is truncated.
 pub const DESCRIPTION_BYTES_MAX: usize = 4096;

@@ -1,6 +1,12 @@
 //! Configuration of servers. Servers start programs and send keys, so only the user's own
 //! configuration may define them, never a project's.
+//!
+//! | file    | subject                               |
+//! |---------|---------------------------------------|
+//! | `table` | a server as it is written in the file |
+//! | `globs` | patterns for the names of tools       |
 
+pub(crate) mod globs;
 mod table;
 
 use std::collections::BTreeMap;
@@ -13,7 +19,7 @@ use reqwest::Url;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::globs::ToolGlobs;
+use crate::config::globs::ToolGlobs;
 
 /// Most servers in a configuration.
 pub const SERVERS_MAX: usize = 64;
@@ -46,7 +52,7 @@ pub struct ServerConfig {
     pub trusted: bool,
     /// Time limit of a call between progress messages.
     pub timeout: Duration,
-    /// Time limit of a call, whatever progress it reports.
+    /// Time limit of a call, even if it reports progress.
     pub timeout_max: Duration,
     /// Time limit for starting the server and listing its tools.
     pub start_timeout: Duration,

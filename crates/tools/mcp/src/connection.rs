@@ -1,4 +1,20 @@
 //! A connection to one server, from the handshake to the close.
+//!
+//! | file           | subject                                             |
+//! |----------------|-----------------------------------------------------|
+//! | `client`       | capabilities, and answers to requests of the server |
+//! | `call`         | one call, with its deadlines                        |
+//! | `content`      | the result of a call, for the model                 |
+//! | `traffic`      | pending calls and requests                          |
+//! | `guard`        | limits around a transport                           |
+//! | `rate_limiter` | how fast messages are read                          |
+
+pub(crate) mod call;
+pub(crate) mod client;
+pub(crate) mod content;
+pub(crate) mod guard;
+pub(crate) mod rate_limiter;
+pub(crate) mod traffic;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +32,14 @@ use rmcp::transport::Transport;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use crate::call::http_cause;
-use crate::client::McpClient;
 use crate::config::{Launch, ServerConfig, ServerName};
-use crate::guard::Guard;
-use crate::http::{Http, HttpError};
-use crate::process::{ProcessGroup, ServerProcess};
-use crate::stdio::StdioTransport;
-use crate::traffic::Traffic;
+use crate::connection::call::http_cause;
+use crate::connection::client::McpClient;
+use crate::connection::guard::Guard;
+use crate::connection::traffic::Traffic;
+use crate::server::process::{ProcessGroup, ServerProcess};
+use crate::transport::http::{Http, HttpError};
+use crate::transport::stdio::StdioTransport;
 
 /// How long to wait for the last answers after the process has exited.
 const LAST_ANSWERS_LIMIT: Duration = Duration::from_millis(500);

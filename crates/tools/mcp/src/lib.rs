@@ -15,47 +15,26 @@
 //! The crate supports both protocols in use: with `initialize` (2025-11-25 and older) and without
 //! it (2026-07-28).
 
-mod cache;
-mod call;
 mod catalog;
-mod client;
 mod config;
 mod connection;
-mod content;
-mod globs;
-mod guard;
-mod http;
-mod lines;
-mod listed_tool;
-mod listing;
 mod mcp;
-mod name;
-mod process;
-mod rate_limiter;
-mod repair;
-mod schema;
 mod server;
-mod shared_state;
-mod sse;
-mod status;
-mod stderr;
-mod stdio;
-mod traffic;
-mod wire;
+mod transport;
 
+pub use catalog::listing::{PAGES_MAX, TOOLS_MAX};
+pub use catalog::schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};
 pub use catalog::{DESCRIPTION_BYTES_MAX, LIST_BYTES_MAX};
+pub use config::globs::{GlobError, ToolGlobs};
 pub use config::{
     ConfigError, HttpConfig, Launch, McpConfig, SERVER_NAME_BYTES_MAX, SERVERS_MAX, ServerConfig,
     ServerName, StdioConfig,
 };
-pub use content::{BLOCKS_MAX, TEXT_BYTES_MAX};
-pub use globs::{GlobError, ToolGlobs};
-pub use guard::REQUESTS_MAX;
-pub use listing::{PAGES_MAX, TOOLS_MAX};
+pub use connection::content::{BLOCKS_MAX, TEXT_BYTES_MAX};
+pub use connection::guard::REQUESTS_MAX;
+pub use connection::rate_limiter::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
 pub use mcp::{Mcp, McpOptions};
-pub use process::INHERITED_VARIABLES;
-pub use rate_limiter::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
-pub use schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};
+pub use server::process::INHERITED_VARIABLES;
+pub use server::status::{ServerState, ServerStatus};
 pub use server::{CALLS_MAX, RESTARTS_PER_MINUTE_MAX};
-pub use status::{ServerState, ServerStatus};
-pub use wire::MESSAGE_BYTES_MAX;
+pub use transport::wire::MESSAGE_BYTES_MAX;

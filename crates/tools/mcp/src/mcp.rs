@@ -13,14 +13,14 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use crate::call::{Call, CallOutcome};
 use crate::catalog::CatalogEntry;
 use crate::config::{Launch, McpConfig};
 use crate::connection::ConnectionContext;
-use crate::http::Http;
+use crate::connection::call::{Call, CallOutcome};
 use crate::server::Server;
-use crate::shared_state::SharedState;
-use crate::status::ServerStatus;
+use crate::server::shared_state::SharedState;
+use crate::server::status::ServerStatus;
+use crate::transport::http::Http;
 
 /// Environment that servers run in.
 #[derive(Default)]

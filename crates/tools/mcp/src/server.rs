@@ -10,6 +10,18 @@
 //! One supervisor task owns the lifecycle, so that a canceled call does not cancel the start it
 //! caused. Each restart waits longer. After [`RESTARTS_PER_MINUTE_MAX`] restarts within a minute
 //! the server pauses for one minute.
+//!
+//! | file           | subject                       |
+//! |----------------|-------------------------------|
+//! | `process`      | the process group of a server |
+//! | `stderr`       | its standard error            |
+//! | `status`       | its status, for users         |
+//! | `shared_state` | what all servers share        |
+
+pub(crate) mod process;
+pub(crate) mod shared_state;
+pub(crate) mod status;
+pub(crate) mod stderr;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,14 +32,14 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::listed_tool::ListedTool;
+use crate::catalog::listing::list;
 use crate::catalog::{CatalogEntry, entries};
 use crate::config::{ServerConfig, ServerName};
 use crate::connection::{Connection, Handshake, OpenConnection, OpenError, list_failure};
-use crate::listed_tool::ListedTool;
-use crate::listing::list;
-use crate::process::ProcessGroup;
-use crate::shared_state::SharedState;
-use crate::status::{ServerState, ServerStatus};
+use crate::server::process::ProcessGroup;
+use crate::server::shared_state::SharedState;
+use crate::server::status::{ServerState, ServerStatus};
 
 /// Concurrent calls of one server. Further calls wait.
 pub const CALLS_MAX: usize = 32;

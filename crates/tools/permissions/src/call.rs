@@ -102,7 +102,7 @@ fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String
 /// The argument `name`, if present. An error if it is not a string or present twice.
 fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a str>, String> {
     let Some(arguments) = &arguments.0 else {
-        return Err("they are not an object".to_owned());
+        return Err("they are not a JSON object".to_owned());
     };
     let mut found = arguments.iter().filter(|(key, _)| key == name).map(|(_, value)| value);
     match (found.next(), found.next()) {

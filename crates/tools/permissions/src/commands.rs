@@ -228,7 +228,7 @@ impl Analyzer {
             self.items.push(Item::Warning(Warning::opaque(reason)));
         }
         if let Some(reason) = script.unsupported {
-            let reason = format!("it is not understood: {reason}");
+            let reason = format!("it cannot be parsed: {reason}");
             self.items.push(Item::Warning(Warning::opaque(reason)));
         }
         self.dialect = outer;

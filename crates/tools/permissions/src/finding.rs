@@ -117,9 +117,9 @@ fn reasons(findings: &[Finding], decision: Decision) -> String {
 
 /// The one rule that allows every part the gate asks about, if there is one.
 fn proposal(findings: &[Finding]) -> Option<Rule> {
-    let mut asked = findings.iter().filter(|finding| finding.decision == Decision::Ask);
-    let first = asked.next()?.proposal.clone()?;
-    asked.all(|finding| finding.proposal.as_ref() == Some(&first)).then_some(first)
+    let mut questions = findings.iter().filter(|finding| finding.decision == Decision::Ask);
+    let first = questions.next()?.proposal.clone()?;
+    questions.all(|finding| finding.proposal.as_ref() == Some(&first)).then_some(first)
 }
 
 fn advice(findings: &[Finding], rule: &Rule) -> String {

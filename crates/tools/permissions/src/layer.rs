@@ -67,7 +67,7 @@ impl Layer {
             Subject::Malformed(reason) => findings.push(Finding {
                 what: format!("`{}`", call.tool),
                 decision: Decision::Deny,
-                because: format!("the arguments are not understood: {reason}"),
+                because: format!("the arguments cannot be read: {reason}"),
                 rule: None,
                 proposal: None,
             }),

@@ -3,7 +3,7 @@
 //! Rules match whole components of a path without `.`, `..` and doubled slashes. The tools
 //! resolve symbolic links beneath the workspace.
 
-/// Folders that no tool writes to, whatever the rules say: their files decide which programs run
+/// Folders that no rule allows writing to: their files decide which programs run
 /// next, or what the gate allows.
 pub const PROTECTED: [&str; 3] = [".git", ".antiphon", ".ideai"];
 

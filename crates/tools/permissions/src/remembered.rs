@@ -49,7 +49,7 @@ pub enum RememberedError {
         reason: String,
     },
     /// The file has a syntax error: correct the file, or move it away.
-    #[error("remembered permissions in `{path}` are not understood: {reason}")]
+    #[error("remembered permissions in `{path}` cannot be read: {reason}")]
     Malformed {
         /// Path of the file.
         path: String,

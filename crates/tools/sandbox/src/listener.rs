@@ -1,5 +1,5 @@
 //! Sockets in the file system that programs outside listen on. A socket gives access to the program
-//! behind it, such as a container engine or a key agent, whatever else the sandbox forbids.
+//! behind it, such as a container engine or a key agent, past all other limits of the sandbox.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

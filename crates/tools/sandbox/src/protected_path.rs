@@ -75,20 +75,20 @@ fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
 fn without_covered(mut protected_paths: Vec<ProtectedPath>) -> Vec<ProtectedPath> {
     protected_paths
         .sort_by_key(|protected| (protected.path.components().count(), protected.path.clone()));
-    let mut kept: Vec<ProtectedPath> = Vec::new();
+    let mut distinct: Vec<ProtectedPath> = Vec::new();
     for protected in protected_paths {
         let covered = |other: &ProtectedPath| {
             other.path == protected.path
                 || other.guard == Guard::Hidden && protected.path.starts_with(&other.path)
         };
-        match kept.iter_mut().find(|other| covered(other)) {
+        match distinct.iter_mut().find(|other| covered(other)) {
             // Of two entries for the same path the stricter one wins.
             Some(other) if protected.guard == Guard::Hidden => other.guard = Guard::Hidden,
             Some(_) => {}
-            None => kept.push(protected),
+            None => distinct.push(protected),
         }
     }
-    kept
+    distinct
 }
 
 fn protected_path(

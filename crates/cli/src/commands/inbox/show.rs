@@ -9,7 +9,7 @@ use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary, visible,
 };
-use antiphon_project::{Inboxes, live_agents, request_status, waiting};
+use antiphon_project::{Inboxes, live_agents, queued_interactions, request_status};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;
@@ -53,12 +53,13 @@ pub(super) async fn show(
             ))
         })?,
     };
-    let is_asked = matches!(
+    let is_request = matches!(
         interaction.class,
         PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest
     );
-    let asked = if is_asked { request_status(books, names, interaction.id).await? } else { None };
-    let (state, result) = match asked {
+    let status_found =
+        if is_request { request_status(books, names, interaction.id).await? } else { None };
+    let (state, result) = match status_found {
         Some(status) => (state(status.state), status.result),
         None if waits => ("waiting", None),
         None => ("read", None),
@@ -78,7 +79,7 @@ fn state(state: RequestState) -> &'static str {
     }
 }
 
-fn is_meant(found: InteractionId, id: &str) -> bool {
+fn matches_id(found: InteractionId, id: &str) -> bool {
     found.to_string().starts_with(&id.to_lowercase())
 }
 
@@ -87,9 +88,9 @@ async fn find_waiting(
     names: &[AgentName],
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    let found = waiting(books, Inboxes::All(names)).await?;
-    let mut meant = found.into_iter().filter(|waiting| is_meant(waiting.id, id));
-    match (meant.next(), meant.next()) {
+    let found = queued_interactions(books, Inboxes::All(names)).await?;
+    let mut matching = found.into_iter().filter(|waiting| matches_id(waiting.id, id));
+    match (matching.next(), matching.next()) {
         (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),
         (first, _) => Ok(first.map(|interaction| Found { interaction, waits: true })),
     }
@@ -139,7 +140,7 @@ async fn arrived(
         let event = events.next().await.map_err(unavailable)?;
         let seq = event.seq;
         if let EventBody::MessageQueued(message) = event.body
-            && is_meant(message.id, id)
+            && matches_id(message.id, id)
         {
             let Event { task_id, position, at, .. } = event;
             let queued = QueuedMessage { task_id, position, at, message };
@@ -156,7 +157,7 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
     let it = shown.interaction;
     let now = SystemClock.now();
     let time = |at: chrono::DateTime<chrono::Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
-    let quiet = if it.wakes { "" } else { ", wakes nobody" };
+    let quiet = if it.wakes { "" } else { ", does not wake the agent" };
     let mut rows = vec![
         ("interaction", it.id.to_string()),
         ("for", format!("{} (task {})", visible(&it.agent), it.task_id)),
@@ -182,8 +183,8 @@ fn described(shown: &Shown<'_>) -> Result<String, Failure> {
         section("content", &terminal::json(&it.content)?);
     }
     if let Some(result) = &shown.result {
-        let told = result.as_str().map(|told| Ok(told.to_owned()));
-        section("result", &told.unwrap_or_else(|| terminal::json(result))?);
+        let text_result = result.as_str().map(|text_result| Ok(text_result.to_owned()));
+        section("result", &text_result.unwrap_or_else(|| terminal::json(result))?);
     }
     Ok(text)
 }

@@ -1,8 +1,8 @@
 //! `antiphon send AGENT -`: an interaction for every line of standard input that is not blank, in order.
 //!
-//! What there is no room for is sent again, with a pause that grows, for a while; whoever writes the
-//! lines waits meanwhile. A line that is not accepted is told and the next is read. A server that goes
-//! away ends it: the line it happened at is told.
+//! While the inbox is full, a line is sent again after a growing pause, for [`FULL_PATIENCE`]; the
+//! program that writes the lines is blocked meanwhile. A rejected line is reported and the next one is
+//! sent. When the server stops answering, the command ends and names the line.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::connection::{InboxTarget, ReceiptKind, RejectedInteraction, SendOutco
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 
-/// Lines that were read and not sent; whoever writes them waits then.
+/// Lines that were read and not sent. At this number, reading standard input pauses.
 const LINES_MAX: usize = 16;
 
-/// The pause behind the first try that there was no room for. Each that follows is twice as long.
+/// The pause after the first rejection for lack of room. Each further pause is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// How long there may be no room for a line.
+/// How long a line is retried while the inbox is full.
 const FULL_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A line of input.
@@ -62,11 +62,11 @@ pub(super) async fn send(send: &Send, target: InboxTarget<'_>) -> Result<(), Fai
                 continue;
             }
         };
-        let told = deliver(send, target, number, text).await.map_err(|failure| {
+        let outcome = deliver(send, target, number, text).await.map_err(|failure| {
             let message = format!("line {number}: {failure}; {} before it", tally.words());
             Failure { message, ..failure }
         })?;
-        match told {
+        match outcome {
             SendOutcome::Rejected(rejected) => tally.reject(send, number, &rejected),
             SendOutcome::Accepted(accepted) => {
                 match accepted.receipt {
@@ -74,9 +74,9 @@ pub(super) async fn send(send: &Send, target: InboxTarget<'_>) -> Result<(), Fai
                     ReceiptKind::Deduplicated => tally.before += 1,
                 }
                 if send.json {
-                    let told = json!({ "line": number, "receipt": accepted.receipt, "id": accepted.id,
+                    let record = json!({ "line": number, "receipt": accepted.receipt, "id": accepted.id,
                         "task_id": accepted.task_id });
-                    terminal::print(&format!("{told}\n"));
+                    terminal::print(&format!("{record}\n"));
                 } else {
                     terminal::print(&format!("{}\n", accepted.id));
                 }
@@ -97,7 +97,7 @@ impl Tally {
     fn words(&self) -> String {
         let before = match self.before {
             0 => String::new(),
-            before => format!(", {before} were there before"),
+            before => format!(", {before} duplicate"),
         };
         let rejected = match self.rejected {
             0 => String::new(),
@@ -109,13 +109,13 @@ impl Tally {
     fn reject(&mut self, send: &Send, number: u64, rejected: &RejectedInteraction) {
         self.rejected += 1;
         if send.json {
-            let mut told = rejection(rejected);
-            told["line"] = number.into();
-            terminal::print(&format!("{told}\n"));
+            let mut record = rejection(rejected);
+            record["line"] = number.into();
+            terminal::print(&format!("{record}\n"));
         }
         terminal::note(&format!("line {number}: {}\n", visible(&rejected.failure.message)));
         let exit = rejected.failure.exit;
-        // That there is no room is worse than a line that is not right: the rest may be lost as well.
+        // A full inbox is worse than an invalid line: the remaining lines may be lost as well.
         self.worst = match self.worst {
             Some(Exit::Unavailable) => Some(Exit::Unavailable),
             Some(_) | None => Some(exit),
@@ -137,14 +137,14 @@ async fn deliver(
     let mut pause = PAUSE_MIN;
     loop {
         match target.send(&outgoing).await? {
-            // Alone nobody reads: there will be no room either.
+            // Without a server no agent reads the inbox, so waiting would not make room.
             SendOutcome::Rejected(rejected)
                 if rejected.may_pass()
                     && matches!(target, InboxTarget::Server(_))
                     && Instant::now() + pause < end =>
             {
                 if pause == PAUSE_MIN {
-                    terminal::note(&format!("line {number}: there is no room, waiting\n"));
+                    terminal::note(&format!("line {number}: the inbox is full, waiting\n"));
                 }
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -172,8 +172,7 @@ fn read() -> mpsc::Receiver<Line> {
     lines
 }
 
-/// The next line, and no more of it than an interaction may have; the rest of a longer one is passed
-/// over.
+/// The next line, up to the size of an interaction; the rest of a longer line is skipped.
 fn next(input: &mut impl BufRead) -> Option<Line> {
     let mut line = Vec::new();
     let mut bytes = 0;
@@ -181,7 +180,7 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
         let there = match input.fill_buf() {
             Ok(there) => there,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Some(Line::Bad(format!("it cannot be read: {error}"))),
+            Err(error) => return Some(Line::Bad(format!("cannot read the line: {error}"))),
         };
         if there.is_empty() {
             if bytes == 0 {
@@ -209,7 +208,7 @@ fn next(input: &mut impl BufRead) -> Option<Line> {
     }
     Some(match String::from_utf8(line) {
         Ok(text) => Line::Text(text.trim_end_matches('\r').to_owned()),
-        Err(_) => Line::Bad("it is no UTF-8 text".to_owned()),
+        Err(_) => Line::Bad("the line is not UTF-8".to_owned()),
     })
 }
 
@@ -234,21 +233,21 @@ mod tests {
         assert_eq!(lines(b""), []);
         assert_eq!(lines(b"\n"), [text("")]);
         assert_eq!(lines(b"a\r\n\nb"), [text("a"), text(""), text("b")]);
-        let bad = Err("it is no UTF-8 text".to_owned());
+        let bad = Err("the line is not UTF-8".to_owned());
         assert_eq!(lines(b"\xff\nb\n"), [bad, text("b")]);
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over_whole() {
+    fn a_line_that_is_too_long_is_skipped_whole() {
         let mut input = vec![b'x'; INTERACTION_BYTES_MAX];
         input.push(b'\n');
         input.extend(vec![b'y'; INTERACTION_BYTES_MAX + 7]);
         input.extend(b"\nz");
-        let told = format!(
+        let message = format!(
             "a line may have {INTERACTION_BYTES_MAX} bytes, this one has {}",
             INTERACTION_BYTES_MAX + 7
         );
-        let expected = [Ok("x".repeat(INTERACTION_BYTES_MAX)), Err(told), Ok("z".to_owned())];
+        let expected = [Ok("x".repeat(INTERACTION_BYTES_MAX)), Err(message), Ok("z".to_owned())];
         assert_eq!(lines(&input), expected);
     }
 }

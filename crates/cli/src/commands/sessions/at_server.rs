@@ -7,7 +7,7 @@ use antiphon_api::{LISTED_MAX, SessionDetail, SessionFile, SessionQuery};
 use antiphon_core::{Session, SessionSummary};
 use serde_json::value::RawValue;
 
-use super::{Sessions, from_file, going_on, is_file, readable, table, to_json};
+use super::{Sessions, from_file, how_to_continue, is_file, readable, table, to_json};
 use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use crate::terminal;
@@ -40,13 +40,13 @@ impl Sessions {
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let imported = server.client.import_session(&SessionFile(json), None).await;
                 let imported = imported.map_err(|error| server.failure(error))?;
-                terminal::print(&going_on(&imported.session_id));
+                terminal::print(&how_to_continue(&imported.session_id));
             }
             Self::Fork { session } => {
                 let session_id = find(server, &session).await?.session_id;
                 let fork = server.client.fork_session(&session_id).await;
                 let fork = fork.map_err(|error| server.failure(error))?;
-                terminal::print(&going_on(&fork.session_id));
+                terminal::print(&how_to_continue(&fork.session_id));
             }
         }
         Ok(())
@@ -62,10 +62,10 @@ async fn list(server: &ProjectServer, limit: NonZeroUsize) -> Result<Vec<Session
 /// The session that a user means, among the newest.
 async fn find(server: &ProjectServer, name: &str) -> Result<SessionSummary, Failure> {
     let sessions = list(server, NonZeroUsize::MAX).await?;
-    let is_meant =
+    let matches_name =
         |session: &SessionSummary| name == "last" || session.session_id.as_str().starts_with(name);
-    let mut meant = sessions.into_iter().filter(is_meant);
-    match (meant.next(), meant.next()) {
+    let mut matching = sessions.into_iter().filter(matches_name);
+    match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
         }

@@ -5,9 +5,9 @@ use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::saved_session;
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::team::Team;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::Recovered;
 
@@ -27,8 +27,9 @@ pub(super) async fn resume_tasks(
     }
     let overrides = PermissionOverrides::default();
     let toolset = Toolset::of(project, models.settings(), &overrides).await?;
-    let team = Team::with_project_rules(project, models.settings(), &overrides, &toolset)?;
-    let connection = match project.orchestrator(models, toolset, &team) {
+    let project_agents =
+        ProjectAgents::with_project_rules(project, models.settings(), &overrides, &toolset)?;
+    let connection = match project.orchestrator(models, toolset, &project_agents) {
         Ok(orchestrator) => Ok(Connection::Local(orchestrator)),
         Err(error) => Connection::server_instead(project, error.into()).await,
     };
@@ -36,7 +37,7 @@ pub(super) async fn resume_tasks(
         Ok(connection) => resume(&connection, task).await,
         Err(failure) => Err(failure),
     };
-    team.shutdown().await;
+    project_agents.shutdown().await;
     resumed
 }
 

@@ -28,7 +28,7 @@ pub(super) struct JournalState {
     created: Vec<TaskId>,
     keys: HashMap<IdempotencyKey, Appended>,
     /// Position of the first request of each approval.
-    asked: HashMap<ApprovalId, Position>,
+    requested: HashMap<ApprovalId, Position>,
     /// The first final answer to each request.
     replies: HashMap<InteractionId, Replied>,
     spending: SpendingFold,
@@ -81,7 +81,7 @@ impl JournalState {
                 task.get_mut().add(event);
                 self.spending.apply(&task.get().summary, body, *at);
                 if let EventBody::ApprovalRequested(request) = body
-                    && let Entry::Vacant(first) = self.asked.entry(request.approval_id.clone())
+                    && let Entry::Vacant(first) = self.requested.entry(request.approval_id.clone())
                 {
                     first.insert(*position);
                     task.get_mut().ask(event, request);
@@ -177,15 +177,15 @@ impl JournalState {
     }
 
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
-        let asked = self.tasks.values().flat_map(|task| &task.approvals);
-        let listed = asked.filter(|(_, approval)| match &query.which {
+        let requested = self.tasks.values().flat_map(|task| &task.approvals);
+        let listed = requested.filter(|(_, approval)| match &query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
             ApprovalSelector::One(approval_id) => approval.approval_id == *approval_id,
         });
         let after = match &query.after {
             None => Position(0),
-            Some(after) => match self.asked.get(after) {
+            Some(after) => match self.requested.get(after) {
                 Some(position) => *position,
                 None => return Vec::new(),
             },

@@ -86,8 +86,8 @@ impl FaultyAnswer {
     async fn read(&mut self) -> Result<Option<StreamEvent>, StreamError> {
         if !self.begun && self.is(AnswerFault::SendsBeforeItLooksForCancel) {
             for _ in 0..2 {
-                let mut nobody = Context::from_waker(Waker::noop());
-                assert!(pin!(self.stream().next()).poll(&mut nobody).is_pending());
+                let mut noop = Context::from_waker(Waker::noop());
+                assert!(pin!(self.stream().next()).poll(&mut noop).is_pending());
             }
         }
         self.begun = true;

@@ -86,9 +86,9 @@ impl Provider for FaultyProvider {
 
 /// Polls until the request is sent, and returns what arrived by then.
 fn begin<S: Stream + ?Sized>(mut source: Pin<&mut S>) -> Option<S::Item> {
-    let mut nobody = Context::from_waker(Waker::noop());
+    let mut noop = Context::from_waker(Waker::noop());
     for _ in 0..2 {
-        if let Poll::Ready(item) = source.as_mut().poll_next(&mut nobody) {
+        if let Poll::Ready(item) = source.as_mut().poll_next(&mut noop) {
             return item;
         }
     }

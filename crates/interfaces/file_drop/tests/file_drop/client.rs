@@ -28,12 +28,12 @@ async fn concurrent_clients_each_get_their_own_response() {
         let request = stop(&format!("a{nth}")).into();
         drop_and_wait(world.requests(), "cli", request, WAIT_MAX)
     };
-    let mut asked = tokio::task::JoinSet::new();
+    let mut requested = tokio::task::JoinSet::new();
     for nth in 0..50 {
         let ask = ask(nth);
-        asked.spawn(async move { (nth, ask.await.unwrap().agent) });
+        requested.spawn(async move { (nth, ask.await.unwrap().agent) });
     }
-    for (nth, agent) in asked.join_all().await {
+    for (nth, agent) in requested.join_all().await {
         assert_eq!(agent, Some(format!("a{nth}")));
     }
 }

@@ -359,7 +359,11 @@ async fn only_files_of_the_configured_owner_are_used() {
     fs::write(world.path("b.json"), stop("b")).unwrap();
     chown(world.path("b.json"), Some(OTHER_USER), None).unwrap();
     world.pass().await;
-    assert_eq!(world.orders.effects(), [stopped("b")], "a file of root's is not one of nobody's");
+    assert_eq!(
+        world.orders.effects(),
+        [stopped("b")],
+        "only the file of the other user is accepted, not root's"
+    );
     let refused = comparable(read(&world.path("a.response.json")).unwrap());
     assert_eq!(refused["error"]["code"], "FORBIDDEN");
 }

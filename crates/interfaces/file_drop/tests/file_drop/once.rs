@@ -1,4 +1,4 @@
-//! The same request is never executed twice, whatever happens to its file.
+//! The same request is never executed twice, after any change of its file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

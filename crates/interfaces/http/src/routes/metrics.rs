@@ -10,7 +10,7 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{ErrorCode, Position, TaskId, TaskStatus};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState};
-use antiphon_project::WAITING_MAX;
+use antiphon_project::QUEUED_INTERACTIONS_MAX;
 use antiphon_runtime::{BudgetStatus, Orchestrator, OrchestratorError, is_resident};
 use antiphon_telemetry::{METRICS_CONTENT_TYPE, Metrics};
 use axum::Extension;
@@ -79,7 +79,7 @@ impl Gauges {
         let mut queues: BTreeMap<String, usize> =
             inboxes.values().map(|queue| (queue.clone(), 0)).collect();
         queues.insert(TASKS.to_owned(), 0);
-        for queued in orchestrator.queued(WAITING_MAX).await? {
+        for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
             let queue = inboxes.get(&queued.task_id).map_or(TASKS, String::as_str);
             *queues.entry(queue.to_owned()).or_default() += 1;
         }

@@ -11,7 +11,7 @@ use antiphon_interface_transport::{
     ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
 };
 use antiphon_project::{forbidden, forked, imported, session_of, session_summary};
-use antiphon_runtime::ImportedConversation;
+use antiphon_runtime::{AcceptedTask, ImportedConversation};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -127,11 +127,10 @@ async fn store(
     session: ImportedConversation,
 ) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     let orchestrator = &state.deps.orchestrator;
-    let before = if session.key.is_some() { Some(orchestrator.head().await?) } else { None };
-    let task_id = orchestrator.import_conversation(session).await?;
-    let repeated = state.existed(&task_id, before).await?;
+    let accepted = orchestrator.import_conversation(session).await?;
+    let AcceptedTask { task_id, deduplicated } = accepted;
     let session_id = state.summary(&task_id).await?.session_id;
-    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    let status = if deduplicated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, axum::Json(SessionImported { session_id, task_id })))
 }
 

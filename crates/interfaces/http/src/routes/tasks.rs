@@ -16,7 +16,7 @@ use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, ide
 use antiphon_project::{
     TREE_TASKS_MAX, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
-use antiphon_runtime::NewTask;
+use antiphon_runtime::{AcceptedTask, NewTask};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
@@ -68,13 +68,12 @@ pub(crate) async fn create(
     orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
     let task = NewTask { payer, ..factory.task(request).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
-    let before = if key.is_some() { Some(orchestrator.head().await?) } else { None };
-    let task_id = orchestrator.invoke(NewTask { key, ..task }).await?;
-    let repeated = state.existed(&task_id, before).await?;
-    if !repeated {
+    let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
+    let AcceptedTask { task_id, deduplicated } = accepted;
+    if !deduplicated {
         state.trace(&headers, &task_id);
     }
-    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    let status = if deduplicated { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, axum::Json(TaskAccepted { task_id })))
 }
 

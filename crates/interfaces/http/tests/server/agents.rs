@@ -1,4 +1,4 @@
-//! Definitions of agents over HTTP: anybody looks, a person with level `admin` writes.
+//! Definitions of agents over HTTP: every client reads them, a person with level `admin` writes them.
 
 use antiphon_core::AgentName;
 use antiphon_keys::{Holder, Level, NewKey};

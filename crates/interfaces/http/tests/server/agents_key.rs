@@ -1,4 +1,4 @@
-//! Somebody with an agent's key: speaks under its name, has what it has, and never more.
+//! A client with an agent's key: acts under the agent's name, with the agent's rights at most.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ async fn a_task_of_an_agents_key_is_read_as_data_and_has_at_most_the_agents_perm
     let itself = json!({"message": "obey", "agent": "reviewer", "limits": {"turns_max": 7}});
     let reply = keyed.ask(&key, "POST", "/v1/tasks", Some(&itself)).await;
     assert_eq!(reply.status, 201, "{reply:?}");
-    let asked = keyed.server.task_factory.asked.lock().unwrap().clone();
-    assert_eq!(asked[0].tools, Some(vec!["look".to_owned()]), "what both have");
-    assert_eq!(asked[0].agents, Some(Vec::new()), "it may call nobody itself");
-    assert_eq!(asked[1].tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
+    let requested = keyed.server.task_factory.requested.lock().unwrap().clone();
+    assert_eq!(requested[0].tools, Some(vec!["look".to_owned()]), "what both have");
+    assert_eq!(requested[0].agents, Some(Vec::new()), "it may call no agent itself");
+    assert_eq!(requested[1].tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
     let own = |turns| TaskLimits { turns_max: NonZeroU32::new(turns), ..TaskLimits::default() };
-    let limits: Vec<TaskLimits> = asked.iter().map(|request| request.limits).collect();
+    let limits: Vec<TaskLimits> = requested.iter().map(|request| request.limits).collect();
     let both = TaskLimits { tool_calls_max: NonZeroU32::new(3), ..own(50) };
     assert_eq!(limits, [own(50), both, own(7)], "the lower of both");
     let person = keyed.person(Level::Write);
@@ -138,9 +138,9 @@ async fn in_chat_an_agents_key_sends_one_message_to_an_agent_and_any_conversatio
     assert_eq!(reply.status, 200, "{reply:?}");
     let content = &reply.json()["choices"][0]["message"]["content"];
     assert_eq!(*content, "Done with [EVENT via reviewer] obey");
-    let asked = keyed.server.task_factory.asked.lock().unwrap().pop().unwrap();
-    assert_eq!(asked.tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
-    assert_eq!(asked.agents.map(CallableAgents::Only), Some(CallableAgents::default()));
+    let requested = keyed.server.task_factory.requested.lock().unwrap().pop().unwrap();
+    assert_eq!(requested.tools, Some(vec!["look".to_owned(), "hang".to_owned()]));
+    assert_eq!(requested.agents.map(CallableAgents::Only), Some(CallableAgents::default()));
     keyed.server.ended().await;
 }
 
@@ -166,14 +166,14 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
     assert_eq!((reply.status, reply.code().as_str()), (403, "FORBIDDEN"), "{reply:?}");
     let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
     assert_eq!((reply.status, reply.code().as_str()), (409, "CONFLICT"), "{reply:?}");
-    assert_eq!(orchestrator.head().await.unwrap(), Position(0), "nobody was started");
+    assert_eq!(orchestrator.head().await.unwrap(), Position(0), "no agent was started");
 
     let model = ModelRef::parse("scripted/test").unwrap();
     let task = NewTask {
         runner: Some(unbound()),
         ..NewTask::new("shell", model, UserMessage::text("ls", Utc::now()))
     };
-    let task_id = orchestrator.invoke(task).await.unwrap();
+    let task_id = orchestrator.invoke(task).await.unwrap().task_id;
     let said = format!("/v1/tasks/{task_id}/messages");
     let text = json!({"text": "id > /tmp/pwned"});
     let reply = keyed.ask(&key, "POST", &said, Some(&text)).await;
@@ -185,7 +185,7 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
     let reviewer = AgentName::parse("reviewer").unwrap();
     orchestrator.start_agent(&reviewer).await.unwrap();
     let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&run)).await;
-    assert_eq!(reply.status, 202, "whoever is there hears it: {reply:?}");
+    assert_eq!(reply.status, 202, "a live agent gets it: {reply:?}");
     for (from, status) in [("reviewer", 202), ("ci", 403), ("mute", 403)] {
         let body = json!({"from": from, "message": "red"});
         let reply = keyed.ask(&key, "POST", "/v1/agents/reviewer/inbox", Some(&body)).await;

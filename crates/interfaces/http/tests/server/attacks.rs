@@ -1,4 +1,4 @@
-//! Those who should not come in, and those who ask for nonsense.
+//! Unauthorized clients, and malformed requests.
 
 use antiphon_interface_transport::Limits;
 use serde_json::json;

@@ -49,9 +49,10 @@ async fn named_by(keyed: &Keyed, key: &str, path: &str, body: &Value, name: &str
 fn is_spent(reply: &Reply, scope: &str) {
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"), "{reply:?}");
     let details = &reply.json()["details"];
-    let told = (&details["cause"], &details["scope"], &details["period"], &details["limit_usd"]);
+    let reported =
+        (&details["cause"], &details["scope"], &details["period"], &details["limit_usd"]);
     assert_eq!(
-        told,
+        reported,
         (&json!("budget"), &json!(scope), &json!("day"), &json!("0.000000001")),
         "{details}"
     );
@@ -121,8 +122,8 @@ async fn a_key_that_has_spent_its_budget_sends_nothing_and_stops_no_other_key() 
     let said = json!({"text": "hurry"});
     is_spent(&keyed.ask(&secret, "POST", &messages, Some(&said)).await, "key");
     assert_eq!(keyed.ask(&other, "POST", &messages, Some(&said)).await.status, 202);
-    for somebody in [other.as_str(), TOKEN] {
-        assert_eq!(done(&keyed, somebody).await.status, 201);
+    for caller in [other.as_str(), TOKEN] {
+        assert_eq!(done(&keyed, caller).await.status, 201);
     }
     // Looking costs nothing.
     let usage = keyed.ask(&secret, "GET", "/v1/usage?by=payer", None).await.json();
@@ -154,7 +155,7 @@ async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spe
         payer: Some(poor.id.to_string()),
         ..NewTask::new("reviewer", model, UserMessage::text("one", Utc::now()))
     };
-    let first = keyed.server.orchestrator.invoke(first).await.unwrap();
+    let first = keyed.server.orchestrator.invoke(first).await.unwrap().task_id;
     keyed.server.orchestrator.wait(&first).await.unwrap();
 
     is_spent(&named_by(&keyed, &secret, &messages, &hurry, "other").await, "key");

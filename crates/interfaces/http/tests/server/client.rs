@@ -53,9 +53,9 @@ pub(crate) async fn say(address: SocketAddr, text: &str) -> Reply {
     let mut socket = TcpStream::connect(address).await.unwrap();
     // A server that turns a request away may reset the rest of it.
     let _ = socket.write_all(text.as_bytes()).await;
-    let mut heard = Vec::new();
-    let _ = socket.read_to_end(&mut heard).await;
-    Reply::read(&String::from_utf8(heard).unwrap())
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received).await;
+    Reply::read(&String::from_utf8(received).unwrap())
 }
 
 pub(crate) async fn get(address: SocketAddr, path: &str) -> Reply {
@@ -78,35 +78,35 @@ pub(crate) async fn order(address: SocketAddr, path: &str) -> Reply {
 
 /// A server-sent event; 0 is the id of one that has none.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct StreamedEvent {
     pub(crate) id: u64,
     pub(crate) kind: String,
     pub(crate) data: Value,
 }
 
 /// A stream of events that is being heard.
-pub(crate) struct Hearing {
+pub(crate) struct EventStream {
     socket: TcpStream,
     unread: String,
     pub(crate) comments: usize,
 }
 
-impl Hearing {
+impl EventStream {
     /// Opens the events of a task; `more` are further lines of the head.
     pub(crate) async fn open(address: SocketAddr, path: &str, more: &str) -> Self {
         let mut socket = TcpStream::connect(address).await.unwrap();
         let request =
             request(address, "GET", path, None).replacen("\r\n", &format!("\r\n{more}"), 1);
         socket.write_all(request.as_bytes()).await.unwrap();
-        let mut hearing = Self { socket, unread: String::new(), comments: 0 };
-        while !hearing.unread.contains("\r\n\r\n") {
-            assert!(hearing.more().await, "no head: {}", hearing.unread);
+        let mut event_stream = Self { socket, unread: String::new(), comments: 0 };
+        while !event_stream.unread.contains("\r\n\r\n") {
+            assert!(event_stream.more().await, "no head: {}", event_stream.unread);
         }
-        let reply = Reply::read(&hearing.unread);
+        let reply = Reply::read(&event_stream.unread);
         assert_eq!(reply.status, 200, "{reply:?}");
         assert!(reply.head.contains("content-type: text/event-stream"), "{reply:?}");
-        hearing.unread = reply.body;
-        hearing
+        event_stream.unread = reply.body;
+        event_stream
     }
 
     async fn more(&mut self) -> bool {
@@ -117,7 +117,7 @@ impl Hearing {
     }
 
     /// The next event; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<Said> {
+    pub(crate) async fn next(&mut self) -> Option<StreamedEvent> {
         loop {
             let Some((block, rest)) = self.unread.split_once("\n\n") else {
                 if !self.more().await {
@@ -138,7 +138,7 @@ impl Hearing {
                 assert_eq!(lines.next(), None);
                 value.trim().to_owned()
             };
-            return Some(Said {
+            return Some(StreamedEvent {
                 id: if has_id { field("id:").parse().unwrap() } else { 0 },
                 kind: field("event:"),
                 data: serde_json::from_str(&field("data:")).unwrap(),
@@ -146,7 +146,7 @@ impl Hearing {
         }
     }
 
-    pub(crate) async fn all(mut self) -> Vec<Said> {
+    pub(crate) async fn all(mut self) -> Vec<StreamedEvent> {
         let mut said = Vec::new();
         while let Some(event) = self.next().await {
             said.push(event);

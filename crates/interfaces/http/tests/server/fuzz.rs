@@ -1,4 +1,4 @@
-//! The API as somebody meets it who knows nothing but its document, and tries everything:
+//! A client that knows only the document of the API and tries everything:
 //! Schemathesis, of the version that `fuzz.py` names. It is installed once, into the cache of the tests.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Anybody may ask whether the server works, and is told the truth.
+//! Health checks need no token, and report the true state.
 
 use std::sync::Arc;
 

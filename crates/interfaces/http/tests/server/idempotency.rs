@@ -1,5 +1,5 @@
-//! What is asked for twice under one name is done once, also by another server on the same journal, and
-//! nobody's names meet anybody else's.
+//! A request repeated under one key is carried out once, also by another server on the same journal, and
+//! keys of different callers are independent.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ async fn a_repeated_post_is_done_once_also_after_a_restart() {
     }
     let count = |reply: Reply| reply.json()["tasks"].as_array().unwrap().len();
     let tasks = count(get(server.address, "/v1/tasks?limit=1000").await);
-    // Whoever says it again after the task has ended hears the same, too.
+    // A repeated request after the end of the task gets the same answer, too.
     server.orchestrator.cancel(&task_id).await.unwrap();
     let server = again(server).await;
     for ((path, body, _, repeated), first) in posts.iter().zip(firsts) {

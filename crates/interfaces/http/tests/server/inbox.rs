@@ -75,9 +75,9 @@ async fn an_interaction_in_an_inbox_is_read_once() {
 #[tokio::test]
 async fn a_client_that_waits_for_a_request_gets_the_answer() {
     let server = TestServer::new().await;
-    let asked =
+    let requested =
         json!({"request": {"intent": "review", "params": {"branch": "b"}}, "timeout_s": 60});
-    let id = sent(&server, asked).await["id"].as_str().unwrap().to_owned();
+    let id = sent(&server, requested).await["id"].as_str().unwrap().to_owned();
     let answer = get(server.address, &format!("/v1/requests/{id}?wait_s=20")).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let result = format!("Done with [REQUEST {id} from user: review] {{\"branch\":\"b\"}}");
@@ -132,7 +132,7 @@ async fn waiting_for_an_answer_ends_when_the_server_shuts_down() {
     let waiting = get(address, &path);
     tokio::pin!(waiting);
     tokio::select! {
-        reply = &mut waiting => panic!("nobody has answered: {reply:?}"),
+        reply = &mut waiting => panic!("it was not answered yet: {reply:?}"),
         () = tokio::time::sleep(std::time::Duration::from_millis(300)) => server.stop(),
     }
     let reply = waiting.await;
@@ -148,9 +148,9 @@ async fn a_rejection_has_its_reason() {
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{reply:?}");
         assert_eq!(reply.json()["details"]["reason"], reason, "{reply:?}");
     };
-    let nobody = post(server.address, "/v1/agents/nobody/inbox", &message).await;
-    refused(&nobody, 404, "NOT_FOUND", "unknown_agent");
-    assert_eq!(nobody.json()["details"]["known"], "mute, reviewer");
+    let unknown = post(server.address, "/v1/agents/nobody/inbox", &message).await;
+    refused(&unknown, 404, "NOT_FOUND", "unknown_agent");
+    assert_eq!(unknown.json()["details"]["known"], "mute, reviewer");
     let mute = post(server.address, "/v1/agents/mute/inbox", &message).await;
     refused(&mute, 409, "CONFLICT", "cannot_start");
     let long = json!({"message": "x".repeat(300 * 1024)});

@@ -71,7 +71,7 @@ async fn an_ad_hoc_agent_has_the_common_system_prompt_and_its_own() {
     assert_eq!(created.agent, "ad_hoc");
     assert_eq!(created.system_prompt, "You are an agent.\n\nCount.");
     assert_eq!(created.tools, Some(vec!["act".to_owned()]), "what both name");
-    assert!(created.agents.is_nobody(), "`call_agent` was not lent");
+    assert!(created.agents.allows_none(), "`call_agent` was not lent");
     assert_eq!(created.limits.wall_clock_s_max.unwrap().get(), 9);
     server.ended().await;
 }

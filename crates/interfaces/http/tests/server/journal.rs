@@ -8,17 +8,17 @@ use antiphon_core::{
 use antiphon_interface_transport::LAG_EVENTS_MAX;
 use serde_json::json;
 
-use crate::client::{Hearing, Said, get, post, request, say};
+use crate::client::{EventStream, StreamedEvent, get, post, request, say};
 use crate::tasks::accepted;
 use crate::world::TestServer;
 
 const EVENTS: &str = "/v1/events";
 
 /// Hears until a task has ended.
-async fn until_end(hearing: &mut Hearing, task_id: &TaskId) -> Vec<Said> {
+async fn until_end(event_stream: &mut EventStream, task_id: &TaskId) -> Vec<StreamedEvent> {
     let mut said = Vec::new();
     loop {
-        let event = hearing.next().await.unwrap();
+        let event = event_stream.next().await.unwrap();
         let ended = event.data["task_id"] == json!(task_id)
             && event.kind == "status_changed"
             && ["completed", "canceled"].contains(&event.data["data"]["status"].as_str().unwrap());
@@ -45,18 +45,21 @@ async fn events_come_in_order_and_a_client_that_reconnects_misses_none() {
     let server = TestServer::new().await;
     let first = accepted(&server, "a look").await;
     server.orchestrator.wait(&first).await.unwrap();
-    let mut hearing = Hearing::open(server.address, &format!("{EVENTS}?after=0"), "").await;
-    let mut all = until_end(&mut hearing, &first).await;
+    let mut event_stream =
+        EventStream::open(server.address, &format!("{EVENTS}?after=0"), "").await;
+    let mut all = until_end(&mut event_stream, &first).await;
     let second = accepted(&server, "another look").await;
-    all.extend(until_end(&mut hearing, &second).await);
+    all.extend(until_end(&mut event_stream, &second).await);
     let ids: Vec<u64> = all.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=all.len() as u64).collect::<Vec<_>>());
     assert!(all.iter().all(|event| event.data["position"] == json!(event.id)));
     for seen in 0..all.len() - 1 {
         let header = format!("last-event-id: {seen}\r\n");
-        let mut back = Hearing::open(server.address, &format!("{EVENTS}?after=0"), &header).await;
+        let mut back =
+            EventStream::open(server.address, &format!("{EVENTS}?after=0"), &header).await;
         assert_eq!(until_end(&mut back, &second).await.last(), all.last());
-        let mut back = Hearing::open(server.address, &format!("{EVENTS}?after={seen}"), "").await;
+        let mut back =
+            EventStream::open(server.address, &format!("{EVENTS}?after={seen}"), "").await;
         assert_eq!(back.next().await.as_ref(), Some(&all[seen]));
     }
     server.ended().await;
@@ -67,11 +70,11 @@ async fn a_stream_without_a_position_starts_now() {
     let server = TestServer::new().await;
     let first = accepted(&server, "a look").await;
     server.orchestrator.wait(&first).await.unwrap();
-    let mut hearing = Hearing::open(server.address, EVENTS, "").await;
+    let mut event_stream = EventStream::open(server.address, EVENTS, "").await;
     let second = accepted(&server, "another look").await;
-    let heard = until_end(&mut hearing, &second).await;
-    assert!(heard.iter().all(|event| event.data["task_id"] == json!(second)), "{heard:?}");
-    assert_eq!(heard[0].kind, "task_created");
+    let received = until_end(&mut event_stream, &second).await;
+    assert!(received.iter().all(|event| event.data["task_id"] == json!(second)), "{received:?}");
+    assert_eq!(received[0].kind, "task_created");
     server.ended().await;
 }
 
@@ -100,10 +103,10 @@ async fn a_filter_passes_only_matching_events() {
     ] {
         let after = if filter.contains("after") { "" } else { "&after=0" };
         let path = format!("{EVENTS}?{filter}{after}");
-        let mut hearing = Hearing::open(server.address, &path, "").await;
+        let mut event_stream = EventStream::open(server.address, &path, "").await;
         let mut ids = Vec::new();
         for _ in &expected {
-            ids.push(hearing.next().await.unwrap().id);
+            ids.push(event_stream.next().await.unwrap().id);
         }
         assert_eq!(ids, expected, "{filter}");
     }
@@ -153,10 +156,11 @@ async fn a_client_that_is_far_behind_gets_a_lag_event_and_every_event() {
     let events: Vec<EventBody> = [created.into()].into_iter().chain(said).collect();
     let count = events.len() as u64;
     written(&server, "t", events).await;
-    let mut hearing = Hearing::open(server.address, &format!("{EVENTS}?after=0"), "").await;
+    let mut event_stream =
+        EventStream::open(server.address, &format!("{EVENTS}?after=0"), "").await;
     let (mut lags, mut ids) = (Vec::new(), Vec::new());
     while ids.last() != Some(&count) {
-        let said = hearing.next().await.unwrap();
+        let said = event_stream.next().await.unwrap();
         match said.kind.as_str() {
             "lag" => {
                 assert_eq!(said.id, 0, "it is no place to come back to");
@@ -175,17 +179,17 @@ async fn deltas_come_after_the_creation_of_their_task_and_before_the_whole_messa
     let server = TestServer::new().await;
     let path = format!("{EVENTS}?deltas=true");
     for _ in 0..8 {
-        let mut hearing = Hearing::open(server.address, &path, "").await;
+        let mut event_stream = EventStream::open(server.address, &path, "").await;
         let task_id = accepted(&server, "a look").await;
-        let heard = until_end(&mut hearing, &task_id).await;
-        let of_task = |event: &&Said| event.data["task_id"] == json!(task_id);
-        let heard: Vec<&Said> = heard.iter().filter(of_task).collect();
-        assert_eq!(heard[0].kind, "task_created");
+        let received = until_end(&mut event_stream, &task_id).await;
+        let of_task = |event: &&StreamedEvent| event.data["task_id"] == json!(task_id);
+        let received: Vec<&StreamedEvent> = received.iter().filter(of_task).collect();
+        assert_eq!(received[0].kind, "task_created");
         let mut text = String::new();
         let mut pieces = 0;
-        for said in heard {
+        for said in received {
             if said.kind == "delta" {
-                assert_eq!(said.id, 0, "nobody can come back to it");
+                assert_eq!(said.id, 0, "no client can resume from it");
                 pieces += 1;
                 if said.data["type"] == "text_delta" {
                     text.push_str(said.data["data"]["delta"].as_str().unwrap());
@@ -207,8 +211,8 @@ async fn the_stream_of_a_task_sends_its_own_deltas_on_request() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "act").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut with = Hearing::open(server.address, &format!("{path}?deltas=true"), "").await;
-    let without = Hearing::open(server.address, &path, "").await;
+    let mut with = EventStream::open(server.address, &format!("{path}?deltas=true"), "").await;
+    let without = EventStream::open(server.address, &path, "").await;
     loop {
         let said = with.next().await.unwrap();
         if said.data["data"]["status"] == "input_required" {
@@ -221,15 +225,15 @@ async fn the_stream_of_a_task_sends_its_own_deltas_on_request() {
     let id = approvals["approvals"][0]["approval_id"].as_str().unwrap().to_owned();
     let allow = json!({"decision": "allow_once"});
     assert_eq!(post(server.address, &format!("/v1/approvals/{id}"), &allow).await.status, 200);
-    let heard = with.all().await;
-    let text: String = heard
+    let received = with.all().await;
+    let text: String = received
         .iter()
         .filter(|said| said.kind == "delta" && said.data["type"] == "text_delta")
         .map(|said| said.data["data"]["delta"].as_str().unwrap())
         .collect();
     assert_eq!(text, "Done with act");
-    let strange = |said: &&Said| said.data["task_id"] != json!(task_id);
-    assert_eq!(heard.iter().find(strange), None);
+    let strange = |said: &&StreamedEvent| said.data["task_id"] != json!(task_id);
+    assert_eq!(received.iter().find(strange), None);
     assert!(without.all().await.iter().all(|said| said.kind != "delta"));
     server.ended().await;
 }
@@ -237,11 +241,11 @@ async fn the_stream_of_a_task_sends_its_own_deltas_on_request() {
 #[tokio::test]
 async fn the_stream_of_the_journal_ends_at_shutdown() {
     let mut server = TestServer::new().await;
-    let mut hearing = Hearing::open(server.address, EVENTS, "").await;
+    let mut event_stream = EventStream::open(server.address, EVENTS, "").await;
     let task_id = accepted(&server, "hang").await;
-    while hearing.next().await.unwrap().kind != "tool_started" {}
+    while event_stream.next().await.unwrap().kind != "tool_started" {}
     server.stop();
-    assert_eq!(hearing.all().await, []);
+    assert_eq!(event_stream.all().await, []);
     server.orchestrator.cancel(&task_id).await.unwrap();
     server.ended().await;
 }

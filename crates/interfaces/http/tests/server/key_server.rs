@@ -40,10 +40,10 @@ impl SpendLimitSource for Paying {
     }
 }
 
-/// A server, and keys that somebody else changes beside it.
+/// A server, and keys that another process changes beside it.
 pub(crate) struct Keyed {
     pub(crate) server: TestServer,
-    /// As another process has it.
+    /// The keys as that process sees them.
     pub(crate) beside: KeyRing,
     path: PathBuf,
     clock: Arc<Wall>,

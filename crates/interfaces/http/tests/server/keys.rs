@@ -1,4 +1,4 @@
-//! Those who come with a key: how far, how often, and who does not come in at all.
+//! Clients with a key: their rights, their rate limits, and which keys are refused.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ async fn asking(keyed: &Keyed) -> (TaskId, String) {
     let mut events = keyed.server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != "approval_requested" {}
     let pending = keyed.server.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
-    let asked = pending.iter().find(|approval| approval.task_id == task_id).unwrap();
-    (task_id, format!("/v1/approvals/{}", asked.approval_id))
+    let requested = pending.iter().find(|approval| approval.task_id == task_id).unwrap();
+    (task_id, format!("/v1/approvals/{}", requested.approval_id))
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_key_beyond_its_rate_limit_learns_when_to_retry() {
     assert!((1..=30).contains(&after), "{details}");
     assert_eq!(reply.head.matches("retry-after: ").count(), 1, "{reply:?}");
     assert!(reply.head.contains(&format!("retry-after: {after}\r\n")), "{reply:?}");
-    // Others are not held up, and whoever has the token is not counted.
+    // Other keys are not limited, and the owner with the token is not counted.
     let other = keyed.person(Level::Read);
     assert_eq!(keyed.ask(&other, "GET", "/v1/tasks", None).await.status, 200);
     let owner = get(keyed.server.address, "/v1/tasks").await;

@@ -1,4 +1,4 @@
-//! Those who are slow, and those who are one too many.
+//! Slow clients, and too many clients.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{Hearing, Reply, get, post, request};
+use crate::client::{EventStream, Reply, get, post, request};
 use crate::tasks::accepted;
 use crate::world::TestServer;
 
@@ -18,9 +18,9 @@ const SOON: Duration = Duration::from_millis(50);
 async fn begin(server: &TestServer, text: &str) -> Reply {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(text.as_bytes()).await.unwrap();
-    let mut heard = Vec::new();
-    socket.read_to_end(&mut heard).await.unwrap();
-    Reply::read(&String::from_utf8(heard).unwrap())
+    let mut received = Vec::new();
+    socket.read_to_end(&mut received).await.unwrap();
+    Reply::read(&String::from_utf8(received).unwrap())
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_stream_beyond_the_limit_is_refused_until_another_ends() {
     let server = TestServer::with(Limits { streams_max: 1, ..Limits::default() }).await;
     let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut first = Hearing::open(server.address, &path, "").await;
+    let mut first = EventStream::open(server.address, &path, "").await;
     first.next().await.unwrap();
     let reply = get(server.address, &path).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
@@ -88,7 +88,11 @@ async fn the_connection_of_a_client_that_reads_nothing_is_closed() {
     socket.write_all(text.as_bytes()).await.unwrap();
     // The server gives it up of its own accord, long before it would cut off what is under way.
     tokio::time::timeout(Duration::from_secs(5), server.ended()).await.unwrap();
-    let mut heard = Vec::new();
-    let _ = socket.read_to_end(&mut heard).await;
-    assert!(!String::from_utf8_lossy(&heard).contains("\"completed\""), "{} bytes", heard.len());
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received).await;
+    assert!(
+        !String::from_utf8_lossy(&received).contains("\"completed\""),
+        "{} bytes",
+        received.len()
+    );
 }

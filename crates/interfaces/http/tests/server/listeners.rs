@@ -32,7 +32,7 @@ async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> TestServer {
     TestServer::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
 }
 
-/// Somebody who trusts this certificate and no other.
+/// A client that trusts this certificate and no other.
 fn connector(own: &CertifiedKey<KeyPair>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(own.cert.der().clone()).unwrap();
@@ -47,9 +47,9 @@ fn connector(own: &CertifiedKey<KeyPair>) -> TlsConnector {
 
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, text: &str) -> Reply {
     stream.write_all(text.as_bytes()).await.unwrap();
-    let mut heard = Vec::new();
-    let _ = stream.read_to_end(&mut heard).await;
-    Reply::read(&String::from_utf8(heard).unwrap())
+    let mut received = Vec::new();
+    let _ = stream.read_to_end(&mut received).await;
+    Reply::read(&String::from_utf8(received).unwrap())
 }
 
 /// A request to a socket.
@@ -160,7 +160,7 @@ async fn a_unix_socket_serves_the_same_routes() {
     let text = local("GET", "/v1/tasks", "localhost");
     let page = text.replacen("\r\n", "\r\norigin: http://localhost\r\n", 1);
     assert_eq!(ask(connect(&folder).await, &page).await.status, 403);
-    // By the other way, the name alone is nobody's.
+    // Over TCP, the host name without a port is refused.
     let stream = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(ask(stream, &text).await.status, 403);
     server.ended().await;
@@ -174,9 +174,9 @@ async fn the_connection_of_another_users_process_is_closed_and_frees_its_permit(
     for _ in 0..3 {
         let mut stream = connect(&folder).await;
         let _ = stream.write_all(local("GET", "/health", "localhost").as_bytes()).await;
-        let mut heard = Vec::new();
-        let _ = stream.read_to_end(&mut heard).await;
-        assert_eq!(heard, b"");
+        let mut received = Vec::new();
+        let _ = stream.read_to_end(&mut received).await;
+        assert_eq!(received, b"");
     }
     assert_eq!(get(server.address, "/health").await.status, 200);
     server.ended().await;

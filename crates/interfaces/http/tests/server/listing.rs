@@ -74,13 +74,13 @@ async fn tasks_are_listed_by_filter() {
             "{query}"
         );
     }
-    // What is kept of orders is for those who want to see all.
+    // Records of orders are listed only with `all`.
     assert_eq!(listed(&server, "all=true").await.0.len(), 5);
     server.ended().await;
 }
 
 #[tokio::test]
-async fn the_next_page_continues_the_last_one_whatever_is_added() {
+async fn the_next_page_continues_the_last_one_also_after_additions() {
     let server = world().await;
     let (first, next) = listed(&server, "limit=2").await;
     assert_eq!(first, ["t4", "t3"]);

@@ -11,7 +11,7 @@ use crate::client::{get, post, request, say};
 use crate::tasks::accepted;
 use crate::world::{TestServer, server_config};
 
-/// A server that is counted, by somebody who follows its journal when told to.
+/// A server with telemetry that follows its journal on demand.
 async fn counted(exporter: Option<Exporter>) -> (TestServer, Telemetry) {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter };
     let counting = telemetry.clone();
@@ -126,7 +126,7 @@ async fn without_telemetry_there_are_no_metrics() {
 
 #[tokio::test]
 async fn a_chat_completion_joins_the_trace_of_its_request() {
-    // Nobody runs it: nothing is sent.
+    // The exporter does not run: nothing is sent.
     let exporter = Exporter::new(ExporterConfig::new("http://127.0.0.1:9")).unwrap();
     let (server, telemetry) = counted(Some(exporter)).await;
     let given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -158,7 +158,7 @@ async fn a_chat_completion_joins_the_trace_of_its_request() {
 
 #[tokio::test]
 async fn a_task_joins_the_trace_of_its_request() {
-    // Nobody runs it: nothing is sent.
+    // The exporter does not run: nothing is sent.
     let exporter = Exporter::new(ExporterConfig::new("http://127.0.0.1:9")).unwrap();
     let (server, telemetry) = counted(Some(exporter)).await;
     let given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";

@@ -1,4 +1,4 @@
-//! What the API says of itself: everything, to everybody, and the same as `docs/openapi.json`.
+//! The OpenAPI document: complete, public, and equal to `docs/openapi.json`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -59,7 +59,7 @@ async fn exactly_the_accepted_methods_of_a_route_are_described() {
         assert_eq!(reply.status, 405, "{path}: {reply:?}");
         let allow = reply.head.lines().find_map(|line| line.strip_prefix("allow: ")).unwrap();
         let taken = allow.to_uppercase();
-        // Whoever may get, may get the head.
+        // `GET` includes `HEAD`.
         let taken: BTreeSet<String> =
             taken.split(',').map(str::to_owned).filter(|method| method != "HEAD").collect();
         assert_eq!(taken, described, "{path}");

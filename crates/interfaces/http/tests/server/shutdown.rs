@@ -6,7 +6,7 @@ use antiphon_interface_transport::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::{Hearing, Reply, request};
+use crate::client::{EventStream, Reply, request};
 use crate::tasks::accepted;
 use crate::world::TestServer;
 
@@ -15,10 +15,11 @@ async fn at_shutdown_streams_end_and_new_connections_are_refused() {
     let server = TestServer::new().await;
     let address = server.address;
     let task_id = accepted(&server, "hang").await;
-    let mut hearing = Hearing::open(address, &format!("/v1/tasks/{task_id}/events"), "").await;
-    while hearing.next().await.unwrap().kind != "tool_started" {}
+    let mut event_stream =
+        EventStream::open(address, &format!("/v1/tasks/{task_id}/events"), "").await;
+    while event_stream.next().await.unwrap().kind != "tool_started" {}
     server.ended().await;
-    assert_eq!(hearing.next().await, None);
+    assert_eq!(event_stream.next().await, None);
     assert!(TcpStream::connect(address).await.is_err());
 }
 
@@ -33,9 +34,9 @@ async fn at_shutdown_an_open_request_is_answered() {
     assert_eq!(crate::client::get(server.address, "/health").await.status, 200);
     server.stop();
     socket.write_all(rest.as_bytes()).await.unwrap();
-    let mut heard = String::new();
-    socket.read_to_string(&mut heard).await.unwrap();
-    assert_eq!(Reply::read(&heard).status, 201, "{heard}");
+    let mut received = String::new();
+    socket.read_to_string(&mut received).await.unwrap();
+    assert_eq!(Reply::read(&received).status, 201, "{received}");
     server.ended().await;
 }
 
@@ -48,7 +49,7 @@ async fn a_connection_that_does_not_end_in_time_is_closed() {
     socket.write_all(&text.as_bytes()[..text.len() - 3]).await.unwrap();
     assert_eq!(crate::client::get(server.address, "/health").await.status, 200);
     server.ended().await;
-    let mut heard = Vec::new();
-    let _ = socket.read_to_end(&mut heard).await;
-    assert_eq!(heard, b"");
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received).await;
+    assert_eq!(received, b"");
 }

@@ -15,12 +15,12 @@ use crate::webhook_server::{Delivery, sources};
 use crate::world::{TOKEN, TestServer, with_webhooks};
 
 /// Says all of it at once and hears everything until the server hangs up.
-async fn heard(server: &TestServer, text: &str) -> String {
+async fn received(server: &TestServer, text: &str) -> String {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let _ = socket.write_all(text.as_bytes()).await;
-    let mut heard = Vec::new();
-    let _ = socket.read_to_end(&mut heard).await;
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received).await;
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn a_request_of_ambiguous_length_does_nothing_and_hides_no_other_request()
              content-type: application/json\r\n{lines}\r\n\r\n",
             server.address
         );
-        let answers = heard(&server, &format!("{head}{payload}{hidden}")).await;
+        let answers = received(&server, &format!("{head}{payload}{hidden}")).await;
         assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
         let reply = Reply::read(&answers);
         assert_eq!(reply.status, 400, "{lines}: {answers}");
@@ -77,7 +77,7 @@ async fn a_chunked_request_is_the_last_of_its_connection() {
                  content-type: application/json\r\n{lines}\r\n",
                 server.address
             );
-            let answers = heard(&server, &format!("{head}{chunked}{hidden}")).await;
+            let answers = received(&server, &format!("{head}{chunked}{hidden}")).await;
             assert_eq!(answers.matches("HTTP/1.").count(), 1, "{lines}: {answers}");
             assert_eq!(Reply::read(&answers).status, 201, "{lines}: {answers}");
         }
@@ -162,7 +162,7 @@ async fn no_request_makes_the_server_fetch_a_url() {
     let image = json!({"type": "image_url", "image_url": {"url": url}});
     let schema = json!({"$schema": url, "$id": url, "$ref": format!("{url}#/a")});
     let tool = json!({"name": "t", "description": url, "parameters": schema});
-    let asked = [
+    let requested = [
         ("/v1/tasks", json!({"message": url})),
         ("/v1/tasks", json!({"message": {"content": [{"type": "image", "url": url}]}})),
         ("/v1/tasks", json!({"message": "x", "output_schema": schema})),
@@ -179,7 +179,7 @@ async fn no_request_makes_the_server_fetch_a_url() {
         ),
     ];
     let mut tasks = Vec::new();
-    for (path, body) in &asked {
+    for (path, body) in &requested {
         let reply = post(server.address, path, body).await;
         assert!([201, 202, 400, 422].contains(&reply.status), "{path} {body}: {reply:?}");
         if reply.status == 201 {

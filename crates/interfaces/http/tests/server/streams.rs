@@ -5,7 +5,7 @@ use std::time::Duration;
 use antiphon_interface_transport::Limits;
 use serde_json::json;
 
-use crate::client::{Hearing, Said, get, order, request, say};
+use crate::client::{EventStream, StreamedEvent, get, order, request, say};
 use crate::tasks::accepted;
 use crate::world::TestServer;
 
@@ -14,10 +14,10 @@ async fn a_stream_has_all_events_and_ends_after_the_last() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "a look").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let said = Hearing::open(server.address, &path, "").await.all().await;
+    let said = EventStream::open(server.address, &path, "").await.all().await;
     let ids: Vec<u64> = said.iter().map(|event| event.id).collect();
     assert_eq!(ids, (1..=said.len() as u64).collect::<Vec<_>>());
-    for Said { id, kind, data } in &said {
+    for StreamedEvent { id, kind, data } in &said {
         assert_eq!((&data["seq"], &data["type"]), (&json!(id), &json!(kind)));
         assert_eq!(data["task_id"], json!(task_id));
     }
@@ -31,13 +31,13 @@ async fn a_client_that_reconnects_gets_each_event_once() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "a look").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let all = Hearing::open(server.address, &path, "").await.all().await;
+    let all = EventStream::open(server.address, &path, "").await.all().await;
     for seen in 0..all.len() {
         let header = format!("last-event-id: {seen}\r\n");
-        let heard = Hearing::open(server.address, &format!("{path}?after=0"), &header).await;
-        assert_eq!(heard.all().await, all[seen..], "the header counts");
-        let heard = Hearing::open(server.address, &format!("{path}?after={seen}"), "").await;
-        assert_eq!(heard.all().await, all[seen..]);
+        let received = EventStream::open(server.address, &format!("{path}?after=0"), &header).await;
+        assert_eq!(received.all().await, all[seen..], "the header counts");
+        let received = EventStream::open(server.address, &format!("{path}?after={seen}"), "").await;
+        assert_eq!(received.all().await, all[seen..]);
     }
     let end = get(server.address, &format!("{path}?after={}", all.len())).await;
     assert_eq!((end.status, end.body.as_str()), (204, ""));
@@ -56,21 +56,21 @@ async fn a_client_that_reconnects_many_times_gets_each_event_once() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "act").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut heard: Vec<Said> = Vec::new();
+    let mut received: Vec<StreamedEvent> = Vec::new();
     let mut allowed = false;
     loop {
-        let last = heard.last().map_or(0, |event| event.id);
+        let last = received.last().map_or(0, |event| event.id);
         let header = format!("last-event-id: {last}\r\n");
-        let mut hearing = Hearing::open(server.address, &path, &header).await;
-        let Some(event) = hearing.next().await else { break };
+        let mut event_stream = EventStream::open(server.address, &path, &header).await;
+        let Some(event) = event_stream.next().await else { break };
         let ended = event.data["data"]["status"] == "completed";
-        let asked =
+        let requested =
             event.kind == "status_changed" && event.data["data"]["status"] == "input_required";
-        heard.push(event);
+        received.push(event);
         if ended {
             break;
         }
-        if asked && !allowed {
+        if requested && !allowed {
             allowed = true;
             let id =
                 get(server.address, "/v1/approvals").await.json()["approvals"][0]["approval_id"]
@@ -83,8 +83,8 @@ async fn a_client_that_reconnects_many_times_gets_each_event_once() {
         }
     }
     assert!(allowed);
-    let whole = Hearing::open(server.address, &path, "").await.all().await;
-    assert_eq!(heard, whole);
+    let whole = EventStream::open(server.address, &path, "").await.all().await;
+    assert_eq!(received, whole);
     server.ended().await;
 }
 
@@ -94,14 +94,14 @@ async fn an_idle_stream_has_heartbeats() {
     let server = TestServer::with(Limits { heartbeat, ..Limits::default() }).await;
     let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/events");
-    let mut hearing = Hearing::open(server.address, &path, "").await;
-    while hearing.next().await.unwrap().kind != "tool_started" {}
+    let mut event_stream = EventStream::open(server.address, &path, "").await;
+    while event_stream.next().await.unwrap().kind != "tool_started" {}
     // Nothing more comes of its own accord: only the heart beats.
-    let silence = tokio::time::timeout(Duration::from_millis(500), hearing.next()).await;
+    let silence = tokio::time::timeout(Duration::from_millis(500), event_stream.next()).await;
     assert!(silence.is_err());
-    assert!(hearing.comments > 2, "{}", hearing.comments);
+    assert!(event_stream.comments > 2, "{}", event_stream.comments);
     order(server.address, &format!("/v1/tasks/{task_id}/cancel")).await;
-    let rest = hearing.all().await;
+    let rest = event_stream.all().await;
     assert_eq!(rest.last().unwrap().data["data"]["status"], "canceled");
     server.ended().await;
 }

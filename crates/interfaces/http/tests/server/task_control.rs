@@ -166,9 +166,9 @@ async fn waiting_for_a_task_ends_when_the_server_shuts_down() {
     // Connections are taken in order: this one is answered behind that one.
     assert_eq!(get(address, "/health/live").await.status, 200);
     server.stop();
-    let mut heard = String::new();
-    socket.read_to_string(&mut heard).await.unwrap();
-    let reply = Reply::read(&heard);
+    let mut received = String::new();
+    socket.read_to_string(&mut received).await.unwrap();
+    let reply = Reply::read(&received);
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     server.ended().await;
 }

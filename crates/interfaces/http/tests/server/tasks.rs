@@ -60,20 +60,20 @@ async fn every_field_of_a_request_reaches_the_task_factory() {
     });
     let reply = post(server.address, "/v1/tasks", &body).await;
     assert_eq!(reply.status, 201, "{reply:?}");
-    let asked = server.task_factory.asked.lock().unwrap().pop().unwrap();
-    assert_eq!(asked.agent.as_deref(), Some("reviewer"));
-    assert_eq!(asked.model.unwrap().to_string(), "scripted/other");
-    assert_eq!(asked.message.content, [InputBlock::text("hello")]);
-    assert_eq!(asked.history.len(), 2);
-    let Message::Assistant(answer) = &*asked.history[1] else { panic!("no answer") };
+    let requested = server.task_factory.requested.lock().unwrap().pop().unwrap();
+    assert_eq!(requested.agent.as_deref(), Some("reviewer"));
+    assert_eq!(requested.model.unwrap().to_string(), "scripted/other");
+    assert_eq!(requested.message.content, [InputBlock::text("hello")]);
+    assert_eq!(requested.history.len(), 2);
+    let Message::Assistant(answer) = &*requested.history[1] else { panic!("no answer") };
     let arguments = answer.tool_calls().next().unwrap().arguments.object().unwrap().clone();
     assert_eq!(arguments.as_str(), r#"{"at":1.0}"#);
-    assert_eq!(asked.system_prompt.as_deref(), Some("Be brief."));
-    assert_eq!(asked.tools.unwrap(), ["look"]);
-    assert_eq!(asked.agents.unwrap(), Vec::<String>::new());
-    assert_eq!(asked.external_tools[0].name, "ask_client");
-    assert_eq!(asked.limits.turns_max.unwrap().get(), 3);
-    assert!(asked.output_schema.is_some());
+    assert_eq!(requested.system_prompt.as_deref(), Some("Be brief."));
+    assert_eq!(requested.tools.unwrap(), ["look"]);
+    assert_eq!(requested.agents.unwrap(), Vec::<String>::new());
+    assert_eq!(requested.external_tools[0].name, "ask_client");
+    assert_eq!(requested.limits.turns_max.unwrap().get(), 3);
+    assert!(requested.output_schema.is_some());
     server.ended().await;
 }
 

@@ -46,17 +46,17 @@ async fn read_by_model(server: &TestServer, answers: usize) -> Vec<String> {
     let name = AgentName::parse("reviewer").unwrap();
     let task = server.orchestrator.agent_task(&name).await.unwrap().unwrap();
     let mut events = server.orchestrator.follow(Some(task.task_id), Position(0));
-    let (mut told, mut answered) = (Vec::new(), 0);
+    let (mut reported, mut answered) = (Vec::new(), 0);
     while answered < answers {
         if let EventBody::MessageAppended(appended) = events.next().await.unwrap().body {
             match &*appended.message {
-                Message::User(message) => told.push(text(message)),
+                Message::User(message) => reported.push(text(message)),
                 Message::Assistant(_) => answered += 1,
                 Message::ToolResult(_) => {}
             }
         }
     }
-    told
+    reported
 }
 
 #[tokio::test]
@@ -101,11 +101,11 @@ async fn a_payload_is_read_as_configured_and_up_to_a_limit() {
     let long = json!({"log": "é".repeat(WEBHOOK_TEXT_BYTES_MAX), "hidden": "\u{e0041}"});
     let reply = Delivery::new("whole", "msg_1", &long.to_string()).send(&server).await;
     assert_eq!(reply.status, 202, "{reply:?}");
-    let told = read_by_model(&server, 1).await.remove(0);
-    assert!(told.starts_with("[EVENT via whole] {\n  \"log\": \"éé"), "{told:.60}");
-    assert!(told.len() < WEBHOOK_TEXT_BYTES_MAX + 100, "{} bytes", told.len());
-    assert!(told.ends_with("bytes more"), "{}", &told[told.len() - 40..]);
-    assert!(!told.contains('\u{e0041}'));
+    let reported = read_by_model(&server, 1).await.remove(0);
+    assert!(reported.starts_with("[EVENT via whole] {\n  \"log\": \"éé"), "{reported:.60}");
+    assert!(reported.len() < WEBHOOK_TEXT_BYTES_MAX + 100, "{} bytes", reported.len());
+    assert!(reported.ends_with("bytes more"), "{}", &reported[reported.len() - 40..]);
+    assert!(!reported.contains('\u{e0041}'));
     server.ended().await;
 }
 
@@ -128,7 +128,7 @@ async fn a_repeated_delivery_is_accepted_once_also_after_a_restart() {
     let again = delivery.send(&second).await;
     assert_eq!((again.status, again.json()), (202, json!({"receipt": "deduplicated"})));
     assert_eq!(arrived(&second).await.len(), 1);
-    // The id of another source is another id, and so is what somebody with a token calls so.
+    // Ids of another source, and of clients with a token, are independent.
     let inbox = json!({"from": "cron", "message": "green"});
     let text =
         request(second.address, "POST", "/v1/agents/reviewer/inbox", Some(&inbox.to_string()));
@@ -153,7 +153,7 @@ async fn concurrent_deliveries_of_the_same_event_are_accepted_once() {
 }
 
 #[tokio::test]
-async fn a_github_delivery_is_accepted_once_whatever_its_id() {
+async fn a_github_delivery_is_accepted_once_with_any_id() {
     let server = webhook_server().await;
     let mut delivery = Delivery::new("github", "", r#"{"action": "opened", "number": 1}"#);
     let signed = github(&delivery.body);

@@ -4,32 +4,24 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{
-    Agents, Gate, GateRequest, Journal, PromptSource, RandomIds, Rule, Run, Runner, RunnerError,
-    SystemClock, ToolContext, Verdict,
-};
+use antiphon_core::port::{Agents, Journal, PromptSource, Run, Runner, RunnerError};
 use antiphon_core::{
-    AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
-    PriceTable, Provider, RawJson, TaskLimits, Tool, ToolError, ToolExecutor, ToolResult,
+    AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, RawJson,
+    TaskLimits,
 };
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token, serve};
+use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token};
 use antiphon_project::{DefinedAgent, TaskFactory, TaskRequest};
-use antiphon_runtime::{
-    Budget, Models, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps, Settings,
-};
-use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_runtime::{Budget, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps};
+use antiphon_test_server::{RunningServer, runtime_deps};
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
-pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) use antiphon_test_server::TOKEN;
 
 pub(crate) const ANSWERS: &str = r#"
 name = "test"
@@ -55,73 +47,7 @@ step = [{ text = "0123456789abcdef", repeat = 1000000 }]
 step = [{ text = "Done with {{last_user}}" }]
 "#;
 
-struct Scripted;
-
-impl Models for Scripted {
-    fn provider(
-        &self,
-        _: &ModelRef,
-        _: &[ModelRef],
-        _: Option<&RawJson>,
-    ) -> Result<Arc<dyn Provider>, String> {
-        let script = Script::parse(ANSWERS).map_err(|error| error.to_string())?;
-        Ok(Arc::new(ScriptedProvider::new(script)))
-    }
-
-    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
-        None
-    }
-}
-
-struct AskingGate;
-
-#[async_trait]
-impl Gate for AskingGate {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
-        let rule = Rule("act".to_owned());
-        if call.tool == "act" && !call.granted.contains(&rule) {
-            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
-        }
-        Verdict::Allow
-    }
-
-    async fn remember(&self, _: &Rule) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-struct TestTools;
-
-#[async_trait]
-impl ToolExecutor for TestTools {
-    fn tools(&self) -> Vec<Tool> {
-        let tool = |name: &str| Tool {
-            name: name.to_owned(),
-            description: name.to_owned(),
-            parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-        };
-        vec![tool("look"), tool("act"), tool("hang")]
-    }
-
-    fn effect(&self, tool: &str) -> Option<Effect> {
-        ["look", "act", "hang"].contains(&tool).then_some(Effect::ReadOnly)
-    }
-
-    async fn execute(
-        &self,
-        tool: &str,
-        _: &RawJson,
-        context: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        if tool == "hang" {
-            context.cancel.await;
-            return Err(ToolError::Canceled);
-        }
-        Ok(ToolResult::text(format!("{tool}: done")))
-    }
-}
-
-/// A place that nothing bounds. Whoever is there does nothing until told to end.
+/// A runner without a sandbox. Its tasks do nothing until they are canceled.
 struct UnlimitedRunner;
 
 #[async_trait]
@@ -179,7 +105,7 @@ impl Agents for TestAgents {
 /// Makes tasks as they are asked for, and keeps the requests and the agents that were written.
 #[derive(Default)]
 pub(crate) struct RecordingFactory {
-    pub(crate) asked: Mutex<Vec<TaskRequest>>,
+    pub(crate) requested: Mutex<Vec<TaskRequest>>,
     pub(crate) written: Mutex<Vec<DefinedAgent>>,
 }
 
@@ -244,7 +170,7 @@ impl TaskFactory for RecordingFactory {
     }
 
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
-        self.asked.lock().unwrap().push(request.clone());
+        self.requested.lock().unwrap().push(request.clone());
         match request.agent.as_deref() {
             Some("nobody") => {
                 let (code, message) =
@@ -288,8 +214,7 @@ pub(crate) struct TestServer {
     pub(crate) orchestrator: Orchestrator,
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) task_factory: Arc<RecordingFactory>,
-    stop: Option<oneshot::Sender<()>>,
-    serving: JoinSet<()>,
+    running: RunningServer,
 }
 
 impl TestServer {
@@ -358,8 +283,6 @@ impl TestServer {
     ) -> Self {
         let orchestrator = Orchestrator::new(runtime);
         let task_factory = Arc::new(RecordingFactory::default());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
             task_factory: Arc::clone(&task_factory) as Arc<dyn TaskFactory>,
@@ -367,40 +290,26 @@ impl TestServer {
             hosts: vec!["team.example".to_owned()],
             limits,
         };
-        let (config, listeners) = (config(deps), listeners(listener));
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            let stopped = async { drop(stopped.await) };
-            serve(listeners, config, stopped).await.unwrap();
-        });
-        Self { address, orchestrator, journal, task_factory, stop: Some(stop), serving }
+        let address = "127.0.0.1:0".parse().unwrap();
+        let running = RunningServer::start(address, config(deps), listeners).await;
+        Self { address: running.address, orchestrator, journal, task_factory, running }
     }
 
     /// Tells the server to end.
     pub(crate) fn stop(&mut self) {
-        drop(self.stop.take());
+        self.running.begin_stop();
     }
 
     /// Waits until it has.
-    pub(crate) async fn ended(mut self) {
-        self.stop();
-        self.serving.join_next().await.unwrap().unwrap();
-        self.orchestrator.shutdown(Duration::from_secs(5)).await;
+    pub(crate) async fn ended(self) {
+        self.running.stop().await;
     }
 }
 
 pub(crate) fn world(journal: Arc<dyn Journal>) -> RuntimeDeps {
     RuntimeDeps {
-        journal,
-        models: Arc::new(Scripted),
-        tools: Arc::new(TestTools),
-        gate: Arc::new(AskingGate),
         agents: Some(Arc::new(TestAgents)),
         runners: vec![Arc::new(UnlimitedRunner)],
-        prices: Arc::new(PriceTable::default()),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        ..runtime_deps(journal, ANSWERS)
     }
 }

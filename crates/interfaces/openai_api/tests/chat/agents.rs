@@ -21,7 +21,7 @@ async fn an_agent_uses_its_own_tools_and_all_of_its_text_is_sent() {
     assert_eq!(answer["model"], "helper");
     assert_eq!(choice["message"], json!({ "role": "assistant", "content": text, "refusal": null }));
     assert_eq!(choice["finish_reason"], "stop");
-    assert_eq!(server.asked()[0].system_prompt, "You help.\n\nSpeak up.");
+    assert_eq!(server.requested()[0].system_prompt, "You help.\n\nSpeak up.");
     let more = json!({ "model": "helper", "stream": true });
     let chunks = ask(&server, &with("look", &more)).await.chunks();
     assert_eq!(content(&chunks), text);
@@ -44,7 +44,7 @@ async fn an_agent_chooses_its_tools_itself() {
     let server = TestServer::new().await;
     let more = json!({ "model": "helper", "tools": weather(), "tool_choice": "none" });
     settled(&ask(&server, &with("hello", &more)).await);
-    let offered: Vec<String> = server.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
+    let offered: Vec<String> = server.requested()[0].tools.iter().map(|t| t.name.clone()).collect();
     assert_eq!(offered, ["look"]);
     for (model, choice, param) in [("helper", "required", "tool_choice"), ("boss", "auto", "tools")]
     {

@@ -26,20 +26,20 @@ fn settled(mut answer: Value) -> Value {
 #[tokio::test]
 async fn a_canonical_body_is_answered_in_canonical_form() {
     let server = TestServer::new().await;
-    let said = [message("system", "Be brief."), message("user", "hello")];
+    let text_of = [message("system", "Be brief."), message("user", "hello")];
     let more = json!({ "temperature": 1.5, "max_tokens": 9 });
-    let reply = ask(&server, &body(&said, &more)).await;
+    let reply = ask(&server, &body(&text_of, &more)).await;
     let expected = json!({
         "message": { "id": null, "role": "assistant", "content": "You said hello", "timestamp": null },
         "model": "scripted/test",
         "usage": { "prompt_tokens": 4, "completion_tokens": 2, "total_tokens": 6 },
     });
     assert_eq!(settled(reply.json()), expected);
-    let asked = server.asked().remove(0);
-    assert_eq!(asked.system_prompt, "Be brief.");
-    assert_eq!(asked.temperature.map(f64::from), Some(1.5));
-    assert_eq!(asked.max_tokens, 9.try_into().ok());
-    let reply = ask(&server, &body(&said, &json!({ "stream": true }))).await;
+    let requested = server.requested().remove(0);
+    assert_eq!(requested.system_prompt, "Be brief.");
+    assert_eq!(requested.temperature.map(f64::from), Some(1.5));
+    assert_eq!(requested.max_tokens, 9.try_into().ok());
+    let reply = ask(&server, &body(&text_of, &json!({ "stream": true }))).await;
     let mut chunks = reply.chunks();
     assert_eq!(settled(chunks.pop().unwrap()), expected);
     assert_eq!(chunks, [json!({ "delta": "You said hello" })]);
@@ -60,8 +60,8 @@ async fn metadata_carries_calls_and_results() {
         result
     };
     let answer = first["message"].clone();
-    let said = [message("user", "weather"), answer, result("c1", "sun"), result("c2", "snow")];
-    let second = ask(&server, &body(&said, &tools)).await.json();
+    let text_of = [message("user", "weather"), answer, result("c1", "sun"), result("c2", "snow")];
+    let second = ask(&server, &body(&text_of, &tools)).await.json();
     assert_eq!(second["message"]["content"], "Then: snow");
     server.ended().await;
 }

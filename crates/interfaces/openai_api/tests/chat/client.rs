@@ -78,20 +78,20 @@ pub(crate) async fn begin(server: &TestServer, more: &str, body: &Value) -> TcpS
 
 /// Hears until these words have come.
 pub(crate) async fn hear(socket: &mut TcpStream, words: &str) -> String {
-    let mut heard = String::new();
-    while !heard.contains(words) {
+    let mut received = String::new();
+    while !received.contains(words) {
         let mut bytes = [0; 4096];
         let count = socket.read(&mut bytes).await.unwrap();
-        assert!(count > 0, "it ended: {heard}");
-        heard.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        assert!(count > 0, "it ended: {received}");
+        received.push_str(&String::from_utf8_lossy(&bytes[..count]));
     }
-    heard
+    received
 }
 
 pub(crate) async fn rest(mut socket: TcpStream) -> Reply {
-    let mut heard = Vec::new();
-    let _ = socket.read_to_end(&mut heard).await;
-    Reply::read(&String::from_utf8(heard).unwrap())
+    let mut received = Vec::new();
+    let _ = socket.read_to_end(&mut received).await;
+    Reply::read(&String::from_utf8(received).unwrap())
 }
 
 pub(crate) async fn ask(server: &TestServer, body: &Value) -> Reply {

@@ -68,7 +68,7 @@ async fn the_same_key_returns_the_same_completion_of_one_model_call() {
     assert_eq!(first.json()["choices"], second.json()["choices"]);
     assert_eq!((first.task(), first.task()), (second.task(), third.task()));
     assert_eq!(crate::streams::content(&third.chunks()), "At last.");
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requested().len(), 1);
     server.ended().await;
 }
 
@@ -86,7 +86,7 @@ async fn a_client_that_reconnects_during_a_completion_gets_all_of_it() {
     let all = "Once upon a time. The end.";
     assert_eq!(crate::streams::content(&again.chunks()), all);
     assert_eq!(whole.json()["choices"][0]["message"]["content"], all);
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requested().len(), 1);
     server.ended().await;
 }
 

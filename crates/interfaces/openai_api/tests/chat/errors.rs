@@ -69,7 +69,7 @@ async fn a_field_that_cannot_be_honored_is_named() {
         assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{more}: {error}");
         assert_eq!(error["type"], "invalid_request_error");
     }
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requested(), []);
     server.ended().await;
 }
 
@@ -105,7 +105,7 @@ async fn an_invalid_conversation_is_refused() {
         let error = error(&reply);
         assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{messages}: {error}");
     }
-    assert_eq!(server.asked(), []);
+    assert_eq!(server.requested(), []);
     server.ended().await;
 }
 
@@ -169,8 +169,8 @@ async fn a_spent_budget_is_an_insufficient_quota() {
         let reply = ask(&server, &with("hello", &json!({ "stream": stream }))).await;
         let error = error(&reply);
         assert_eq!(reply.status, 503, "{error}");
-        let told = (&error["type"], &error["code"]);
-        assert_eq!(told, (&json!("insufficient_quota"), &json!("insufficient_quota")));
+        let reported = (&error["type"], &error["code"]);
+        assert_eq!(reported, (&json!("insufficient_quota"), &json!("insufficient_quota")));
         assert!(reply.head.contains("retry-after: "), "{}", reply.head);
     }
     let canonical = json!({ "model": "scripted/test", "messages": [{
@@ -178,13 +178,17 @@ async fn a_spent_budget_is_an_insufficient_quota() {
         "timestamp": chrono::Utc::now(),
     }] });
     let reply = ask(&server, &canonical).await;
-    let told = reply.json();
-    assert_eq!((reply.status, &told["code"]), (503, &json!("SERVICE_UNAVAILABLE")), "{told}");
+    let reported = reply.json();
     assert_eq!(
-        (&told["details"]["cause"], &told["details"]["scope"]),
+        (reply.status, &reported["code"]),
+        (503, &json!("SERVICE_UNAVAILABLE")),
+        "{reported}"
+    );
+    assert_eq!(
+        (&reported["details"]["cause"], &reported["details"]["scope"]),
         (&json!("budget"), &json!("total"))
     );
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requested().len(), 1);
     server.ended().await;
 }
 
@@ -195,6 +199,6 @@ async fn a_budget_that_is_spent_midway_ends_the_request() {
     let reply = ask(&server, &with("look", &json!({ "model": "helper" }))).await;
     let error = error(&reply);
     assert_eq!((reply.status, &error["code"]), (503, &json!("insufficient_quota")), "{error}");
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requested().len(), 1);
     server.ended().await;
 }

@@ -92,14 +92,14 @@ async fn every_field_of_a_request_reaches_the_model() {
     });
     let reply = ask(&server, &with("", &more)).await;
     assert_eq!(reply.status, 200, "{reply:?}");
-    let asked = server.asked().remove(0);
-    let said: Vec<String> = asked.messages.iter().map(said).collect();
-    assert_eq!(said, ["user: one", "assistant: two", "user: three(image/png)"]);
+    let requested = server.requested().remove(0);
+    let text_of: Vec<String> = requested.messages.iter().map(text_of).collect();
+    assert_eq!(text_of, ["user: one", "assistant: two", "user: three(image/png)"]);
     let parameters = weather()[0]["function"]["parameters"].to_string();
     let expected = Request {
         model: "test".to_owned(),
         system_prompt: "Be brief.\n\nBe kind.".to_owned(),
-        messages: asked.messages.clone(),
+        messages: requested.messages.clone(),
         tools: vec![Tool {
             name: "weather".to_owned(),
             description: "Tells.".to_owned(),
@@ -110,11 +110,11 @@ async fn every_field_of_a_request_reaches_the_model() {
         temperature: Temperature::new(0.5).ok(),
         ..Request::default()
     };
-    assert_eq!(asked, expected);
+    assert_eq!(requested, expected);
     server.ended().await;
 }
 
-fn said(message: &Arc<Message>) -> String {
+fn text_of(message: &Arc<Message>) -> String {
     let input = |block: &InputBlock| match block {
         InputBlock::Text(text) => text.text.clone(),
         InputBlock::Image(image) => format!("({})", image.mime_type()),
@@ -175,14 +175,14 @@ async fn the_client_gets_calls_and_its_next_request_has_their_results() {
     let more = json!({ "messages": messages, "tools": weather() });
     let second = settled(&ask(&server, &with("", &more)).await);
     assert_eq!(second["choices"][0]["message"]["content"], "Then: sun");
-    let said: Vec<String> = server.asked()[1].messages.iter().map(said).collect();
+    let text_of: Vec<String> = server.requested()[1].messages.iter().map(text_of).collect();
     let expected = [
         "user: weather",
         "assistant: [weather c1][weather c2]",
         "weather c2: snow",
         "weather c1: sun",
     ];
-    assert_eq!(said, expected);
+    assert_eq!(text_of, expected);
     server.ended().await;
 }
 
@@ -195,7 +195,7 @@ async fn a_client_may_use_the_names_of_our_tools_with_a_plain_model() {
     let message = &answer["choices"][0]["message"];
     assert_eq!(message["content"], "Looking.");
     assert_eq!(message["tool_calls"][0]["function"], json!({ "name": "look", "arguments": "{}" }));
-    let offered: Vec<String> = server.asked()[0].tools.iter().map(|t| t.name.clone()).collect();
+    let offered: Vec<String> = server.requested()[0].tools.iter().map(|t| t.name.clone()).collect();
     assert_eq!(offered, ["look", "call_agent"]);
     server.ended().await;
 }

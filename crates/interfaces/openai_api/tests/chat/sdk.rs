@@ -18,10 +18,10 @@ async fn python(server: &TestServer) -> Output {
 async fn the_official_client_works_unchanged() {
     let server = TestServer::new().await;
     let output = python(&server).await;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text_of = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}\n{wrong}");
-    let done: Vec<&str> = said.lines().collect();
+    assert!(output.status.success(), "{text_of}\n{wrong}");
+    let done: Vec<&str> = text_of.lines().collect();
     let expected =
         ["chat", "stream", "tools", "streamed tools", "parse", "errors", "models", "left"];
     assert_eq!(done, expected);

@@ -98,7 +98,7 @@ step = [{ text = "You said {{last_user}}" }]
 
 /// What the model was asked, and how many answers are under way.
 pub(crate) struct ModelLog {
-    pub(crate) asked: Mutex<Vec<Request>>,
+    pub(crate) requested: Mutex<Vec<Request>>,
     pub(crate) open: watch::Sender<usize>,
 }
 
@@ -125,7 +125,7 @@ struct LoggingModels(Arc<ModelLog>);
 
 impl Provider for LoggingModels {
     fn open(&self, request: Request) -> PieceSource {
-        self.0.asked.lock().unwrap().push(request.clone());
+        self.0.requested.lock().unwrap().push(request.clone());
         self.0.open.send_modify(|open| *open += 1);
         let inner = ScriptedProvider::new(Script::parse(ANSWERS).unwrap()).open(request);
         Box::pin(CountedAnswer { inner, model_log: Arc::clone(&self.0) })
@@ -139,7 +139,7 @@ impl Models for LoggingModels {
         _: &[ModelRef],
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String> {
-        // How the model is asked is no concern of whoever finds it.
+        // A chat names no route to its model.
         assert_eq!(route, None);
         Ok(Arc::new(Self(Arc::clone(&self.0))))
     }
@@ -247,7 +247,8 @@ impl TestServer {
     pub(crate) async fn of(limits: Limits, total: SpendLimits) -> Self {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
-        let model_log = Arc::new(ModelLog { asked: Mutex::default(), open: watch::Sender::new(0) });
+        let model_log =
+            Arc::new(ModelLog { requested: Mutex::default(), open: watch::Sender::new(0) });
         let world = RuntimeDeps {
             journal: Arc::new(MemoryJournal::new()),
             models: Arc::new(LoggingModels(Arc::clone(&model_log))),
@@ -287,8 +288,8 @@ impl TestServer {
         tokio::time::timeout(Duration::from_secs(10), there).await.unwrap().unwrap();
     }
 
-    pub(crate) fn asked(&self) -> Vec<Request> {
-        self.model_log.asked.lock().unwrap().clone()
+    pub(crate) fn requested(&self) -> Vec<Request> {
+        self.model_log.requested.lock().unwrap().clone()
     }
 
     pub(crate) fn stop(&mut self) {

@@ -1,7 +1,7 @@
 //! The caller of a request: the owner, who has the token, or the holder of an API key.
 //!
-//! A caller without valid credentials always gets the same response, whatever is wrong with them. Only a file
-//! of keys that cannot be read is told apart, as 503, because the key may be valid.
+//! A caller without valid credentials always gets the same response, for every kind of fault. Only a file
+//! of keys that cannot be read has its own status, 503, because the key may be valid.
 //!
 //! | request                                                            | needs                       |
 //! |--------------------------------------------------------------------|-----------------------------|

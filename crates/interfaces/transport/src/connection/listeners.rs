@@ -1,5 +1,5 @@
 //! Where a server listens: on a TCP address, with or without TLS, on a Unix socket, or on both. A Unix socket
-//! serves one user: a connection of another user's process is closed, whatever the file permissions allow.
+//! serves one user: a connection of another user's process is closed, even if the file permissions allow it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@ use crate::world::{
     AT, block, call, config, message, opaque, provider, request, sent, text, thinking, user, whole,
 };
 
-fn asked(content: Vec<AssistantBlock>) -> AssistantMessage {
+fn requested(content: Vec<AssistantBlock>) -> AssistantMessage {
     message(content, StopReason::ToolUse, "tool_use")
 }
 
@@ -50,7 +50,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
     let pictured = result("c", vec![InputBlock::text("see"), InputBlock::Image(image)]);
     let messages = vec![
         user("go"),
-        asked(vec![
+        requested(vec![
             AssistantBlock::text("I look."),
             call("a", "look", r#"{"n": 1.0}"#),
             call("b", "look", "{}"),
@@ -93,7 +93,7 @@ async fn the_models_own_thinking_is_sent_back_unchanged() {
     let sealed = r#"{"type":"redacted_thinking","data":"c2VhbA=="}"#;
     let messages = vec![
         user("go"),
-        asked(vec![
+        requested(vec![
             thinking("Hm\u{a0}é", Some("c2ln+/==")),
             opaque("redacted_thinking", sealed),
             call("a", "look", "{}"),
@@ -123,7 +123,7 @@ async fn thinking_of_other_models_and_unsigned_thinking_is_omitted() {
     });
     let foreign = AssistantMessage {
         model: Some(ModelRef::parse("gemini/gemini-3").expect("a model")),
-        ..asked(vec![
+        ..requested(vec![
             thinking("Hm", Some("c2ln")),
             opaque("executableCode", r#"{"executableCode":{}}"#),
             signed_call,
@@ -143,9 +143,9 @@ async fn thinking_of_other_models_and_unsigned_thinking_is_omitted() {
 async fn blocks_that_cannot_be_sent_are_omitted() {
     let half = AssistantMessage {
         stop_reason: StopReason::Aborted,
-        ..asked(vec![AssistantBlock::text("I wa")])
+        ..requested(vec![AssistantBlock::text("I wa")])
     };
-    let orphan = asked(vec![AssistantBlock::text("I look."), call("a", "look", "{}")]);
+    let orphan = requested(vec![AssistantBlock::text("I look."), call("a", "look", "{}")]);
     let messages =
         vec![user("go"), half.into(), found("nobody"), user("on"), orphan.into(), user("well?")];
     let expected = json!([
@@ -161,7 +161,7 @@ async fn blocks_that_cannot_be_sent_are_omitted() {
 
 #[tokio::test]
 async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
-    let messages = vec![asked(vec![call("a", "look", r#"{"n":"#)]).into(), found("a")];
+    let messages = vec![requested(vec![call("a", "look", r#"{"n":"#)]).into(), found("a")];
     let expected = json!([
         {"role": "assistant", "content": [tool_use("a", &json!({}))]},
         {"role": "user", "content": [tool_result("a")]},
@@ -173,10 +173,10 @@ async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
 async fn ids_that_the_wire_refuses_are_replaced_in_call_and_result() {
     let long = "x".repeat(65);
     let messages = vec![
-        asked(vec![call("call|1", "look", "{}"), call(&long, "look", "{}")]).into(),
+        requested(vec![call("call|1", "look", "{}"), call(&long, "look", "{}")]).into(),
         found(&long),
         found("call|1"),
-        asked(vec![call("call_0", "look", "{}")]).into(),
+        requested(vec![call("call_0", "look", "{}")]).into(),
         found("call_0"),
     ];
     let expected = json!([

@@ -25,7 +25,7 @@ async fn each_stop_reason_is_mapped_and_keeps_its_raw_text() {
 }
 
 #[tokio::test]
-async fn an_answer_with_calls_stops_for_them_whatever_its_reason() {
+async fn an_answer_with_calls_stops_for_them_with_any_reason() {
     let start = r#"{"type":"tool_use","id":"toolu_1","name":"look","input":{}}"#;
     let reply = Reply::events(begin() + &block(0, start, &[]) + &end("end_turn"));
     let content = vec![call("toolu_1", "look", "{}")];

@@ -65,7 +65,7 @@ pub(crate) async fn answer(reply: Reply) -> Answer {
             Ok(None) => break None,
             Err(StreamError::Provider(error)) => break Some(error),
             Err(error @ (StreamError::Canceled | StreamError::Closed)) => {
-                unreachable!("nobody did that: {error}")
+                unreachable!("the test does not do that: {error}")
             }
         }
     };

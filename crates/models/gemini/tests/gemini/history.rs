@@ -14,13 +14,13 @@ use crate::world::{
 /// The placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-fn asked(content: Vec<AssistantBlock>) -> AssistantMessage {
+fn requested(content: Vec<AssistantBlock>) -> AssistantMessage {
     message(content, StopReason::ToolUse, "STOP")
 }
 
 fn foreign(content: Vec<AssistantBlock>) -> AssistantMessage {
     let model = ModelRef::parse("anthropic/claude").expect("a model");
-    AssistantMessage { model: Some(model), ..asked(content) }
+    AssistantMessage { model: Some(model), ..requested(content) }
 }
 
 fn result(id: &str, content: Vec<InputBlock>) -> ToolResultMessage {
@@ -70,7 +70,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
     let pictured = result("c", vec![InputBlock::Image(image), InputBlock::text("see")]);
     let messages = vec![
         user("go"),
-        asked(vec![
+        requested(vec![
             AssistantBlock::text("I look."),
             call("a", r#"{"n": 1.0}"#, Some("c2ln")),
             call("b", "{}", None),
@@ -113,7 +113,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
 async fn the_models_own_signatures_are_sent_back_unchanged() {
     let messages = vec![
         user("go"),
-        asked(vec![
+        requested(vec![
             thinking("Hm\u{a0}é", Some("dGhpbms+/w==")),
             AssistantBlock::text("I look."),
             signature("dGV4dA=="),
@@ -172,21 +172,21 @@ async fn the_first_remaining_call_is_signed_even_if_it_was_not_the_first() {
         {"role": "model", "parts": [function_call("b", NO_SIGNATURE)]},
         {"role": "user", "parts": [found_response("b")]},
     ]);
-    assert_eq!(turns(vec![asked(content).into(), found("b")]).await, expected);
+    assert_eq!(turns(vec![requested(content).into(), found("b")]).await, expected);
 }
 
 #[tokio::test]
 async fn parts_that_cannot_be_sent_are_omitted() {
     let half = AssistantMessage {
         stop_reason: StopReason::Aborted,
-        ..asked(vec![AssistantBlock::text("I wa")])
+        ..requested(vec![AssistantBlock::text("I wa")])
     };
     let unsafe_answer = AssistantMessage {
         stop_reason: StopReason::Error,
         raw_stop_reason: "SAFETY".to_owned(),
-        ..asked(vec![AssistantBlock::text("How to")])
+        ..requested(vec![AssistantBlock::text("How to")])
     };
-    let orphan = asked(vec![AssistantBlock::text("I look."), call("a", "{}", None)]);
+    let orphan = requested(vec![AssistantBlock::text("I look."), call("a", "{}", None)]);
     let messages = vec![
         user("go"),
         half.into(),
@@ -206,7 +206,7 @@ async fn parts_that_cannot_be_sent_are_omitted() {
 
 #[tokio::test]
 async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
-    let messages = vec![asked(vec![call("a", r#"{"n":"#, Some("c2ln"))]).into(), found("a")];
+    let messages = vec![requested(vec![call("a", r#"{"n":"#, Some("c2ln"))]).into(), found("a")];
     let expected = json!([
         {"role": "model", "parts": [function_call("a", "c2ln")]},
         {"role": "user", "parts": [found_response("a")]},

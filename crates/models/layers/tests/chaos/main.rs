@@ -1,6 +1,6 @@
 //! All layers together against a server with random faults.
 //!
-//! Whatever happens on the wire, a call ends with the intended message or with an error that names
+//! With any fault on the wire, a call ends with the intended message or with an error that names
 //! the cause. No connection and no task is left. The seed is printed; `ANTIPHON_CHAOS_SEED` repeats
 //! the same faults.
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
@@ -57,7 +57,7 @@ async fn every_call_ends_correctly_and_nothing_is_left() {
     let outcomes = timeout(Duration::from_secs(50), call_all(seed, &provider)).await;
     let outcomes = outcomes.expect("no call hangs");
 
-    let faults = faults.lock().expect("nobody panicked").clone();
+    let faults = faults.lock().expect("not poisoned").clone();
     let mut counts = HashMap::new();
     for (n, outcome) in outcomes {
         let kind = check_outcome(seed, n, outcome, faults.get(&n).map_or(&[], Vec::as_slice));
@@ -81,7 +81,7 @@ async fn serve(seed: u64, faults: ServerFaults) -> ModelServer {
         let body = request.json();
         let text = body["messages"][0]["content"][0]["text"].as_str().expect("a text");
         let n: usize = text.strip_prefix("call ").and_then(|n| n.parse().ok()).expect("a number");
-        let mut faults = faults.lock().expect("nobody panicked");
+        let mut faults = faults.lock().expect("not poisoned");
         let faults = faults.entry(n).or_default();
         let fault = ServerFault::draw(&mut Random::new(seed, [n, faults.len()]), n);
         faults.push(fault);
@@ -190,7 +190,7 @@ fn check_outcome(
     }
     match failure {
         StreamError::Canceled => {
-            assert!(cancel_after(seed, n).is_some(), "nobody canceled call {n}");
+            assert!(cancel_after(seed, n).is_some(), "call {n} was not canceled");
             "canceled"
         }
         StreamError::Provider(ProviderError::Overloaded { retry_after: Some(_), .. }) => "resting",
@@ -199,7 +199,7 @@ fn check_outcome(
             assert!(last.explains(&error), "call {n}: {error:?} after {faults:?}");
             "failed"
         }
-        StreamError::Closed => unreachable!("nobody closed call {n}"),
+        StreamError::Closed => unreachable!("call {n} was not closed"),
     }
 }
 

@@ -28,11 +28,9 @@ fn resting(left: Duration) -> ProviderError {
 
 /// Fails this often, then plays `then`.
 fn failing(times: usize, then: Vec<Action>) -> TestProvider {
-    TestProvider::new(
-        move |asked| {
-            if asked < times { vec![Action::Fail(server(None))] } else { then.clone() }
-        },
-    )
+    TestProvider::new(move |requested| {
+        if requested < times { vec![Action::Fail(server(None))] } else { then.clone() }
+    })
 }
 
 /// A breaker that has just opened.
@@ -71,7 +69,7 @@ async fn a_closed_breaker_opens_after_consecutive_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn a_success_resets_the_count_of_failures() {
-    let inner = TestProvider::new(|asked| match asked % 3 {
+    let inner = TestProvider::new(|requested| match requested % 3 {
         2 => say(answer("hi")),
         _ => vec![Action::Fail(server(None))],
     });
@@ -116,7 +114,7 @@ async fn a_successful_probe_closes_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_successful_probe_resets_the_count_of_failures() {
-    let inner = TestProvider::new(|asked| match asked {
+    let inner = TestProvider::new(|requested| match requested {
         3 => say(answer("hi")),
         _ => vec![Action::Fail(server(None))],
     });
@@ -200,7 +198,7 @@ async fn a_started_answer_is_a_success_however_it_ends() {
 #[tokio::test(start_paused = true)]
 async fn failures_of_earlier_requests_do_not_extend_the_open_time() {
     let late = vec![Action::Wait(OPEN_FOR / 2), Action::Fail(server(None))];
-    let inner = TestProvider::new(move |asked| match asked {
+    let inner = TestProvider::new(move |requested| match requested {
         0..5 => late.clone(),
         5..8 => vec![Action::Fail(server(None))],
         _ => say(answer("hi")),
@@ -223,7 +221,7 @@ async fn failures_of_earlier_requests_do_not_extend_the_open_time() {
 async fn only_the_probe_decides_when_it_is_half_open() {
     for fate in [vec![Action::Fail(server(None))], say(answer("late")), vec![Action::Hang]] {
         let late = [vec![Action::Wait(OPEN_FOR * 2)], fate].concat();
-        let inner = TestProvider::new(move |asked| match asked {
+        let inner = TestProvider::new(move |requested| match requested {
             0 => late.clone(),
             1..4 => vec![Action::Fail(server(None))],
             _ => vec![Action::Hang],

@@ -140,8 +140,8 @@ async fn a_shortest_pause_above_the_longest_is_capped() {
 #[tokio::test(start_paused = true)]
 async fn after_the_last_attempt_the_last_failure_is_returned() {
     for retries_max in [0, 1, 7] {
-        let inner = TestProvider::new(|asked| {
-            let status = 500 + u16::try_from(asked).expect("few requests");
+        let inner = TestProvider::new(|requested| {
+            let status = 500 + u16::try_from(requested).expect("few requests");
             let (message, retry_after) = (String::new(), None);
             vec![Action::Fail(ProviderError::Server { status, message, retry_after })]
         });

@@ -24,7 +24,7 @@ pub(crate) struct TestProvider(Arc<Shared>);
 
 struct Shared {
     script: Box<dyn Fn(usize) -> Vec<Action> + Send + Sync>,
-    asked: Mutex<Vec<(Instant, Request)>>,
+    requested: Mutex<Vec<(Instant, Request)>>,
     running: AtomicUsize,
     most_running: AtomicUsize,
 }
@@ -33,7 +33,7 @@ impl TestProvider {
     pub(crate) fn new(script: impl Fn(usize) -> Vec<Action> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             script: Box::new(script),
-            asked: Mutex::new(Vec::new()),
+            requested: Mutex::new(Vec::new()),
             running: AtomicUsize::new(0),
             most_running: AtomicUsize::new(0),
         }))
@@ -42,7 +42,7 @@ impl TestProvider {
     /// Plays these in turn, then repeats the last one.
     pub(crate) fn in_turn(answers: Vec<Vec<Action>>) -> Self {
         let last = answers.len() - 1;
-        Self::new(move |asked| answers[asked.min(last)].clone())
+        Self::new(move |requested| answers[requested.min(last)].clone())
     }
 
     /// Sends these pieces each time.
@@ -57,19 +57,19 @@ impl TestProvider {
 
     /// Number of requests.
     pub(crate) fn count(&self) -> usize {
-        self.0.asked.lock().expect("nobody panicked").len()
+        self.0.requested.lock().expect("not poisoned").len()
     }
 
     /// All requests, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        let asked = self.0.asked.lock().expect("nobody panicked");
-        asked.iter().map(|(_, request)| request.clone()).collect()
+        let requested = self.0.requested.lock().expect("not poisoned");
+        requested.iter().map(|(_, request)| request.clone()).collect()
     }
 
     /// The times between requests.
     pub(crate) fn pauses(&self) -> Vec<Duration> {
-        let asked = self.0.asked.lock().expect("nobody panicked");
-        asked.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
+        let requested = self.0.requested.lock().expect("not poisoned");
+        requested.windows(2).map(|pair| pair[1].0 - pair[0].0).collect()
     }
 
     /// Number of running answers.
@@ -86,10 +86,10 @@ impl TestProvider {
 impl Shared {
     /// Records a request, when its answer is first polled.
     fn begin(self: Arc<Self>, request: Request) -> TestSource {
-        let mut asked = self.asked.lock().expect("nobody panicked");
-        let mut acts = (self.script)(asked.len());
-        asked.push((Instant::now(), request));
-        drop(asked);
+        let mut requested = self.requested.lock().expect("not poisoned");
+        let mut acts = (self.script)(requested.len());
+        requested.push((Instant::now(), request));
+        drop(requested);
         acts.reverse();
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_running.fetch_max(running, Ordering::SeqCst);
@@ -132,8 +132,8 @@ enum State {
 
 impl Provider for TestProvider {
     fn open(&self, request: Request) -> PieceSource {
-        let asked = State::Asked(Arc::clone(&self.0), request);
-        Box::pin(stream::unfold(asked, |state| async {
+        let requested = State::Asked(Arc::clone(&self.0), request);
+        Box::pin(stream::unfold(requested, |state| async {
             let mut playing = match state {
                 State::Asked(shared, request) => shared.begin(request),
                 State::TestSource(playing) => playing,

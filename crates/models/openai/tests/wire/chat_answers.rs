@@ -84,7 +84,7 @@ async fn text_is_parsed_in_all_its_forms() {
             case("after a delta of null", split(&["null", at_once]), hi()),
             case("with other line ends", crlf, hi()),
             case("between comments", comments, hi()),
-            case("with keys nobody knows", extra, hi()),
+            case("with unknown keys", extra, hi()),
             case(
                 "in long characters",
                 split(&unicode),

@@ -12,8 +12,8 @@ use antiphon_openai::{ChatQuirks, EmptyContent, MaxTokensField};
 use serde_json::{Value, json};
 
 use crate::world::{
-    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, encrypted, hello,
-    malformed_call, model, picture, result, sent, text, thinking, weather_tool,
+    AT, PICTURE_URL, Wire, answer, ask, call, conversation, encrypted, hello, malformed_call,
+    model, picture, requested, result, sent, text, thinking, weather_tool,
 };
 
 /// The `messages` of a conversation; the rest of the body is checked here.
@@ -56,7 +56,7 @@ async fn it_posts_json_with_the_key_to_the_right_address() {
 
 #[tokio::test]
 async fn a_plain_question_is_one_message() {
-    assert_eq!(messages(vec![asked("hi")]).await, json!([hi()]));
+    assert_eq!(messages(vec![requested("hi")]).await, json!([hi()]));
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn all_settings_of_a_request_are_sent() {
         max_tokens: NonZeroU32::new(50),
         thinking_tokens: NonZeroU32::new(5_000),
         temperature: Some(Temperature::new(0.5).unwrap()),
-        ..conversation(vec![asked("hi")])
+        ..conversation(vec![requested("hi")])
     };
     let mut expected = json!({
         "model": "m",
@@ -134,12 +134,12 @@ async fn a_conversation_with_tools_is_sent_in_order() {
         call("call_2", "get_weather", "{}"),
     ];
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(looked, "tool_calls").into(),
         result("call_2", "get_weather", vec![InputBlock::text("rain")]),
         result("call_1", "get_weather", vec![InputBlock::text("sun"), InputBlock::text("22°")]),
         answer(vec![text("Sun.")], "stop").into(),
-        asked("thanks"),
+        requested("thanks"),
     ];
     let expected = json!([
         hi(),
@@ -157,7 +157,7 @@ async fn a_conversation_with_tools_is_sent_in_order() {
 async fn mistral_gets_ids_of_nine_letters_and_digits() {
     let mistral = Endpoint::parse("https://api.mistral.ai/v1").unwrap();
     let calls = ["D681PevKs", "call_1", "123456789"];
-    let mut history = vec![asked("hi")];
+    let mut history = vec![requested("hi")];
     let content = calls.iter().map(|id| call(id, "get_weather", "{}")).collect();
     history.push(answer(content, "tool_calls").into());
     for id in calls {
@@ -195,7 +195,7 @@ fn a_server_is_recognized_by_its_full_host_name() {
 async fn an_answer_of_calls_alone_never_has_null_content() {
     let history = || {
         vec![
-            asked("hi"),
+            requested("hi"),
             answer(vec![call("call_1", "get_weather", "{}")], "tool_calls").into(),
             result("call_1", "get_weather", Vec::new()),
         ]
@@ -220,7 +220,7 @@ async fn images_are_data_urls_and_those_of_results_follow_the_last_result() {
         answer(calls, "tool_calls").into(),
         result("call_1", "get_weather", vec![picture(), InputBlock::text("a map")]),
         result("call_2", "get_weather", vec![picture()]),
-        asked("and?"),
+        requested("and?"),
     ];
     let image = json!({"type": "image_url", "image_url": {"url": PICTURE_URL}});
     let expected = json!([
@@ -246,7 +246,7 @@ async fn thinking_is_omitted_unless_the_server_requires_it() {
     };
     let history = || {
         vec![
-            asked("hi"),
+            requested("hi"),
             answer(thought("call_1"), "tool_calls").into(),
             result("call_1", "get_weather", vec![InputBlock::text("sun")]),
             foreign.clone().into(),
@@ -278,13 +278,13 @@ async fn unsupported_blocks_are_omitted_and_adjacent_messages_merged() {
     let orphan = answer(vec![call("call_9", "get_weather", "{}")], "tool_calls");
     let half = vec![text("I look."), call("call_8", "get_weather", "{}")];
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         broken(StopReason::Aborted),
         broken(StopReason::Error),
-        asked("again"),
+        requested("again"),
         orphan.into(),
-        asked("  "),
-        asked("still there?"),
+        requested("  "),
+        requested("still there?"),
         answer(half, "tool_calls").into(),
         result("call_0", "get_weather", vec![InputBlock::text("whose?")]),
     ];
@@ -298,7 +298,7 @@ async fn unsupported_blocks_are_omitted_and_adjacent_messages_merged() {
 #[tokio::test]
 async fn invalid_arguments_are_sent_as_an_empty_object() {
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(vec![malformed_call("call_1", "get_weather", r#"{"ci"#)], "length").into(),
         result("call_1", "get_weather", vec![InputBlock::text("no JSON")]),
     ];
@@ -314,7 +314,7 @@ async fn invalid_arguments_are_sent_as_an_empty_object() {
 async fn ids_the_server_would_refuse_are_replaced_in_call_and_result() {
     let long = "x".repeat(41);
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(vec![call(&long, "get_weather", "{}"), call("a:b", "get_weather", "{}")], "").into(),
         result(&long, "get_weather", vec![InputBlock::text("sun")]),
         result("a:b", "get_weather", vec![InputBlock::text("rain")]),

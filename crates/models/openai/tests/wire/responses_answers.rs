@@ -86,7 +86,7 @@ async fn text_is_parsed_in_all_its_forms() {
             case("by its event alone", untyped, hi()),
             case("with other line ends", stream(&all).replace('\n', "\r\n"), hi()),
             case("between comments", format!(": ping\n\n{comments}"), hi()),
-            case("among events nobody knows", odd, hi()),
+            case("among unknown events", odd, hi()),
             case("with [DONE] behind", stream(&all) + "data: [DONE]\n\n", hi()),
             case("with [DONE] before its end", early, hi()),
         ],

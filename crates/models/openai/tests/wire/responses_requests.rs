@@ -11,8 +11,8 @@ use antiphon_openai::ResponsesQuirks;
 use serde_json::{Value, json};
 
 use crate::world::{
-    AT, PICTURE_URL, Wire, answer, ask, asked, call, conversation, encrypted, hello,
-    malformed_call, model, picture, result, sent, text, thinking, weather_tool,
+    AT, PICTURE_URL, Wire, answer, ask, call, conversation, encrypted, hello, malformed_call,
+    model, picture, requested, result, sent, text, thinking, weather_tool,
 };
 
 const SEALED: &str = r#"{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"s3al"}"#;
@@ -55,7 +55,7 @@ async fn it_posts_json_with_the_key_to_the_right_address() {
 
 #[tokio::test]
 async fn a_plain_question_is_one_item() {
-    assert_eq!(items(vec![asked("hi")]).await, json!([user_item("hi")]));
+    assert_eq!(items(vec![requested("hi")]).await, json!([user_item("hi")]));
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn all_settings_of_a_request_are_sent() {
         max_tokens: NonZeroU32::new(50),
         thinking_tokens: NonZeroU32::new(20_000),
         temperature: Some(Temperature::new(0.5).unwrap()),
-        ..conversation(vec![asked("hi")])
+        ..conversation(vec![requested("hi")])
     };
     let mut expected = json!({
         "model": "m",
@@ -121,12 +121,12 @@ async fn reasoning_is_sent_back_once_as_the_encrypted_item_before_what_it_led_to
         call("call_2", "get_weather", "{}"),
     ];
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(looked, "completed").into(),
         result("call_2", "get_weather", vec![InputBlock::text("rain")]),
         result("call_1", "get_weather", vec![InputBlock::text("sun"), InputBlock::text("22°")]),
         answer(vec![text("Sun.")], "completed").into(),
-        asked("thanks"),
+        requested("thanks"),
     ];
     let expected = json!([
         user_item("hi"),
@@ -159,9 +159,9 @@ async fn reasoning_that_led_to_nothing_is_omitted() {
     let search = r#"{"id":"ws_1","type":"web_search_call"}"#;
     let searched = vec![encrypted("reasoning", SEALED), encrypted("web_search_call", search)];
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(orphan, "completed").into(),
-        asked("again"),
+        requested("again"),
         answer(unfinished, "max_output_tokens").into(),
         answer(searched, "completed").into(),
     ];
@@ -181,7 +181,7 @@ async fn the_reasoning_of_another_model_is_not_sent() {
     let foreign =
         AssistantMessage { model: Some(model("openai/other")), ..answer(content, "completed") };
     let expected = json!([user_item("hi"), answered("Sun.")]);
-    assert_eq!(items(vec![asked("hi"), foreign.into()]).await, expected);
+    assert_eq!(items(vec![requested("hi"), foreign.into()]).await, expected);
 }
 
 #[tokio::test]
@@ -210,11 +210,11 @@ async fn unsupported_blocks_are_omitted() {
     };
     let orphan = answer(vec![call("call_9", "get_weather", "{}")], "completed");
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         broken(StopReason::Aborted),
         broken(StopReason::Error),
         orphan.into(),
-        asked("  "),
+        requested("  "),
         result("call_0", "get_weather", vec![InputBlock::text("whose?")]),
         answer(vec![malformed_call("call_1", "get_weather", r#"{"ci"#)], "").into(),
         result("call_1", "get_weather", Vec::new()),
@@ -229,7 +229,7 @@ async fn ids_the_server_would_refuse_are_replaced_in_call_and_result() {
     let long = "x".repeat(41);
     let calls = vec![call(&long, "get_weather", "{}"), call("a:b", "get_weather", "{}")];
     let history = vec![
-        asked("hi"),
+        requested("hi"),
         answer(calls, "completed").into(),
         result(&long, "get_weather", vec![InputBlock::text("sun")]),
         result("a:b", "get_weather", vec![InputBlock::text("rain")]),

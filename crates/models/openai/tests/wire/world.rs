@@ -201,7 +201,7 @@ pub(crate) fn result(id: &str, name: &str, content: Vec<InputBlock>) -> Message 
     })
 }
 
-pub(crate) fn asked(text: &str) -> Message {
+pub(crate) fn requested(text: &str) -> Message {
     UserMessage::text(text, AT).into()
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn weather_tool() -> Tool {
 }
 
 pub(crate) fn hello() -> Request {
-    conversation(vec![asked("hello")])
+    conversation(vec![requested("hello")])
 }
 
 pub(crate) fn conversation(messages: Vec<Message>) -> Request {

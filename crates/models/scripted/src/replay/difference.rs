@@ -11,7 +11,7 @@ const EXCERPT_CHARS_MAX: usize = 80;
 #[derive(Debug, PartialEq)]
 pub(super) enum Difference {
     /// The value at this JSON pointer; `None` where there is none.
-    Value { pointer: String, recorded: Option<Value>, asked: Option<Value> },
+    Value { pointer: String, recorded: Option<Value>, requested: Option<Value> },
     /// The values are equal but serialized differently.
     Spelling { byte: usize },
 }
@@ -20,36 +20,38 @@ impl Difference {
     /// The difference to the recorded request with the longest common prefix.
     pub(super) fn to_nearest<'a>(
         recorded: impl Iterator<Item = &'a str>,
-        asked: &str,
+        requested: &str,
     ) -> Option<Self> {
         let common =
-            |text: &str| text.bytes().zip(asked.bytes()).take_while(|(a, b)| a == b).count();
+            |text: &str| text.bytes().zip(requested.bytes()).take_while(|(a, b)| a == b).count();
         // Of several with the same prefix, the first.
         let (nearest, byte) = recorded.fold(None, |best, text| match (best, common(text)) {
             (Some((_, longest)), bytes) if bytes <= longest => best,
             (_, bytes) => Some((text, bytes)),
         })?;
-        let values = serde_json::from_str(nearest).ok().zip(serde_json::from_str(asked).ok());
-        let found = values.and_then(|(recorded, asked)| first(&recorded, &asked, ""));
+        let values = serde_json::from_str(nearest).ok().zip(serde_json::from_str(requested).ok());
+        let found = values.and_then(|(recorded, requested)| first(&recorded, &requested, ""));
         Some(found.unwrap_or(Self::Spelling { byte }))
     }
 }
 
-fn first(recorded: &Value, asked: &Value, pointer: &str) -> Option<Difference> {
-    match (recorded, asked) {
-        (Value::Object(recorded), Value::Object(asked)) => in_objects(recorded, asked, pointer),
-        (Value::Array(recorded), Value::Array(asked)) => {
-            let length = recorded.len().max(asked.len());
+fn first(recorded: &Value, requested: &Value, pointer: &str) -> Option<Difference> {
+    match (recorded, requested) {
+        (Value::Object(recorded), Value::Object(requested)) => {
+            in_objects(recorded, requested, pointer)
+        }
+        (Value::Array(recorded), Value::Array(requested)) => {
+            let length = recorded.len().max(requested.len());
             (0..length).find_map(|index| {
                 let pointer = format!("{pointer}/{index}");
-                between(recorded.get(index), asked.get(index), pointer)
+                between(recorded.get(index), requested.get(index), pointer)
             })
         }
-        (recorded, asked) if recorded == asked => None,
-        (recorded, asked) => Some(Difference::Value {
+        (recorded, requested) if recorded == requested => None,
+        (recorded, requested) => Some(Difference::Value {
             pointer: pointer.to_owned(),
             recorded: Some(recorded.clone()),
-            asked: Some(asked.clone()),
+            requested: Some(requested.clone()),
         }),
     }
 }
@@ -57,11 +59,11 @@ fn first(recorded: &Value, asked: &Value, pointer: &str) -> Option<Difference> {
 /// Keys in the order in which they are written, of both objects.
 fn in_objects(
     recorded: &Map<String, Value>,
-    asked: &Map<String, Value>,
+    requested: &Map<String, Value>,
     pointer: &str,
 ) -> Option<Difference> {
-    let mut rest = asked.keys().filter(|key| !recorded.contains_key(*key)).peekable();
-    let place = |key: &String| asked.keys().position(|other| other == key);
+    let mut rest = requested.keys().filter(|key| !recorded.contains_key(*key)).peekable();
+    let place = |key: &String| requested.keys().position(|other| other == key);
     let mut keys = Vec::new();
     for key in recorded.keys() {
         while let Some(only_asked) = rest.next_if(|only| place(only) < place(key)) {
@@ -72,16 +74,20 @@ fn in_objects(
     keys.extend(rest);
     keys.into_iter().find_map(|key| {
         let escaped = key.replace('~', "~0").replace('/', "~1");
-        between(recorded.get(key), asked.get(key), format!("{pointer}/{escaped}"))
+        between(recorded.get(key), requested.get(key), format!("{pointer}/{escaped}"))
     })
 }
 
-fn between(recorded: Option<&Value>, asked: Option<&Value>, pointer: String) -> Option<Difference> {
-    match (recorded, asked) {
-        (Some(recorded), Some(asked)) => first(recorded, asked, &pointer),
-        (recorded, asked) => {
-            let (recorded, asked) = (recorded.cloned(), asked.cloned());
-            Some(Difference::Value { pointer, recorded, asked })
+fn between(
+    recorded: Option<&Value>,
+    requested: Option<&Value>,
+    pointer: String,
+) -> Option<Difference> {
+    match (recorded, requested) {
+        (Some(recorded), Some(requested)) => first(recorded, requested, &pointer),
+        (recorded, requested) => {
+            let (recorded, requested) = (recorded.cloned(), requested.cloned());
+            Some(Difference::Value { pointer, recorded, requested })
         }
     }
 }
@@ -89,11 +95,12 @@ fn between(recorded: Option<&Value>, asked: Option<&Value>, pointer: String) -> 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Value { pointer, recorded, asked } => {
-                let (recorded, asked) = (shown(recorded.as_ref()), shown(asked.as_ref()));
-                let same = recorded.chars().zip(asked.chars()).take_while(|(a, b)| a == b).count();
-                let (recorded, asked) = (excerpt(&recorded, same), excerpt(&asked, same));
-                write!(f, "at {pointer}: recorded {recorded}, asked {asked}")
+            Self::Value { pointer, recorded, requested } => {
+                let (recorded, requested) = (shown(recorded.as_ref()), shown(requested.as_ref()));
+                let same =
+                    recorded.chars().zip(requested.chars()).take_while(|(a, b)| a == b).count();
+                let (recorded, requested) = (excerpt(&recorded, same), excerpt(&requested, same));
+                write!(f, "at {pointer}: recorded {recorded}, asked {requested}")
             }
             Self::Spelling { byte } => {
                 write!(f, "only in how its JSON is written, from byte {byte} on")

@@ -13,8 +13,8 @@ async fn recorded(requests: Vec<Request>) -> Replay {
     place.replay()
 }
 
-async fn differs(recorded_request: Request, asked: Request) -> String {
-    let message = refusal(&recorded(vec![recorded_request]).await, asked).await;
+async fn differs(recorded_request: Request, requested: Request) -> String {
+    let message = refusal(&recorded(vec![recorded_request]).await, requested).await;
     let start = "this request was not recorded: it differs from the nearest ";
     message.strip_prefix(start).expect("a difference").to_owned()
 }
@@ -73,8 +73,8 @@ async fn the_first_difference_is_named_by_its_pointer() {
             r#"at /messages/0/content/1: recorded {"type":"text","text":"b"}, asked nothing"#,
         ),
     ];
-    for (recorded, asked, expected) in cases {
-        assert_eq!(differs(recorded.clone(), asked.clone()).await, expected);
+    for (recorded, requested, expected) in cases {
+        assert_eq!(differs(recorded.clone(), requested.clone()).await, expected);
     }
 }
 

@@ -95,7 +95,7 @@ async fn a_key_split_into_deltas_is_redacted_wherever_it_is_split() {
 }
 
 #[tokio::test]
-async fn no_byte_of_a_key_is_in_the_file_whatever_contained_it() {
+async fn no_byte_of_a_key_is_in_the_file_from_any_field() {
     let key = "sk-ant-api03-SECRETSECRETSECRET";
     let json = format!("{{\"key\":\"{key}\"}}");
     let sent = |name: &str| Some(format!("{name} {key}"));

@@ -38,7 +38,7 @@ fn every_example_script_is_valid() {
 async fn hello_introduces_itself_and_echoes_the_prompt() {
     assert_eq!(
         text(&builtin("hello"), &RequestBuilder::new().user("hi there")).await,
-        "Hello! I am not a model: I am the script `hello`, and I say the same to everybody. \
+        "Hello! I am not a model: I am the script `hello`, and I always say this. \
          You wrote: hi there"
     );
 }

@@ -79,9 +79,9 @@ async fn without_a_listener_the_error_says_so() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    let told = "127.0.0.1: Connection refused (os error 111): \
+    let reported = "127.0.0.1: Connection refused (os error 111): \
         nothing listens there; is the server running?";
-    assert_eq!(read(transport().stream(post(&url), Echo)).await, unreachable(told));
+    assert_eq!(read(transport().stream(post(&url), Echo)).await, unreachable(reported));
 }
 
 #[tokio::test]
@@ -91,12 +91,12 @@ async fn a_server_without_tls_is_a_connection_error() {
     let plain = async {
         let (mut socket, _) = listener.accept().await.expect("a connection");
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.expect("a reply");
-        // Until the peer disconnects, in whatever way.
+        // Until the peer disconnects.
         let _ = socket.read_to_end(&mut Vec::new()).await;
     };
     let (answer, ()) = tokio::join!(read(transport().stream(post(&url), Echo)), plain);
-    let told = "127.0.0.1: received corrupt message of type InvalidContentType";
-    assert_eq!(answer, unreachable(told));
+    let reported = "127.0.0.1: received corrupt message of type InvalidContentType";
+    assert_eq!(answer, unreachable(reported));
 }
 
 #[tokio::test]

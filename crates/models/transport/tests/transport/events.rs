@@ -53,8 +53,8 @@ async fn bytes_without_a_complete_event_are_a_sign_of_life() {
         let reply = Reply { parts: parts.into(), ..Reply::events("") }.ending(Ending::Stall);
         let server = server(reply).await;
         let mut source = transport().stream(post(&server.url()), Echo);
-        let heard = [source.next().await, source.next().await];
-        assert_eq!(heard, [Some(Ok(echoed("message", "a"))), Some(Ok(Piece::Alive))], "{bytes}");
+        let received = [source.next().await, source.next().await];
+        assert_eq!(received, [Some(Ok(echoed("message", "a"))), Some(Ok(Piece::Alive))], "{bytes}");
     }
 }
 

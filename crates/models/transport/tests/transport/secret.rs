@@ -41,7 +41,7 @@ fn a_request_does_not_show_its_key_or_its_body() {
 
 const KEY: &str = "sk-proj-0123456789";
 
-async fn heard(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
+async fn received(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
     let server = server(reply).await;
     let key = SecretString::from(KEY);
     let post = post(&server.url()).secret("authorization", "Bearer ", &key);
@@ -51,20 +51,20 @@ async fn heard(reply: Reply) -> Vec<Result<Piece, ProviderError>> {
 
 #[tokio::test]
 async fn a_key_that_a_provider_repeats_is_redacted() {
-    let told = format!("a test: Incorrect API key provided: {KEY}. {KEY}");
+    let reported = format!("a test: Incorrect API key provided: {KEY}. {KEY}");
     let kept = "a test: Incorrect API key provided: [redacted]. [redacted]";
     let server_error = |status, message: &str| {
         let message = format!("None {message}");
         [Err(ProviderError::Server { status, message, retry_after: None })]
     };
-    assert_eq!(heard(Reply::json(401, told.clone())).await, server_error(401, kept));
+    assert_eq!(received(Reply::json(401, reported.clone())).await, server_error(401, kept));
     // With the wrong status, and in the middle of a stream.
-    let document = format!("{{\"error\": \"{told}\"}}");
+    let document = format!("{{\"error\": \"{reported}\"}}");
     let shown = format!("{{\"error\": \"{kept}\"}}");
-    assert_eq!(heard(Reply::json(200, document)).await, server_error(200, &shown));
-    let events = Reply::events(format!("data: {told}\n\ndata: done\n\n"));
-    assert_eq!(heard(events).await, [Ok(echoed("message", kept)), Ok(Piece::Done)]);
-    let server = server(Reply::json(403, told)).await;
+    assert_eq!(received(Reply::json(200, document)).await, server_error(200, &shown));
+    let events = Reply::events(format!("data: {reported}\n\ndata: done\n\n"));
+    assert_eq!(received(events).await, [Ok(echoed("message", kept)), Ok(Piece::Done)]);
+    let server = server(Reply::json(403, reported)).await;
     let post = post(&server.url()).secret("authorization", "Bearer ", &SecretString::from(KEY));
     let message = format!("status 403: {kept}");
     assert_eq!(transport().get(post).await, Err(ProviderError::Permission { message }));

@@ -91,7 +91,7 @@ async fn a_task_at_its_depth_limit_dispatches_no_agent_at_the_peer() {
     let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
     let run = Run { dispatches: DispatchPermission::Denied, ..run };
     runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
-    assert!(beginning(&peer.events().await).agents.is_nobody());
+    assert!(beginning(&peer.events().await).agents.allows_none());
     peer.end().await;
 }
 

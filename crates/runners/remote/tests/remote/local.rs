@@ -14,10 +14,11 @@ use antiphon_core::{
 };
 use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
 use antiphon_runtime::Models;
+use antiphon_test_server::{ScriptedModels, TOKEN};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::peer_server::{PeerServer, Scripted, TOKEN};
+use crate::peer_server::{ANSWERS, PeerServer};
 
 /// Retries at once, and often.
 pub(crate) const PERSISTENT: RetryPolicy = RetryPolicy {
@@ -89,7 +90,7 @@ impl LocalSide {
             task_id: self.task_id.clone(),
             config,
             journal,
-            provider: Scripted.provider(&model, &[], None).unwrap(),
+            provider: ScriptedModels(ANSWERS).provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
             shutdown: Cancel::when(self.rest.clone().cancelled_owned()),
             limits: antiphon_core::TaskLimits::default(),

@@ -7,7 +7,6 @@ mod create;
 mod local;
 mod orchestrators;
 mod peer_server;
-mod proxy;
 mod reconnect;
 mod refuse;
 mod relay;

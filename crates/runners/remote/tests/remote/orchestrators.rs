@@ -36,7 +36,7 @@ async fn an_orchestrator_here_has_its_task_done_there() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let local = local(&journal, &peer);
-    let task_id = local.invoke(task("laps")).await.unwrap();
+    let task_id = local.invoke(task("laps")).await.unwrap().task_id;
     let state = local.wait(&task_id).await.unwrap();
     let (status, detail) = (state.status, state.detail.clone());
     assert_eq!((status, detail), (TaskStatus::Completed, Some(json!("Done with laps"))));
@@ -52,7 +52,7 @@ async fn an_orchestrator_here_cancels_what_runs_there() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let local = local(&journal, &peer);
-    let task_id = local.invoke(task("hang")).await.unwrap();
+    let task_id = local.invoke(task("hang")).await.unwrap().task_id;
     until(&local, &task_id, "tool_started").await;
     local.cancel(&task_id).await.unwrap();
     let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
@@ -67,7 +67,7 @@ async fn an_orchestrator_that_restarts_follows_what_still_runs_at_the_peer() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let first = local(&journal, &peer);
-    let task_id = first.invoke(task("hang")).await.unwrap();
+    let task_id = first.invoke(task("hang")).await.unwrap().task_id;
     until(&first, &task_id, "tool_started").await;
     assert!(first.shutdown(PATIENCE).await, "it shuts down in time");
     let remote = peer.task().await;
@@ -89,7 +89,8 @@ async fn a_task_for_an_unknown_peer_fails_with_the_reason() {
     let journal = Arc::new(MemoryJournal::new());
     let local = local(&journal, &peer);
     let config = RunnerConfig { kind: "loopback".to_owned(), config: json!({"peer": "nobody"}) };
-    let task_id = local.invoke(NewTask { runner: Some(config), ..task("hi") }).await.unwrap();
+    let task_id =
+        local.invoke(NewTask { runner: Some(config), ..task("hi") }).await.unwrap().task_id;
     let state = local.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Failed);
     let detail = state.detail.unwrap().to_string();

@@ -5,27 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{
-    Gate, GateRequest, Journal, RandomIds, Rule, Runner, SystemClock, ToolContext, Verdict,
-};
-use antiphon_core::{
-    AgentName, CallableAgents, Effect, ErrorResponse, Event, ModelRef, Position, PriceTable,
-    Provider, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult,
-};
-use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps, Token, serve};
+use antiphon_core::port::{Journal, Runner};
+use antiphon_core::{AgentName, CallableAgents, ErrorResponse, Event, ModelRef, Position, TaskId};
+use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token};
 use antiphon_project::{TaskFactory, TaskRequest};
-use antiphon_runtime::{Models, NewTask, Orchestrator, PriorHistory, RuntimeDeps, Settings};
-use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_runtime::{NewTask, Orchestrator, PriorHistory, RuntimeDeps};
+use antiphon_test_server::{RunningServer, TOKEN, runtime_deps};
 use async_trait::async_trait;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use crate::local::read;
 
-pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-const ANSWERS: &str = r#"
+pub(crate) const ANSWERS: &str = r#"
 name = "there"
 [[reply]]
 when = { last_user_contains = "laps", results_since_user = 0 }
@@ -51,88 +41,12 @@ step = [{ error = { kind = "invalid_request", message = "not so" } }]
 step = [{ text = "Done with {{last_user}}" }]
 "#;
 
-pub(crate) struct Scripted;
-
-impl Models for Scripted {
-    fn provider(
-        &self,
-        _: &ModelRef,
-        _: &[ModelRef],
-        _: Option<&RawJson>,
-    ) -> Result<Arc<dyn Provider>, String> {
-        let script = Script::parse(ANSWERS).map_err(|error| error.to_string())?;
-        Ok(Arc::new(ScriptedProvider::new(script)))
-    }
-
-    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
-        None
-    }
-}
-
-struct AskBeforeAct;
-
-#[async_trait]
-impl Gate for AskBeforeAct {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
-        match call.tool {
-            "act" => Verdict::Ask { reason: "It acts.".to_owned(), rule: Rule("act".to_owned()) },
-            _ => Verdict::Allow,
-        }
-    }
-
-    async fn remember(&self, _: &Rule) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-struct TestTools;
-
-#[async_trait]
-impl ToolExecutor for TestTools {
-    fn tools(&self) -> Vec<Tool> {
-        let tool = |name: &str| Tool {
-            name: name.to_owned(),
-            description: name.to_owned(),
-            parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-        };
-        vec![tool("look"), tool("act"), tool("hang")]
-    }
-
-    fn effect(&self, tool: &str) -> Option<Effect> {
-        ["look", "act", "hang"].contains(&tool).then_some(Effect::ReadOnly)
-    }
-
-    async fn execute(
-        &self,
-        tool: &str,
-        arguments: &RawJson,
-        context: ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        if tool == "hang" {
-            context.cancel.await;
-            return Err(ToolError::Canceled);
-        }
-        Ok(ToolResult::text(format!("{tool} {arguments}: done")))
-    }
-}
-
 /// An orchestrator, for either side.
 pub(crate) fn orchestrator(
     journal: Arc<dyn Journal>,
     runners: Vec<Arc<dyn Runner>>,
 ) -> Orchestrator {
-    Orchestrator::new(RuntimeDeps {
-        journal,
-        models: Arc::new(Scripted),
-        tools: Arc::new(TestTools),
-        gate: Arc::new(AskBeforeAct),
-        agents: None,
-        runners,
-        prices: Arc::new(PriceTable::default()),
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(RandomIds),
-        settings: Settings::default(),
-    })
+    Orchestrator::new(RuntimeDeps { runners, ..runtime_deps(journal, ANSWERS) })
 }
 
 struct TestTaskFactory;
@@ -163,8 +77,7 @@ pub(crate) struct PeerServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) journal: Arc<MemoryJournal>,
-    stop: oneshot::Sender<()>,
-    serving: JoinSet<()>,
+    running: RunningServer,
 }
 
 impl PeerServer {
@@ -177,8 +90,6 @@ impl PeerServer {
     pub(crate) async fn again(journal: Arc<MemoryJournal>, address: SocketAddr) -> Self {
         let orchestrator = orchestrator(Arc::clone(&journal) as Arc<dyn Journal>, Vec::new());
         orchestrator.recover().await.unwrap();
-        let listener = TcpListener::bind(address).await.unwrap();
-        let address = listener.local_addr().unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
             task_factory: Arc::new(TestTaskFactory),
@@ -187,14 +98,9 @@ impl PeerServer {
             hosts: vec!["127.0.0.1".to_owned()],
             limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
         };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            let stopped = async { drop(stopped.await) };
-            let config = ServerConfig::new(deps, antiphon_http::interface(None));
-            serve(listener, config, stopped).await.unwrap();
-        });
-        Self { address, orchestrator, journal, stop, serving }
+        let config = ServerConfig::new(deps, antiphon_http::interface(None));
+        let running = RunningServer::start(address, config, Listeners::from).await;
+        Self { address: running.address, orchestrator, journal, running }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -202,10 +108,8 @@ impl PeerServer {
     }
 
     /// Stops the peer. Its journal stays.
-    pub(crate) async fn end(mut self) -> (Arc<MemoryJournal>, SocketAddr) {
-        drop(self.stop);
-        self.serving.join_next().await.unwrap().unwrap();
-        self.orchestrator.shutdown(Duration::from_secs(5)).await;
+    pub(crate) async fn end(self) -> (Arc<MemoryJournal>, SocketAddr) {
+        self.running.stop().await;
         (self.journal, self.address)
     }
 

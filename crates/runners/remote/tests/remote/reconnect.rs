@@ -8,19 +8,19 @@ use antiphon_core::port::{
     Append, Appended, ApprovalSelector, Journal, JournalError, Runner, RunnerError,
 };
 use antiphon_core::{Decision, TaskStatus};
+use antiphon_test_server::CuttingProxy;
 use async_trait::async_trait;
 use serde_json::json;
 
 use crate::local::{LocalSide, PERSISTENT, runner, worked};
 use crate::peer_server::PeerServer;
-use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
     let mut cuts = 0;
     for seed in 0..24 {
         let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
-        let proxy = Proxy::new(peer.address, seed, 3000).await;
+        let proxy = CuttingProxy::new(peer.address, seed, 3000).await;
         local.run(&format!("http://{}", proxy.address)).await.unwrap();
         assert_eq!(local.relayed().await, worked(&peer).await, "seed {seed}");
         cuts += proxy.cuts.load(Ordering::SeqCst);
@@ -33,7 +33,7 @@ async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
 async fn a_cancel_reaches_the_peer_over_connections_that_break() {
     for seed in 0..4 {
         let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
-        let proxy = Proxy::new(peer.address, seed, 3000).await;
+        let proxy = CuttingProxy::new(peer.address, seed, 3000).await;
         let url = format!("http://{}", proxy.address);
         let canceling = async {
             local.until("tool_started").await;
@@ -57,8 +57,8 @@ async fn the_runner_reconnects_to_a_server_that_restarts() {
         // No server listens for a while: the runner retries.
         tokio::time::sleep(std::time::Duration::from_millis(30)).await;
         let peer = PeerServer::again(journal, address).await;
-        let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
-        let id = asked[0].approval_id.clone();
+        let requested = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let id = requested[0].approval_id.clone();
         peer.orchestrator.decide(&id, Decision::AllowTask, "a test", None).await.unwrap();
         peer
     };

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use antiphon_core::port::{Runner, RunnerError};
 use antiphon_remote::{PeerError, Peers, RemoteRunner, RetryPolicy};
+use antiphon_test_server::TOKEN;
 use serde_json::{Value, json};
 
 use crate::local::{LocalSide, PERSISTENT, runner};
-use crate::peer_server::{PeerServer, TOKEN};
+use crate::peer_server::PeerServer;
 
 const HASTY: RetryPolicy = RetryPolicy {
     attempts_max: 3,

@@ -49,8 +49,8 @@ async fn an_approval_is_decided_at_the_peer_and_waited_for_here() {
         while !local.relayed().await.iter().any(is_input_required) {
             tokio::task::yield_now().await;
         }
-        let asked = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
-        let id = asked[0].approval_id.clone();
+        let requested = peer.orchestrator.approvals(ApprovalSelector::Pending).await.unwrap();
+        let id = requested[0].approval_id.clone();
         let yes = antiphon_core::Decision::AllowTask;
         peer.orchestrator.decide(&id, yes, "a test", None).await.unwrap();
     };

@@ -22,15 +22,17 @@ pub(super) fn sandbox_check(settings: &Settings) -> Result<(), String> {
     ours.set_read_timeout(Some(CHECK_MAX)).map_err(failed)?;
     let mut guard = command.stderr(Stdio::null()).spawn().map_err(failed)?;
     drop(command);
-    let said = receive_now(&ours);
+    let answer = receive_now(&ours);
     // If it has not ended by now, it sees the closed socket.
     drop(ours);
     let ended = guard.wait().map_err(failed);
     drop(tmp);
     ended?;
-    let body = said.map_err(|error| format!("the worker `{program}` was not heard: {error}"))?;
-    let body = body.ok_or_else(|| format!("the worker `{program}` said nothing"))?;
-    match decode(&body).map_err(|error| format!("the worker `{program}` is none: {error}"))? {
+    let body = answer.map_err(|error| format!("the worker `{program}` did not answer: {error}"))?;
+    let body = body.ok_or_else(|| format!("the worker `{program}` sent nothing"))?;
+    match decode(&body)
+        .map_err(|error| format!("the worker `{program}` sent an invalid answer: {error}"))?
+    {
         FromWorker::Ready { .. } => Ok(()),
         FromWorker::Refused { reason } => Err(reason),
         FromWorker::Append { .. }

@@ -26,24 +26,24 @@ impl StderrTail {
         let mut logged = 0;
         let mut buffer = vec![0; 4096];
         while let Ok(read) = stderr.read(&mut buffer).await {
-            let said = buffer.get(..read).unwrap_or_default();
-            if said.is_empty() {
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
                 return;
             }
             if logged < LOGGED_BYTES_MAX {
-                let text = String::from_utf8_lossy(said);
-                tracing::debug!(task.id = %task_id, said = %text.trim_end(), "a worker said");
+                let text = String::from_utf8_lossy(bytes);
+                tracing::debug!(task.id = %task_id, stderr = %text.trim_end(), "a worker wrote to stderr");
                 logged += read;
             }
-            self.keep(said);
+            self.keep(bytes);
         }
     }
 
-    fn keep(&self, said: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend_from_slice(said);
-        let surplus = kept.len().saturating_sub(KEPT_BYTES_MAX);
-        kept.drain(..surplus);
+    fn keep(&self, bytes: &[u8]) {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(bytes);
+        let surplus = tail.len().saturating_sub(KEPT_BYTES_MAX);
+        tail.drain(..surplus);
     }
 
     /// Whether the text reports a lack of memory.
@@ -60,8 +60,8 @@ impl StderrTail {
     }
 
     fn text(&self) -> String {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&kept).into_owned()
+        let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&tail).into_owned()
     }
 }
 

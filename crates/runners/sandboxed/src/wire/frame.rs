@@ -51,7 +51,7 @@ pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> 
 }
 
 /// The body of the next frame; `None` if the other side is gone, be it in the middle of one.
-/// Not cancel safe: whoever stops waiting has lost the place.
+/// Not cancel safe: a canceled call has consumed part of a frame.
 pub(crate) async fn receive(
     from: &mut (impl AsyncRead + Unpin),
 ) -> Result<Option<Vec<u8>>, FrameError> {

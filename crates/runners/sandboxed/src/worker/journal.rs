@@ -63,8 +63,8 @@ impl RemoteJournal {
     }
 
     async fn list(&self, whose: TaskScope) -> Result<Vec<TaskSummary>, JournalError> {
-        let asked = self.link.ask(|id| FromWorker::Tasks { id, whose }).await;
-        let ToWorker::Tasks { answer, .. } = asked.map_err(|error| self.failed(error))? else {
+        let reply = self.link.ask(|id| FromWorker::Tasks { id, whose }).await;
+        let ToWorker::Tasks { answer, .. } = reply.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
         answer
@@ -75,8 +75,8 @@ impl RemoteJournal {
 impl JournalLog for RemoteJournal {
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
         let wire = self.wire(&append)?;
-        let asked = self.link.ask(|id| FromWorker::Append { id, append: wire }).await;
-        let ToWorker::Appended { answer, .. } = asked.map_err(|error| self.failed(error))? else {
+        let reply = self.link.ask(|id| FromWorker::Append { id, append: wire }).await;
+        let ToWorker::Appended { answer, .. } = reply.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
         answer.map(|appended| appended.to(append.task_id))
@@ -85,8 +85,8 @@ impl JournalLog for RemoteJournal {
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         let task_id = read.task_id.unwrap_or_else(|| self.task_id.clone());
         let wire = ReadWire { task_id, after: read.after, limit: read.limit };
-        let asked = self.link.ask(|id| FromWorker::Read { id, read: wire }).await;
-        let ToWorker::Page { answer, .. } = asked.map_err(|error| self.failed(error))? else {
+        let reply = self.link.ask(|id| FromWorker::Read { id, read: wire }).await;
+        let ToWorker::Page { answer, .. } = reply.map_err(|error| self.failed(error))? else {
             return Err(astray());
         };
         answer.map(Page::from)

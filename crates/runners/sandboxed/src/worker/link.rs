@@ -113,11 +113,11 @@ impl Link {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         self.waiting().questions.insert(id, sender);
-        let asked = self.say(&question(id)).await;
-        if asked.is_err() {
+        let sent = self.say(&question(id)).await;
+        if sent.is_err() {
             self.waiting().questions.remove(&id);
         }
-        asked?;
+        sent?;
         answer.await.map_err(|_| LinkError::Gone)
     }
 
@@ -192,10 +192,10 @@ impl Link {
             ToWorker::Appended { id, .. }
             | ToWorker::Page { id, .. }
             | ToWorker::Tasks { id, .. } => {
-                let asked = self.waiting().questions.remove(&id);
-                if let Some(asked) = asked {
+                let sender = self.waiting().questions.remove(&id);
+                if let Some(sender) = sender {
                     // The sender of the query may have stopped waiting.
-                    let _ = asked.send(message);
+                    let _ = sender.send(message);
                 }
             }
             ToWorker::Pieces { id, pieces } => self.pass_batch(id, Batch::Pieces(pieces)),

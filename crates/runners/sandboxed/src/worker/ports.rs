@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Cancel, Journal, TaskOnlyJournal};
+use antiphon_core::port::{Cancel, Journal, SingleTaskJournal};
 use antiphon_core::{Provider, TaskId};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub struct WorkerPorts {
     pub settings: Value,
     /// The journal, limited to the task. A worker appends events of its own task, except decisions
     /// of users or the orchestrator; it reads its task and the conversation before it; it lists its
-    /// task and its tree. The other lists of a [`TaskOnlyJournal`] are unavailable.
+    /// task and its tree. The other lists of a [`SingleTaskJournal`] are unavailable.
     pub journal: Arc<dyn Journal>,
     /// The model of the task.
     pub provider: Arc<dyn Provider>,
@@ -33,7 +33,7 @@ impl WorkerPorts {
     pub(super) fn new(hello: Hello, link: &Arc<Link>) -> Self {
         let Hello { task_id, settings } = hello;
         Self {
-            journal: Arc::new(TaskOnlyJournal::new(Arc::new(RemoteJournal::new(
+            journal: Arc::new(SingleTaskJournal::new(Arc::new(RemoteJournal::new(
                 task_id.clone(),
                 Arc::clone(link),
             )))),

@@ -60,9 +60,9 @@ impl Bench {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Accepts a task, which nobody works on yet.
+    /// Accepts a task that does not run yet.
     pub(crate) async fn accept(&self) -> TaskId {
-        self.keeper().invoke(new_task("go")).await.unwrap()
+        self.keeper().invoke(new_task("go")).await.unwrap().task_id
     }
 
     /// An orchestrator that never works itself.
@@ -234,7 +234,7 @@ pub(crate) fn switch() -> (oneshot::Sender<()>, Cancel) {
     (sender, Cancel::when(async { drop(receiver.await) }))
 }
 
-/// A number of seconds nobody else sleeps for: recognized in a list of processes.
+/// A unique number of seconds to sleep: recognized in a list of processes.
 pub(crate) fn token() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_add(1, Ordering::Relaxed);

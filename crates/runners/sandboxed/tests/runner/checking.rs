@@ -21,7 +21,7 @@ fn a_config_is_checked_and_the_sandbox_is_tried() {
 #[test]
 fn a_machine_without_a_sandbox_is_told_of() {
     for (program, reason) in
-        [("/bin/true".into(), "said nothing"), ("/nowhere".into(), "cannot be started")]
+        [("/bin/true".into(), "sent nothing"), ("/nowhere".into(), "cannot be started")]
     {
         let bench = Bench::with(scripted(&calls("look", json!({}))), |settings| {
             settings.worker = WorkerCommand { program, args: Vec::new() };

@@ -39,7 +39,7 @@ steps = [{ text = "All done." }]
 "#;
 
 /// Events without what differs from one time to the next.
-fn told(events: &[Event]) -> Vec<(String, Value)> {
+fn reported(events: &[Event]) -> Vec<(String, Value)> {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -52,12 +52,12 @@ fn told(events: &[Event]) -> Vec<(String, Value)> {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let told = |event: &Event| {
+    let reported = |event: &Event| {
         let mut data = serde_json::to_value(&event.body).unwrap();
         strip(&mut data);
         (event.body.event_type().to_owned(), data)
     };
-    events.iter().map(told).collect()
+    events.iter().map(reported).collect()
 }
 
 #[tokio::test]
@@ -73,9 +73,9 @@ async fn a_task_in_a_worker_is_the_same_as_at_home() {
     let journal = Arc::new(MemoryJournal::new());
     let shared = Arc::clone(&journal) as Arc<dyn Journal>;
     let local = Orchestrator::new(world(shared, scripted(LAPS), Arc::new(tools)));
-    let task_id = local.invoke(new_task("go")).await.unwrap();
+    let task_id = local.invoke(new_task("go")).await.unwrap().task_id;
     local.wait(&task_id).await.unwrap();
-    assert_eq!(told(&away), told(&events(&*journal).await));
+    assert_eq!(reported(&away), reported(&events(&*journal).await));
     bench.assert_clean();
 }
 
@@ -88,8 +88,8 @@ async fn an_answer_reaches_the_worker_as_it_comes() {
     let talk = async {
         for word in ["one ", "two ", "three"] {
             say.send(word.to_owned()).await.unwrap();
-            let heard = || bench.lines("heard").concat().ends_with(word);
-            eventually("a word is heard before the next is said", heard).await;
+            let received = || bench.lines("heard").concat().ends_with(word);
+            eventually("a word is heard before the next is said", received).await;
         }
         drop(say);
     };
@@ -138,7 +138,7 @@ async fn a_task_that_goes_on_with_another_reads_what_was_said_there() {
     let history = antiphon_core::HistoryRef { task_id: first.task_id.clone(), seq };
     let before = antiphon_runtime::PriorHistory::Task(history);
     let task = antiphon_runtime::NewTask { before, ..new_task("and now?") };
-    let task_id = bench.keeper().invoke(task).await.unwrap();
+    let task_id = bench.keeper().invoke(task).await.unwrap().task_id;
     bench.once(&task_id).await.unwrap();
     let state = bench.state(&task_id).await;
     assert_eq!(state.status, TaskStatus::Completed);

@@ -1,4 +1,4 @@
-//! The end of a worker, and of those who should see to it.
+//! The end of a worker, and of the processes that supervise it.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn a_cancel_ends_the_worker_and_all_that_its_tools_started() {
 #[tokio::test]
 async fn a_cancel_ends_a_running_answer_of_the_model() {
     let (model, say) = Told::new();
-    let (asked, reading) = (Arc::clone(&model.asked), Arc::clone(&model.reading));
+    let (requested, reading) = (Arc::clone(&model.requested), Arc::clone(&model.reading));
     let bench = Bench::with(Arc::new(model), |_| {});
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
@@ -56,7 +56,7 @@ async fn a_cancel_ends_a_running_answer_of_the_model() {
     let (ran, ()) = tokio::join!(run, cancel);
     ran.unwrap();
     // The test and the model hold it.
-    assert_eq!((Arc::strong_count(&reading), *asked.lock().unwrap()), (2, 1));
+    assert_eq!((Arc::strong_count(&reading), *requested.lock().unwrap()), (2, 1));
     assert_eq!(bench.state(&task_id).await.status, TaskStatus::Canceled);
     bench.assert_clean();
 }

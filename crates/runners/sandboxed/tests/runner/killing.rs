@@ -107,7 +107,7 @@ async fn a_worker_can_be_killed_at_every_write() {
 async fn a_worker_can_be_killed_while_the_model_answers() {
     for _ in 0..10 {
         let (model, say) = Told::new();
-        let asked = Arc::clone(&model.asked);
+        let requested = Arc::clone(&model.requested);
         let bench = Bench::with(Arc::new(model), |_| {});
         let task_id = bench.accept().await;
         let kill = async {
@@ -121,7 +121,7 @@ async fn a_worker_can_be_killed_while_the_model_answers() {
         bench.assert_clean();
         goes_on(&bench, &task_id).await;
         assert_eq!(bench.state(&task_id).await.status, TaskStatus::Completed);
-        assert_eq!(*asked.lock().unwrap(), 2);
+        assert_eq!(*requested.lock().unwrap(), 2);
         drop(say);
     }
 }

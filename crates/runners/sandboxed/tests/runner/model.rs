@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 pub(crate) struct Told {
     pieces: Mutex<Option<mpsc::Receiver<String>>>,
     /// Says how often it was asked.
-    pub(crate) asked: Arc<Mutex<usize>>,
+    pub(crate) requested: Arc<Mutex<usize>>,
     /// Says how many answers are being read.
     pub(crate) reading: Arc<()>,
 }
@@ -20,22 +20,22 @@ impl Told {
     pub(crate) fn new() -> (Self, mpsc::Sender<String>) {
         let (sender, pieces) = mpsc::channel(1);
         let pieces = Mutex::new(Some(pieces));
-        (Self { pieces, asked: Arc::default(), reading: Arc::default() }, sender)
+        (Self { pieces, requested: Arc::default(), reading: Arc::default() }, sender)
     }
 }
 
 impl Provider for Told {
     fn open(&self, _: Request) -> PieceSource {
-        *self.asked.lock().unwrap() += 1;
+        *self.requested.lock().unwrap() += 1;
         let reading = Arc::clone(&self.reading);
-        let told = self.pieces.lock().unwrap().take();
+        let reported = self.pieces.lock().unwrap().take();
         let text = |delta: String| Piece::Text { block: 0, delta };
-        let texts = match told {
-            Some(told) => {
-                let next = |mut told: mpsc::Receiver<String>| async move {
-                    told.recv().await.map(|text| (text, told))
+        let texts = match reported {
+            Some(reported) => {
+                let next = |mut reported: mpsc::Receiver<String>| async move {
+                    reported.recv().await.map(|text| (text, reported))
                 };
-                stream::unfold(told, next).map(text).boxed()
+                stream::unfold(reported, next).map(text).boxed()
             }
             None => stream::iter(["done".to_owned()]).map(text).boxed(),
         };

@@ -25,7 +25,7 @@ fn sandboxed(bench: &Bench) -> NewTask {
 
 async fn ended(bench: &Bench) -> TaskState {
     let orchestrator = orchestrator(bench);
-    let task_id = orchestrator.invoke(sandboxed(bench)).await.unwrap();
+    let task_id = orchestrator.invoke(sandboxed(bench)).await.unwrap().task_id;
     let state = tokio::time::timeout(SOON, orchestrator.wait(&task_id)).await.unwrap().unwrap();
     orchestrator.shutdown(Duration::from_secs(1)).await;
     bench.assert_clean();
@@ -44,7 +44,7 @@ async fn a_task_is_done_in_a_worker() {
 async fn a_cancel_reaches_the_worker() {
     let bench = Bench::new(&calls("hang", json!({ "on": "x" })));
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(sandboxed(&bench)).await.unwrap();
+    let task_id = orchestrator.invoke(sandboxed(&bench)).await.unwrap().task_id;
     eventually("the tool runs", || bench.lines("hangs").len() == 1).await;
     orchestrator.cancel(&task_id).await.unwrap();
     bench.assert_clean();

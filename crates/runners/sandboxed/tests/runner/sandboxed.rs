@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, calls, scripted};
 
 /// What a tool says, and whether it failed.
-async fn said(bench: &Bench, tool: &str, arguments: Value) -> (String, bool) {
+async fn output(bench: &Bench, tool: &str, arguments: Value) -> (String, bool) {
     let bench = Bench { provider: scripted(&calls(tool, arguments)), ..bench.again() };
     let state = bench.whole().await;
     assert_eq!(state.status, TaskStatus::Completed);
@@ -40,16 +40,16 @@ async fn tools_work_in_the_workspace_and_reach_nothing_else() {
         settings.policy.hidden.push(secret.clone());
     });
     let inside = bench.root.join("file");
-    let written = said(&bench, "write", json!({ "on": inside })).await;
+    let written = output(&bench, "write", json!({ "on": inside })).await;
     assert!(!written.1, "{written:?}");
     assert_eq!(fs::read_to_string(&inside).unwrap(), "written");
 
-    let read = said(&bench, "read", json!({ "on": secret })).await;
+    let read = output(&bench, "read", json!({ "on": secret })).await;
     assert!(!read.0.contains("the key"), "{read:?}");
     let outside = bench.outside("outside");
-    let refused = said(&bench, "write", json!({ "on": outside })).await;
+    let refused = output(&bench, "write", json!({ "on": outside })).await;
     assert!(refused.1 && !outside.exists(), "{refused:?}");
-    let refused = said(&bench, "write", json!({ "on": bench.root.join(".git/config") })).await;
+    let refused = output(&bench, "write", json!({ "on": bench.root.join(".git/config") })).await;
     assert!(refused.1, "{refused:?}");
 }
 
@@ -58,7 +58,7 @@ async fn there_is_no_network() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let bench = Bench::new(&calls("look", json!({})));
     let address = listener.local_addr().unwrap().to_string();
-    let refused = said(&bench, "connect", json!({ "on": address })).await;
+    let refused = output(&bench, "connect", json!({ "on": address })).await;
     assert!(refused.1, "{refused:?}");
 }
 
@@ -67,7 +67,7 @@ async fn nothing_but_what_is_named_is_in_the_environment() {
     let bench = Bench::with(scripted(&calls("look", json!({}))), |settings| {
         settings.environment.push(("NAMED".into(), "for tools".into()));
     });
-    let (environment, _) = said(&bench, "environment", json!({})).await;
+    let (environment, _) = output(&bench, "environment", json!({})).await;
     assert!(environment.contains("for tools"), "{environment}");
     assert!(environment.contains("\\\"PATH"), "{environment}");
     for name in ["HOME", "CARGO", "NEXTEST", "USER"] {
@@ -80,7 +80,7 @@ async fn tools_see_no_process_outside_and_cannot_get_at_their_worker() {
     let bench = Bench::new(&calls("look", json!({})));
     let look = "cat /proc/1/environ /proc/$PPID/environ /proc/$PPID/fd/* 2>&1; kill -9 1; \
                 ls /proc | grep -c '^[0-9]*$'";
-    let (seen, _) = said(&bench, "command", json!({ "on": look })).await;
+    let (seen, _) = output(&bench, "command", json!({ "on": look })).await;
     assert!(!seen.contains("ANTIPHON_TASK_WORKER"), "{seen}");
     // The first one, the one that works, bash, ls and grep.
     assert!(seen.contains("5\\n"), "{seen}");

@@ -26,8 +26,8 @@ async fn a_task_waits_for_a_person_without_a_worker_and_goes_on_in_another() {
     assert_eq!(bench.state(&task_id).await.waiting_for, Some(WaitingFor::Approval));
     assert!(bench.lines("acts").is_empty());
     let keeper = bench.keeper();
-    let asked = keeper.approvals(ApprovalSelector::Pending).await.unwrap();
-    keeper.decide(&asked[0].approval_id, Decision::AllowOnce, "owner", None).await.unwrap();
+    let requested = keeper.approvals(ApprovalSelector::Pending).await.unwrap();
+    keeper.decide(&requested[0].approval_id, Decision::AllowOnce, "owner", None).await.unwrap();
     bench.once(&task_id).await.unwrap();
     assert_eq!(bench.state(&task_id).await.status, TaskStatus::Completed);
     assert_eq!(bench.lines("acts"), ["1"]);

@@ -31,7 +31,7 @@ impl ProcessList {
     /// Every process below this process.
     pub(super) fn descendants() -> Self {
         let mut children: HashMap<i32, Vec<ProcessEntry>> = HashMap::new();
-        for entry in everybody() {
+        for entry in own_processes() {
             children.entry(entry.parent).or_default().push(entry);
         }
         let mut found = Vec::new();
@@ -54,7 +54,7 @@ impl ProcessList {
             environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
         };
         let is_another = |entry: &ProcessEntry| entry.pid != getpid();
-        Self(everybody().filter(is_another).filter(bears).collect())
+        Self(own_processes().filter(is_another).filter(bears).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -94,7 +94,7 @@ pub(crate) fn end_processes_of(task: &str) {
     }
 }
 
-fn everybody() -> impl Iterator<Item = ProcessEntry> {
+fn own_processes() -> impl Iterator<Item = ProcessEntry> {
     use std::os::unix::fs::MetadataExt;
     let us = getuid().as_raw();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

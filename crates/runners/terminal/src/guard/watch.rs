@@ -67,11 +67,11 @@ fn close_inherited() -> io::Result<()> {
 
 /// Blocks termination signals: the guard ends when its work is done.
 fn block_signals() -> io::Result<()> {
-    let mut kept = SigSet::empty();
+    let mut blocked = SigSet::empty();
     for signal in [Kept::SIGHUP, Kept::SIGINT, Kept::SIGTERM] {
-        kept.add(signal);
+        blocked.add(signal);
     }
-    Ok(kept.thread_block()?)
+    Ok(blocked.thread_block()?)
 }
 
 fn start(own: &[OsString], command: &[OsString]) -> io::Result<Pid> {
@@ -125,10 +125,10 @@ fn reap(program: Pid) -> io::Result<Option<WaitStatus>> {
 
 /// Sends SIGTERM to every process, then SIGKILL.
 fn end_all(grace: Duration) {
-    let asked = ProcessList::descendants();
+    let signaled = ProcessList::descendants();
     // Interactive shells ignore SIGTERM, other programs ignore SIGHUP.
     for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-        asked.signal_all(signal);
+        signaled.signal_all(signal);
     }
     let begun = Instant::now();
     while begun.elapsed() < grace + KILL_WAIT_MAX {

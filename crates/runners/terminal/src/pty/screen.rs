@@ -137,8 +137,8 @@ impl vt100::Callbacks for Answers {
         params: &[&[u16]],
         last: char,
     ) {
-        let asked = params.first().and_then(|param| param.first()).copied().unwrap_or(0);
-        let answer = match (first, second, last, asked) {
+        let parameter = params.first().and_then(|param| param.first()).copied().unwrap_or(0);
+        let answer = match (first, second, last, parameter) {
             // Device status query.
             (None, None, 'n', 5) => "\x1b[0n".to_owned(),
             // Cursor position query.

@@ -94,7 +94,7 @@ struct ContextFile {
 impl ContextFile {
     fn put(text: &str, name: &str, to: &ContextTarget<'_>) -> Result<Self, String> {
         let path = to.root.join(name);
-        let text = format!("{FILE_PREFIX}{}; taken away when it ends -->\n{text}", to.task_id);
+        let text = format!("{FILE_PREFIX}{}; removed when it ends -->\n{text}", to.task_id);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let failed = |error: io::Error| format!("`{name}` cannot be written: {error}");
@@ -103,7 +103,7 @@ impl ContextFile {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !is_left_over(&path, to) {
                     return Err(format!(
-                        "its context belongs into `{name}`, and somebody's file is there: move it, \
+                        "the agent's context is written to `{name}`, but another file is there: move it, \
                          or use a profile with `context_args`"
                     ));
                 }

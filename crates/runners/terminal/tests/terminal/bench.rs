@@ -48,7 +48,7 @@ pub(crate) fn script(text: &str) -> TerminalProfile {
     TerminalProfile { command, quiet_ms: 100, ..TerminalProfile::of("bash") }
 }
 
-/// A shell that one talks to, and that nobody's settings change.
+/// An interactive shell without user settings.
 pub(crate) fn shell() -> TerminalProfile {
     let command = ["bash", "--norc", "--noprofile"].map(str::to_owned).into();
     let env = BTreeMap::from([("PS1".to_owned(), "ready> ".to_owned())]);

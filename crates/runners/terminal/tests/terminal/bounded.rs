@@ -36,7 +36,7 @@ async fn a_program_that_writes_much_is_recorded_in_two_files_and_shown_at_the_en
 }
 
 #[tokio::test]
-async fn somebody_who_never_looks_holds_up_nobody() {
+async fn a_viewer_that_never_reads_delays_no_other() {
     let bench = Bench::new(script(
         "echo ready; read x; yes 0123456789abcdef | head -c 400000; echo; echo done; read y",
     ));
@@ -81,7 +81,7 @@ async fn a_recording_keeps_characters_whole() {
     let place = bench.folder().join(task_id.as_str());
     let text = std::fs::read_to_string(place.join("screen.cast")).unwrap();
     let lines = text.lines().skip(1).map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let said: String = lines.map(|line| line[2].as_str().unwrap().to_owned()).collect();
-    assert_eq!(said, "€€€\u{fffd}.");
+    let recorded: String = lines.map(|line| line[2].as_str().unwrap().to_owned()).collect();
+    assert_eq!(recorded, "€€€\u{fffd}.");
     assert!(!place.join("socket").exists());
 }

@@ -126,6 +126,6 @@ async fn a_killed_guard_leaves_nothing() {
     running.ended().await.unwrap();
     assert_eq!(processes::with("sleep 8106"), Vec::<i32>::new());
     let error = bench.end(&task_id).await.detail.unwrap()["error"].to_string();
-    assert!(error.contains("somebody killed its guard"), "{error}");
+    assert!(error.contains("its guard process was killed"), "{error}");
     assert_eq!(bench.runner.kind(), "terminal");
 }

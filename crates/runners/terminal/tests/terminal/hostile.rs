@@ -1,4 +1,4 @@
-//! What a program writes cannot drive the terminals of those who watch.
+//! The output of a program cannot control the terminals of its viewers.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::bench::{Bench, LONG, script, shell};
 use crate::processes;
 
-/// Nobody asks it.
+/// A model that is never called.
 struct NoModel;
 
 impl Models for NoModel {
@@ -60,15 +60,15 @@ fn task(text: &str) -> NewTask {
 async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
     let bench = Bench::new(shell());
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(task("echo first > said")).await.unwrap();
+    let task_id = orchestrator.invoke(task("echo first > said")).await.unwrap().task_id;
     for text in ["echo second >> said", "exit"] {
         let message = UserMessage::text(text, Utc::now());
         orchestrator.send(&task_id, message, HandlingMode::Queue).await.unwrap();
     }
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let said = std::fs::read_to_string(bench.root().join("said")).unwrap();
-    assert_eq!(said, "first\nsecond\n");
+    let recorded = std::fs::read_to_string(bench.root().join("said")).unwrap();
+    assert_eq!(recorded, "first\nsecond\n");
     assert!(state.queue.is_empty());
     orchestrator.shutdown(Duration::from_secs(1)).await;
 }
@@ -77,7 +77,7 @@ async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
 async fn a_cancel_from_a_door_reaches_the_program() {
     let bench = Bench::new(script("echo go; sleep 8201 & sleep 8202"));
     let orchestrator = orchestrator(&bench);
-    let task_id = orchestrator.invoke(task("")).await.unwrap();
+    let task_id = orchestrator.invoke(task("")).await.unwrap().task_id;
     processes::are(2, "sleep 820").await;
     orchestrator.cancel(&task_id).await.unwrap();
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
@@ -90,7 +90,7 @@ async fn a_cancel_from_a_door_reaches_the_program() {
 async fn a_program_ends_with_the_orchestrator_and_its_task_says_so_afterwards() {
     let bench = Bench::new(script("echo go; sleep 8301"));
     let first = orchestrator(&bench);
-    let task_id = first.invoke(task("")).await.unwrap();
+    let task_id = first.invoke(task("")).await.unwrap().task_id;
     processes::are(1, "sleep 8301").await;
     assert!(first.shutdown(Duration::from_secs(5)).await);
     assert_eq!(processes::with("sleep 8301"), Vec::<i32>::new());

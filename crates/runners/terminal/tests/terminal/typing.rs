@@ -19,8 +19,8 @@ async fn a_task_s_first_message_and_those_that_arrive_are_typed_in_order() {
     running.say("exit", HandlingMode::Queue).await;
     running.ended().await.unwrap();
     assert_eq!(bench.end(&task_id).await.status, TaskStatus::Completed);
-    let said = std::fs::read_to_string(bench.root().join("said")).unwrap();
-    assert_eq!(said, "first\nsecond\n");
+    let recorded = std::fs::read_to_string(bench.root().join("said")).unwrap();
+    assert_eq!(recorded, "first\nsecond\n");
     let appended = bench.events(&task_id).await.into_iter().filter_map(|event| match event {
         EventBody::MessageAppended(appended) => Some(appended.queued),
         _ => None,
@@ -30,7 +30,7 @@ async fn a_task_s_first_message_and_those_that_arrive_are_typed_in_order() {
 
 #[tokio::test]
 async fn a_message_waits_until_the_screen_is_still_and_one_that_steers_does_not() {
-    // Writes without a pause until somebody types, then says what was typed.
+    // Writes without a pause until input arrives, then prints the input.
     let noisy =
         "echo go; while ! read -t 0; do echo -n .; sleep 0.02; done; read line; echo got $line";
     let bench = Bench::new(TerminalProfile { quiet_ms: 3000, ..script(noisy) });
@@ -101,9 +101,9 @@ async fn a_message_is_typed_once_wherever_everything_dies() {
         running.ended().await.unwrap_err();
         let mut running = bench.start(&task_id);
         running.say("last", HandlingMode::Queue).await;
-        let said = bench.root().join("said");
+        let recorded = bench.root().join("said");
         let begun = Instant::now();
-        let read = || std::fs::read_to_string(&said).unwrap_or_default();
+        let read = || std::fs::read_to_string(&recorded).unwrap_or_default();
         while !read().contains("last") && begun.elapsed() < crate::bench::LONG {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

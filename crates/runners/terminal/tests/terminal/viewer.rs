@@ -1,4 +1,4 @@
-//! Somebody who sits at a terminal and watches another one.
+//! A viewer: attaches its own terminal to a program's.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -18,12 +18,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::bench::{Bench, LONG};
 
-/// Somebody who watches.
+/// A viewer.
 pub(crate) struct Viewer {
     tty: OwnedFd,
     shown: Receiver,
     path: PathBuf,
-    /// Kept open: a terminal that nobody has open is gone.
+    /// Kept open: a terminal that no process has open is gone.
     seat: OwnedFd,
     screen: vt100::Parser,
     /// Everything that was written to the viewer's terminal.
@@ -80,7 +80,7 @@ impl Viewer {
         &self.path
     }
 
-    /// Whether every key goes to somebody else.
+    /// Whether every key goes to the program.
     pub(crate) fn is_raw(&self) -> bool {
         !tcgetattr(&self.seat).unwrap().local_modes.contains(LocalModes::ECHO)
     }

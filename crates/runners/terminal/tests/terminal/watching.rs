@@ -1,4 +1,4 @@
-//! What those who watch see, and what they can do.
+//! What viewers see, and what they can do.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -13,12 +13,12 @@ use crate::viewer::Viewer;
 
 const SIZE: (u16, u16) = (24, 80);
 
-/// What somebody else attaches to, and from where.
+/// The socket that another process attaches to, and its terminal.
 const SOCKET: &str = "TEST_SOCKET";
 const TTY: &str = "TEST_TTY";
 
 #[tokio::test]
-async fn somebody_types_and_interrupts_and_the_program_is_as_large_as_their_window() {
+async fn a_viewer_types_and_interrupts_and_the_program_has_the_size_of_its_window() {
     let bench = Bench::new(shell());
     let running = bench.begin(None).await;
     let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::Control, (30, 90)).await;
@@ -158,7 +158,7 @@ async fn only_its_owner_comes_in_and_not_too_many() {
 }
 
 #[tokio::test]
-async fn nobody_attaches_to_what_is_not_there_or_from_what_is_no_terminal() {
+async fn attaching_needs_a_running_program_and_a_terminal() {
     let bench = Bench::new(shell());
     let task_id = bench.task("", None).await;
     let socket = socket_path(&bench.folder(), &task_id).unwrap();
@@ -191,7 +191,7 @@ async fn a_signal_leaves_their_terminal_as_it_was() {
     viewer.leaves().await.unwrap();
     let socket = socket_path(&bench.folder(), &task_id).unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "watching::somebody_who_is_interrupted", "--ignored", "--nocapture"])
+        .args(["--exact", "watching::viewer_to_interrupt", "--ignored", "--nocapture"])
         .env(SOCKET, socket)
         .env(TTY, viewer.tty())
         .stdout(Stdio::null())
@@ -209,7 +209,7 @@ async fn a_signal_leaves_their_terminal_as_it_was() {
 
 #[tokio::test]
 #[ignore = "another test starts it, to interrupt it"]
-async fn somebody_who_is_interrupted() {
+async fn viewer_to_interrupt() {
     let attachment = Attachment {
         socket: std::env::var_os(SOCKET).unwrap().into(),
         tty: std::env::var_os(TTY).unwrap().into(),

@@ -35,7 +35,7 @@ pub(crate) fn back_up(journal: &Path, target: &Path) -> Result<Backup, BackupErr
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_backup_is_the_journal_up_to_a_moment_whoever_writes_meanwhile() {
+async fn a_backup_is_a_snapshot_also_beside_writers() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     let journal = Arc::new(open(&path));
@@ -77,7 +77,7 @@ async fn a_backup_is_the_journal_up_to_a_moment_whoever_writes_meanwhile() {
         let bytes = fs::metadata(&target).expect("a file").len();
         let (events, tasks) = (events.len() as u64, WRITERS);
         assert_eq!(backup, Backup { events, tasks, unfinished: tasks, bytes, schema: 5 });
-        assert!(events < everything.len() as u64, "somebody wrote meanwhile");
+        assert!(events < everything.len() as u64, "a writer appended meanwhile");
     }
 }
 
@@ -220,7 +220,7 @@ fn what_is_no_journal_cannot_be_backed_up_and_nothing_is_left() {
 }
 
 #[test]
-fn what_somebody_left_who_was_killed_is_cleared_away() {
+fn leftovers_of_a_killed_backup_are_removed() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     drop(open(&path));

@@ -26,7 +26,7 @@ fn another_kind_of_file_is_left_as_it_is() {
 
 /// Each is a database, and none is a journal.
 #[test]
-fn a_database_of_somebody_elses_is_left_as_it_is() {
+fn a_database_of_another_program_is_not_changed() {
     let cases = [
         "CREATE TABLE notes (text)",
         "CREATE TABLE events (x); CREATE TABLE tasks (x); CREATE TABLE keys (x)",

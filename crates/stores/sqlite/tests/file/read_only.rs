@@ -57,7 +57,7 @@ async fn one_who_looks_on_sees_what_another_process_writes() {
 }
 
 #[tokio::test]
-async fn a_journal_that_nobody_owns_can_be_looked_at() {
+async fn a_journal_without_an_owner_can_be_read() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     let own = open(&path);

@@ -113,7 +113,7 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     let error = place.prepare(Replace::Never).expect_err("a journal is there");
     assert!(matches!(error, BackupError::Exists { .. }), "{error:?}");
     let owner = open(&place.at("journal.db"));
-    let error = place.prepare(Replace::Always).expect_err("somebody has it");
+    let error = place.prepare(Replace::Always).expect_err("a process owns it");
     assert!(matches!(error, BackupError::Journal(OpenError::Owned { .. })), "{error:?}");
     drop(owner);
     // The process that prepares a restore owns the journal, until it is done or dropped.
@@ -183,7 +183,7 @@ async fn a_damaged_journal_is_set_aside_with_its_log() {
 }
 
 #[tokio::test]
-async fn whoever_reads_the_old_journal_is_waited_for() {
+async fn a_restore_waits_for_readers_of_the_old_journal() {
     let place = Place::new().await;
     let killed = place.at("killed");
     let journal = open(&place.at("journal.db"));
@@ -198,7 +198,7 @@ async fn whoever_reads_the_old_journal_is_waited_for() {
         Restore::prepare(&place.at("backup"), &path, Replace::Always, &mut |_| {})
             .expect("a backup")
     };
-    let error = prepare().put_in_place(now()).expect_err("somebody reads it");
+    let error = prepare().put_in_place(now()).expect_err("a process reads it");
     assert!(matches!(error, BackupError::InUse { .. }), "{error:?}");
     assert_eq!(reader.query_row(count, (), |row| row.get(0)), Ok(seen));
     reader.execute_batch("COMMIT").expect("an end");
@@ -224,7 +224,7 @@ async fn what_is_written_to_the_copy_comes_with_it() {
     let ready = place.prepare(Replace::Always).expect("a backup");
     let staged = open(ready.staged());
     staged.append(creation(9)).await.expect("a task");
-    let error = ready.put_in_place(now()).expect_err("somebody has it open");
+    let error = ready.put_in_place(now()).expect_err("a process has it open");
     assert!(error.to_string().ends_with("it is still open"), "{error}");
     drop(staged);
     assert_eq!(all(&open(&place.at("journal.db"))).await, events);

@@ -1,6 +1,6 @@
 //! Collects the matches of all threads.
 //!
-//! Only the first matches by path are kept, in whatever order the threads report them, so the result
+//! Only the first matches by path are kept, in any order of the threads' reports, so the result
 //! is deterministic. Once there are enough, files after the last kept one need not be searched.
 
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_by_path_are_kept_in_whatever_order_they_come() {
+    fn the_first_by_path_are_kept_in_any_order_of_arrival() {
         let files = [("a", 2), ("b/c", 3), ("b.txt", 1), ("d", 4), ("e", 1)];
         let mut orders = vec![files.to_vec()];
         orders.push(files.iter().rev().copied().collect());

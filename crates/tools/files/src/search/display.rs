@@ -45,15 +45,15 @@ pub(crate) fn cut_around(line: &[u8], at: usize) -> String {
     let budget = LINE_CHARS_MAX - LEAD_CHARS;
     let lead = LINE_CHARS_MAX - after.chars().take(budget).count();
     let skipped = before.chars().count().saturating_sub(lead);
-    let mut kept: String = before.chars().skip(skipped).collect();
-    let left = LINE_CHARS_MAX - kept.chars().count();
-    kept.extend(after.chars().take(left));
+    let mut visible_part: String = before.chars().skip(skipped).collect();
+    let left = LINE_CHARS_MAX - visible_part.chars().count();
+    visible_part.extend(after.chars().take(left));
 
     let mut shown = String::new();
     if from > 0 || skipped > 0 {
         shown.push('…');
     }
-    shown.push_str(&escaped(&kept, is_hidden));
+    shown.push_str(&escaped(&visible_part, is_hidden));
     if to < line.len() || after.chars().nth(left).is_some() {
         shown.push('…');
     }

@@ -122,13 +122,13 @@ fn make_folders(place: &WriteTarget<'_>) -> Result<Option<OwnedFd>, ReplaceError
 /// Copies the owner and the permissions of the old file to `file`.
 fn copy_owner_and_mode(file: &File, old: &Stat) -> Result<(), ReplaceError> {
     let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-    let kept = fchown(file, Some(uid), Some(gid)).is_ok();
-    if !kept {
+    let owner_set = fchown(file, Some(uid), Some(gid)).is_ok();
+    if !owner_set {
         // The file belongs to another user: keep at least its group, if this process is in it.
         let _ = fchown(file, None, Some(gid));
     }
     let mut mode = Mode::from_raw_mode(old.st_mode);
-    if !kept {
+    if !owner_set {
         // Drop setuid and setgid bits, which would now act for another owner.
         mode -= Mode::SUID | Mode::SGID;
     }

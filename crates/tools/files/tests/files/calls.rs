@@ -67,7 +67,7 @@ fn a_call_that_is_dropped_leaves_a_whole_file() {
         drop(call);
     });
     // The runtime waits for its threads when it goes: here it is asked for something else.
-    world.read("a.txt").said();
+    world.read("a.txt").tool_output();
     match std::fs::read(world.path("f")) {
         Ok(found) => assert_eq!(found, content.as_bytes()),
         Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),

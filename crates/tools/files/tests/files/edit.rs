@@ -18,7 +18,7 @@ fn edited(contents: &str, old: &str, new: &str) -> (Outcome, String) {
 fn what_changed_is_shown() {
     let world = World::new();
     assert_eq!(
-        world.edit("a.txt", "beta", "gamma").said(),
+        world.edit("a.txt", "beta", "gamma").tool_output(),
         "Edited `a.txt`: 1 replacement at line 2.\n@@ -1,2 +1,2 @@\n alpha\n-beta\n+gamma\n"
     );
 }
@@ -32,9 +32,9 @@ fn edits_far_from_each_other_are_shown_each_with_its_lines() {
         { "old": "line 150\n", "new": "" },
         { "old": "line 002", "new": "two\nand a half" },
     ]);
-    let said = world.call("edit", &json!({ "path": "f", "edits": edits })).said();
+    let tool_output = world.call("edit", &json!({ "path": "f", "edits": edits })).tool_output();
     assert_eq!(
-        said,
+        tool_output,
         "Edited `f`: 2 replacements at lines 2, 150.\n\
          @@ -1,5 +1,6 @@\n line 001\n-line 002\n+two\n+and a half\n line 003\n line 004\n line 005\n\
          @@ -147,7 +148,6 @@\n line 147\n line 148\n line 149\n-line 150\n line 151\n line 152\n \
@@ -47,7 +47,9 @@ fn all_replaces_every_occurrence() {
     let world = World::new();
     world.put("f", "aa aaa\nb\naa");
     let arguments = json!({ "path": "f", "edits": [{ "old": "aa", "new": "x", "all": true }] });
-    assert!(world.call("edit", &arguments).said().contains("3 replacements at lines 1, 1, 3"));
+    assert!(
+        world.call("edit", &arguments).tool_output().contains("3 replacements at lines 1, 1, 3")
+    );
     assert_eq!(world.bytes("f"), b"x xa\nb\nx");
 }
 
@@ -85,8 +87,11 @@ fn invisible_differences_are_forgiven_and_lines_that_stay_are_untouched() {
     for (contents, old, new, expected) in table {
         let (outcome, text) = edited(contents, old, new);
         assert_eq!(text, expected, "{contents:?} {old:?} {outcome:?}");
-        let Outcome::Said(said) = outcome else { panic!("{outcome:?}") };
-        assert!(said.contains("[`old` differed from the file in white space"), "{said}");
+        let Outcome::Said(tool_output) = outcome else { panic!("{outcome:?}") };
+        assert!(
+            tool_output.contains("[`old` differed from the file in white space"),
+            "{tool_output}"
+        );
     }
 }
 
@@ -157,19 +162,19 @@ fn the_most_similar_place_is_shown() {
 #[test]
 fn an_edit_needs_no_look_before_but_does_not_count_as_one() {
     let world = World::new();
-    world.edit("a.txt", "beta", "gamma").said();
+    world.edit("a.txt", "beta", "gamma").tool_output();
     assert!(world.write("a.txt", "x").failed().contains("this task has not read it"));
-    world.read("a.txt").said();
-    world.edit("a.txt", "gamma", "delta").said();
-    world.write("a.txt", "x").said();
+    world.read("a.txt").tool_output();
+    world.edit("a.txt", "gamma", "delta").tool_output();
+    world.write("a.txt", "x").tool_output();
 }
 
 #[test]
 fn an_edit_does_not_hide_the_change_of_another_process() {
     let world = World::new();
-    world.read("a.txt").said();
+    world.read("a.txt").tool_output();
     world.put("a.txt", "alpha\nbeta\nmore\n");
-    world.edit("a.txt", "beta", "gamma").said();
+    world.edit("a.txt", "beta", "gamma").tool_output();
     assert!(world.write("a.txt", "x").failed().contains("changed since you read it"));
 }
 
@@ -196,8 +201,8 @@ fn ten_megabytes_are_edited_in_the_middle() {
     let mut text = "the quick brown fox jumps over the lazy dog\n".repeat(240_000);
     text.insert_str(5_000_016, "needle");
     world.put("big.txt", &text);
-    let said = world.edit("big.txt", "needle", "thread").said();
-    assert!(said.contains("1 replacement at line 113637."), "{said}");
-    assert!(said.len() < 1_000);
+    let tool_output = world.edit("big.txt", "needle", "thread").tool_output();
+    assert!(tool_output.contains("1 replacement at line 113637."), "{tool_output}");
+    assert!(tool_output.len() < 1_000);
     assert_eq!(world.bytes("big.txt"), text.replace("needle", "thread").as_bytes());
 }

@@ -1,6 +1,6 @@
 //! Hostile and careless calls: a table of cases, each with its expected outcome. Every case runs in
-//! a world of its own; whatever it does, nothing outside of the project and nothing protected may
-//! have changed, no secret may have been told, and no half-written file may be left.
+//! a world of its own; afterwards, nothing outside of the project and nothing protected may
+//! have changed, no secret may have been shown, and no half-written file may be left.
 
 mod boundary;
 mod content;
@@ -97,7 +97,7 @@ pub(crate) struct Case {
     name: &'static str,
     mode: Mode,
     given: fn(&World),
-    /// Made before, whatever comes of them.
+    /// Calls made before, with any result.
     first: Vec<(&'static str, Value)>,
     call: (&'static str, Value),
     expected: Expected,

@@ -54,7 +54,7 @@ fn child_without_room() {
 
 fn no_room(world: &World) {
     let large = "x".repeat(1024 * 1024);
-    world.read("a.txt").said();
+    world.read("a.txt").tool_output();
     for failed in [
         world.write("a.txt", &large).failed(),
         world.write("new.txt", &large).failed(),
@@ -64,7 +64,7 @@ fn no_room(world: &World) {
     }
     assert_eq!(world.bytes("a.txt"), b"alpha\nbeta\n");
     assert!(!world.path("new.txt").exists());
-    world.edit("a.txt", "alpha", "small").said();
+    world.edit("a.txt", "alpha", "small").tool_output();
     world.is_unharmed();
 }
 
@@ -117,7 +117,7 @@ fn child_on_a_read_only_disk() {
         let mounted = Command::new("mount").args(["-o", how]).arg(&disk).status().unwrap();
         assert!(mounted.success());
     };
-    world.read("a.txt").said();
+    world.read("a.txt").tool_output();
     mount("remount,bind,ro");
     let failed = [world.write("a.txt", "x").failed(), world.write("new/new", "x").failed()];
     mount("remount,bind,rw");

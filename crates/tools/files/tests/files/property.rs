@@ -45,7 +45,7 @@ proptest! {
         let expected = format!("{mark}{}{new}{}", &body[..from], &body[to..]);
         let world = World::new();
         world.put("f", &text);
-        world.edit("f", old, &new).said();
+        world.edit("f", old, &new).tool_output();
         prop_assert_eq!(String::from_utf8(world.bytes("f")).unwrap(), expected);
     }
 
@@ -90,11 +90,11 @@ proptest! {
         let outcome = world.call("read", &arguments);
         let first = usize::try_from(offset).unwrap() - 1;
         if first >= lines.len() {
-            prop_assert!(!matches!(&outcome, Outcome::Said(said) if said.contains('\t')));
+            prop_assert!(!matches!(&outcome, Outcome::Said(tool_output) if tool_output.contains('\t')));
             return Ok(());
         }
-        let said = outcome.said();
-        let shown = said.lines().filter(|line| !line.starts_with('['));
+        let tool_output = outcome.tool_output();
+        let shown = tool_output.lines().filter(|line| !line.starts_with('['));
         let shown: Vec<&str> = shown.map(|line| line.split_once('\t').unwrap().1).collect();
         let wanted = lines[first..].iter().take(usize::try_from(limit).unwrap());
         let wanted: Vec<&str> = wanted

@@ -110,17 +110,17 @@ fn a_file_that_becomes_a_link_leads_nowhere() {
     let world = World::new();
     world.put("swap", "harmless\n");
     world.link("other", world.outside.join("secret.txt"));
-    let mut said = 0;
+    let mut tool_output = 0;
     while_swapping(&world.path("swap"), &world.path("other"), || {
         let read = world.read("swap");
         world.write("swap", "harmless again\n");
         let edited = world.edit("swap", "harmless", "harmless");
         for outcome in [read, edited] {
             assert!(!format!("{outcome:?}").contains(SECRET));
-            said += usize::from(matches!(outcome, Outcome::Said(_)));
+            tool_output += usize::from(matches!(outcome, Outcome::Said(_)));
         }
     });
-    assert!(said > 0, "nothing was read");
+    assert!(tool_output > 0, "nothing was read");
     world.is_unharmed();
 }
 
@@ -223,8 +223,9 @@ fn a_new_file_that_two_make_is_made_by_one() {
             };
             [write("t1"), write("t2")].map(|writing| writing.join().unwrap())
         });
-        let said = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Said(_))).count();
-        assert_eq!(said, 1, "{outcomes:?}");
+        let tool_output =
+            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Said(_))).count();
+        assert_eq!(tool_output, 1, "{outcomes:?}");
         let winner = if matches!(outcomes[0], Outcome::Said(_)) { "t1" } else { "t2" };
         assert_eq!(world.bytes(&path), winner.as_bytes());
     }

@@ -11,7 +11,7 @@ use crate::world::{World, text_of};
 #[test]
 fn a_text_is_shown_as_numbered_lines() {
     let world = World::new();
-    assert_eq!(world.read("a.txt").said(), "     1\talpha\n     2\tbeta\n");
+    assert_eq!(world.read("a.txt").tool_output(), "     1\talpha\n     2\tbeta\n");
 }
 
 #[test]
@@ -22,11 +22,12 @@ fn a_long_text_is_read_to_its_end_by_following_what_it_says() {
     world.put("long.txt", &text);
     let (mut offset, mut read) = (1, String::new());
     loop {
-        let said = world.call("read", &json!({ "path": "long.txt", "offset": offset })).said();
-        for line in said.lines().filter(|line| !line.starts_with('[')) {
+        let tool_output =
+            world.call("read", &json!({ "path": "long.txt", "offset": offset })).tool_output();
+        for line in tool_output.lines().filter(|line| !line.starts_with('[')) {
             writeln!(read, "{}", line.split_once('\t').unwrap().1).unwrap();
         }
-        match said.split_once("continue at offset ") {
+        match tool_output.split_once("continue at offset ") {
             Some((_, next)) => offset = next.trim_end_matches("]\n").parse().unwrap(),
             None => break,
         }
@@ -39,19 +40,23 @@ fn a_long_text_is_read_to_its_end_by_following_what_it_says() {
 fn no_more_is_shown_than_fits() {
     let world = World::new();
     world.put("wide.txt", format!("{}\n", "x".repeat(1_000)).repeat(1_000));
-    let said = world.read("wide.txt").said();
-    assert!(said.len() < ROWS_BYTES_MAX + 200, "{}", said.len());
-    assert!(said.ends_with("of 1000: continue at offset 261]\n"), "{}", &said[said.len() - 80..]);
+    let tool_output = world.read("wide.txt").tool_output();
+    assert!(tool_output.len() < ROWS_BYTES_MAX + 200, "{}", tool_output.len());
+    assert!(
+        tool_output.ends_with("of 1000: continue at offset 261]\n"),
+        "{}",
+        &tool_output[tool_output.len() - 80..]
+    );
 }
 
 #[test]
 fn a_huge_line_is_cut_and_its_length_told() {
     let world = World::new();
     world.put("min.js", "é".repeat(3_000_000));
-    let said = world.read("min.js").said();
-    assert!(said.len() < 3 * LINE_CHARS_MAX, "{}", said.len());
-    assert!(said.contains("… [cut: this line has 3000000 characters]\n"));
-    assert!(said.contains("[1 of these lines are cut after 2000 characters: use grep"));
+    let tool_output = world.read("min.js").tool_output();
+    assert!(tool_output.len() < 3 * LINE_CHARS_MAX, "{}", tool_output.len());
+    assert!(tool_output.contains("… [cut: this line has 3000000 characters]\n"));
+    assert!(tool_output.contains("[1 of these lines are cut after 2000 characters: use grep"));
 }
 
 #[test]
@@ -71,7 +76,7 @@ fn a_gigabyte_of_zeros_is_described_at_once() {
     let file = std::fs::File::create(world.path("huge")).unwrap();
     file.set_len(1 << 30).unwrap();
     let begun = Instant::now();
-    assert!(world.read("huge").said().contains("is not text but data: 1073741824 bytes"));
+    assert!(world.read("huge").tool_output().contains("is not text but data: 1073741824 bytes"));
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
 }
 
@@ -80,8 +85,11 @@ fn the_beginning_of_a_gigabyte_of_text_is_shown_without_reading_the_rest() {
     let world = World::new();
     huge_text(&world, "huge.txt", 1 << 30);
     let begun = Instant::now();
-    let said = world.read("huge.txt").said();
-    assert!(said.contains("[lines 1-2000 of a text of 1073741824 bytes: continue at offset 2001]"));
+    let tool_output = world.read("huge.txt").tool_output();
+    assert!(
+        tool_output
+            .contains("[lines 1-2000 of a text of 1073741824 bytes: continue at offset 2001]")
+    );
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 

@@ -19,18 +19,18 @@ fn more_folders_can_be_roots_or_readable() {
         config.readable.push(base.join("docs"));
     });
     let beside = |name: &str| world.root.with_file_name(name).to_str().unwrap().to_owned();
-    assert!(world.read(&format!("{}/x", beside("second"))).said().contains("second"));
-    assert!(world.read("../second/x").said().contains("second"));
-    world.write("../second/new", "x").said();
-    world.write(&format!("{}/newer", beside("second")), "x").said();
-    assert!(world.read(&format!("{}/x", beside("docs"))).said().contains("docs"));
+    assert!(world.read(&format!("{}/x", beside("second"))).tool_output().contains("second"));
+    assert!(world.read("../second/x").tool_output().contains("second"));
+    world.write("../second/new", "x").tool_output();
+    world.write(&format!("{}/newer", beside("second")), "x").tool_output();
+    assert!(world.read(&format!("{}/x", beside("docs"))).tool_output().contains("docs"));
     let failed = world.edit("../../docs/x", "docs", "x").failed();
     assert!(failed.contains("outside of what may be written"), "{failed}");
     assert!(failed.contains("/second`") && !failed.contains("/docs` or"), "{failed}");
     // A link from one root to another leads nowhere that the path itself could not.
     world.link("link", "../second");
-    assert!(world.read("link/x").said().contains("second"));
-    world.edit("link/x", "second", "third").said();
+    assert!(world.read("link/x").tool_output().contains("second"));
+    world.edit("link/x", "second", "third").tool_output();
     world.write("../second/.git/x", "x").failed();
 }
 
@@ -43,9 +43,9 @@ fn a_root_behind_a_link_is_known_by_both_its_paths() {
     let alias = world.root.with_file_name("alias");
     for root in [&world.root, &alias] {
         let path = root.join("a.txt");
-        assert!(world.read(path.to_str().unwrap()).said().contains("alpha"));
+        assert!(world.read(path.to_str().unwrap()).tool_output().contains("alpha"));
         let new = root.join("new").join(root.file_name().unwrap());
-        world.write(new.to_str().unwrap(), "x").said();
+        world.write(new.to_str().unwrap(), "x").tool_output();
     }
 }
 
@@ -57,8 +57,8 @@ fn a_root_within_a_protected_folder_is_a_root() {
         fs::write(inner.join("x"), "inner\n").unwrap();
         config.roots = vec![inner];
     });
-    assert!(world.read("x").said().contains("inner"));
-    world.edit("x", "inner", "outer").said();
+    assert!(world.read("x").tool_output().contains("inner"));
+    world.edit("x", "inner", "outer").tool_output();
     assert!(world.read("../../journal.db").failed().contains("outside"));
 }
 
@@ -67,8 +67,8 @@ fn a_root_that_is_moved_is_followed() {
     let world = World::new();
     let moved = world.root.with_file_name("moved");
     fs::rename(&world.root, &moved).unwrap();
-    assert!(world.read("a.txt").said().contains("alpha"));
-    world.edit("a.txt", "alpha", "omega").said();
+    assert!(world.read("a.txt").tool_output().contains("alpha"));
+    world.edit("a.txt", "alpha", "omega").tool_output();
     assert!(world.write(".git/config", "x").failed().contains("`.git`"));
     assert_eq!(fs::read(moved.join("a.txt")).unwrap(), b"omega\nbeta\n");
     fs::rename(&moved, &world.root).unwrap();
@@ -93,7 +93,7 @@ fn what_is_protected_can_be_said() {
     world.put("deep/vault/x", "x");
     assert!(world.read("deep/vault/x").failed().contains("`vault`"));
     assert!(world.write("vault", "x").failed().contains("`vault`"));
-    world.write("vaults", "x").said();
+    world.write("vaults", "x").tool_output();
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_workspace_that_cannot_be_is_not_opened() {
 }
 
 #[test]
-fn what_was_found_is_held_whatever_its_path_leads_to() {
+fn an_opened_file_stays_the_same_when_its_path_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
     fs::write(&path, "first").unwrap();

@@ -166,7 +166,7 @@ impl Outcome {
     }
 
     #[track_caller]
-    pub(crate) fn said(self) -> String {
+    pub(crate) fn tool_output(self) -> String {
         let Self::Said(text) = self else { panic!("{self:?}") };
         text
     }
@@ -200,7 +200,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Every file, link and whatever else is at a path and beneath it.
+/// Every entry at a path and beneath it: files, links and others.
 fn walk(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];

@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use super::{ConfigError, HttpConfig, Launch, ServerConfig, StdioConfig};
-use crate::globs::ToolGlobs;
+use crate::config::globs::ToolGlobs;
 
 /// Largest time limit of a call or a start, in seconds: a day.
 const SECONDS_MAX: u64 = 24 * 60 * 60;

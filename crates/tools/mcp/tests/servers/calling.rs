@@ -105,11 +105,11 @@ async fn calls_run_beside_each_other() {
 async fn progress_is_passed_on_and_buys_time_up_to_a_limit() {
     let server = with(hostile(&[]), json!({"timeout_s": 1, "timeout_max_s": 2}));
     let mcp = ready(server).await;
-    let (context, said) = listening(Cancel::never());
+    let (context, result_text) = listening(Cancel::never());
     let arguments = RawJson::parse(r#"{"steps":4,"pause":0.35}"#).unwrap();
     let result = mcp.execute("mcp__s__progress", &arguments, context).await.unwrap();
     assert_eq!(result, ToolResult::text("done"));
-    let lines = said.lock().unwrap().clone();
+    let lines = result_text.lock().unwrap().clone();
     assert_eq!(lines, ["1/4 step 1\n", "2/4 step 2\n", "3/4 step 3\n", "4/4 step 4\n"]);
 
     let start = Instant::now();
@@ -124,8 +124,8 @@ async fn progress_is_passed_on_and_buys_time_up_to_a_limit() {
 async fn a_server_that_says_nothing_at_all_is_started_anew() {
     let mcp = ready(with(hostile(&[]), json!({"timeout_s": 1}))).await;
     let deaf = call(&mcp, "deaf", json!({})).await.unwrap();
-    let said = only_text(&deaf);
-    assert!(deaf.is_error && said.contains("outcome unknown"), "{said}");
+    let result_text = only_text(&deaf);
+    assert!(deaf.is_error && result_text.contains("outcome unknown"), "{result_text}");
     assert_eq!(text(&mcp, "echo", json!({"text": "again"})).await, "again");
     assert_eq!(status(&mcp, "s").restarts, 1);
 }
@@ -149,12 +149,13 @@ async fn a_canceled_call_ends_at_once_and_the_server_is_told() {
 
     let start = Instant::now();
     loop {
-        let heard: Vec<Value> =
+        let received: Vec<Value> =
             serde_json::from_str(&text(&mcp, "heard", json!({})).await).unwrap();
-        let call = heard.iter().find(|message| message["params"]["name"] == "sleep").unwrap();
-        let told = heard.iter().find(|message| message["method"] == "notifications/cancelled");
-        if let Some(told) = told {
-            assert_eq!(told["params"]["requestId"], call["id"]);
+        let call = received.iter().find(|message| message["params"]["name"] == "sleep").unwrap();
+        let reported =
+            received.iter().find(|message| message["method"] == "notifications/cancelled");
+        if let Some(reported) = reported {
+            assert_eq!(reported["params"]["requestId"], call["id"]);
             break;
         }
         assert!(start.elapsed() < Duration::from_secs(20), "the server got no cancellation");

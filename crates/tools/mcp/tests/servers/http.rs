@@ -104,7 +104,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
         ("nonsense", "not a protocol message"),
         ("unavailable", "HTTP 503: come back later"),
     ] {
-        let said = match call(&mcp, tool, json!({})).await {
+        let result_text = match call(&mcp, tool, json!({})).await {
             Ok(result) => {
                 assert!(result.is_error, "{tool}: {result:?}");
                 only_text(&result)
@@ -112,7 +112,7 @@ async fn answers_without_an_end_or_a_meaning_fail_their_call_only() {
             Err(error @ ToolError::Unavailable { .. }) => error.to_string(),
             Err(error) => panic!("{tool}: {error}"),
         };
-        assert!(said.contains(expected), "{tool}: {said}");
+        assert!(result_text.contains(expected), "{tool}: {result_text}");
         assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi", "after {tool}");
     }
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());

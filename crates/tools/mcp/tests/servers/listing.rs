@@ -88,10 +88,10 @@ async fn changed_tools_appear_and_are_checked_by_their_new_schema() {
         let mcp = ready(hostile(modes)).await;
         // The newer protocol notifies only subscribers.
         if !modes.is_empty() {
-            let mut heard = String::new();
+            let mut received = String::new();
             let start = Instant::now();
-            while !heard.contains("subscriptions/listen") && start.elapsed() < START {
-                heard = text(&mcp, "heard", json!({})).await;
+            while !received.contains("subscriptions/listen") && start.elapsed() < START {
+                received = text(&mcp, "heard", json!({})).await;
             }
         }
         assert_eq!(text(&mcp, "change", json!({})).await, "changed");
@@ -124,8 +124,8 @@ async fn slow_and_broken_servers_do_not_delay_others() {
     assert!(start.elapsed() < Duration::from_secs(3));
     assert_eq!(state(&mcp, "hangs"), ServerState::Starting);
     until("the good one", || state(&mcp, "good") == ServerState::Ready).await;
-    let said = call_named(&mcp, "mcp__good__echo", json!({"text": "hi"})).await.unwrap();
-    assert_eq!(crate::world::only_text(&said), "hi");
+    let result_text = call_named(&mcp, "mcp__good__echo", json!({"text": "hi"})).await.unwrap();
+    assert_eq!(crate::world::only_text(&result_text), "hi");
 
     let failed = |name: &str| matches!(state(&mcp, name), ServerState::Failed { .. });
     until("all failures", || {
@@ -151,8 +151,11 @@ async fn a_server_that_takes_only_initialize_is_started_again_for_it() {
 async fn a_server_of_the_newer_protocol_is_understood() {
     let mcp = ready(hostile(&["modern"])).await;
     assert_eq!(text(&mcp, "echo", json!({"text": "hi"})).await, "hi");
-    let heard = text(&mcp, "heard", json!({})).await;
-    assert!(heard.contains("server/discover") && !heard.contains("\"initialize\""), "{heard}");
+    let received = text(&mcp, "heard", json!({})).await;
+    assert!(
+        received.contains("server/discover") && !received.contains("\"initialize\""),
+        "{received}"
+    );
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ async fn a_server_inherits_what_it_is_given_and_no_keys() {
     assert_eq!(got["GITHUB_TOKEN"], "ghp-wanted");
     assert_eq!(got["HOME"], "/home/somebody");
     assert_eq!(got.get("ANTHROPIC_API_KEY").or(got.get("LD_PRELOAD")), None);
-    // Whatever else is there, the program set by itself.
+    // The program sets further variables by itself.
     assert!(!got.values().any(|value| value == "sk-secret" || value == "/evil.so"));
 }
 

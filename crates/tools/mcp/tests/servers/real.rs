@@ -76,19 +76,19 @@ async fn everything_of_server_everything() {
 #[tokio::test]
 async fn a_long_operation_tells_how_it_is_doing_and_can_be_canceled() {
     let mcp = ready(npm("server-everything", &["stdio"])).await;
-    let (context, said) = listening(Cancel::never());
+    let (context, result_text) = listening(Cancel::never());
     let arguments = RawJson::parse(r#"{"duration":0.4,"steps":4}"#).unwrap();
     let long = "mcp__s__trigger-long-running-operation";
     let result = mcp.execute(long, &arguments, context).await.unwrap();
     assert!(!result.is_error, "{result:?}");
-    assert_eq!(said.lock().unwrap().len(), 4);
+    assert_eq!(result_text.lock().unwrap().len(), 4);
 
     let (fire, fired) = tokio::sync::oneshot::channel::<()>();
-    let (context, said) = listening(Cancel::when(async { drop(fired.await) }));
+    let (context, result_text) = listening(Cancel::when(async { drop(fired.await) }));
     let arguments = RawJson::parse(r#"{"duration":100,"steps":1000}"#).unwrap();
     let running = mcp.execute(long, &arguments, context);
     let canceling = async {
-        until("progress", || !said.lock().unwrap().is_empty()).await;
+        until("progress", || !result_text.lock().unwrap().is_empty()).await;
         drop(fire);
         Instant::now()
     };
@@ -105,11 +105,11 @@ async fn server_everything_over_http_and_after_a_restart() {
     let mut server = everything_http(port);
     let mcp = ready(json!({"url": url})).await;
     assert_eq!(text(&mcp, "echo", json!({"message": "hi"})).await, "Echo: hi");
-    let (context, said) = listening(Cancel::never());
+    let (context, result_text) = listening(Cancel::never());
     let arguments = RawJson::parse(r#"{"duration":0.2,"steps":2}"#).unwrap();
     let long = "mcp__s__trigger-long-running-operation";
     assert!(!mcp.execute(long, &arguments, context).await.unwrap().is_error);
-    assert_eq!(said.lock().unwrap().len(), 2);
+    assert_eq!(result_text.lock().unwrap().len(), 2);
 
     // Its sessions are gone with it; ours is begun anew.
     server.0.kill().unwrap();

@@ -84,12 +84,12 @@ pub(crate) fn only_text(result: &ToolResult) -> String {
 
 /// A context that remembers what was said.
 pub(crate) fn listening(cancel: Cancel) -> (ToolContext, Arc<Mutex<Vec<String>>>) {
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&said);
+    let result_text = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::clone(&result_text);
     let mut context = ToolContext::trial(cancel);
     context.progress =
-        Progress::to(move |text| heard.lock().expect("a lock").push(text.to_owned()));
-    (context, said)
+        Progress::to(move |text| received.lock().expect("a lock").push(text.to_owned()));
+    (context, result_text)
 }
 
 pub(crate) fn status(mcp: &Mcp, name: &str) -> ServerStatus {

@@ -79,7 +79,9 @@ fn shell(name: &str, words: &[Word], dialect: Dialect) -> Analysis {
         // A script file is a program like any other, unless it is another name of standard input.
         (Some(file), false) if !is_input(file) => Analysis { warnings, ..Analysis::default() },
         (Some(_), false) | (None, _) => {
-            warnings.push(Warning::opaque(format!("`{name}` runs whatever it is sent")));
+            warnings.push(Warning::opaque(format!(
+                "`{name}` runs the commands that it reads from its input"
+            )));
             Analysis { warnings, ..Analysis::default() }
         }
     }

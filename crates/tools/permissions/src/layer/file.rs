@@ -166,7 +166,7 @@ impl Evaluation<'_> {
         if let Some(folder) =
             target.candidates.last().and_then(NormalizedPath::protected).filter(|_| writes)
         {
-            let because = format!("nothing writes to `{folder}`, whatever the rules say");
+            let because = format!("no rule can allow writing to `{folder}`");
             return Some(by_default(what, Decision::Deny, &because, None));
         }
         let sure = |least: Match| {
@@ -176,25 +176,25 @@ impl Evaluation<'_> {
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
             return Some(denied_by(what, rule));
         }
-        let asked = ask.iter().find(sure(Match::Certain));
+        let ask_rule = ask.iter().find(sure(Match::Certain));
         let granted = self.grants.iter().find(|grant| {
             matches(grant, allowing, target) == Match::Certain
                 && grant.path().is_some_and(PathPattern::is_exact)
         });
-        if let (Some(rule), None) = (asked, granted) {
+        if let (Some(rule), None) = (ask_rule, granted) {
             return Some(asked_by(what, rule, proposal));
         }
-        let may_be_asked = ask.iter().filter(|_| asked.is_none());
+        let may_be_asked = ask.iter().filter(|_| ask_rule.is_none());
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return Some(may_be_denied(what, rule));
         }
         if let Some(folder) =
             target.candidates.iter().find_map(NormalizedPath::protected).filter(|_| writes)
         {
-            let because = format!("it may be in `{folder}`, where nothing writes");
+            let because = format!("it may be in `{folder}`, where no rule can allow writing");
             return Some(by_default(what, Decision::Ask, &because, None));
         }
-        if let (Some(_), Some(grant)) = (asked, granted) {
+        if let (Some(_), Some(grant)) = (ask_rule, granted) {
             return Some(granted_by(what, grant));
         }
         let allows =

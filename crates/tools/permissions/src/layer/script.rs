@@ -100,12 +100,12 @@ impl Evaluation<'_> {
         if let Some(rule) = deny.iter().find(sure(Match::Certain)) {
             return denied_by(what, rule);
         }
-        let asked = ask.iter().find(sure(Match::Certain));
+        let ask_rule = ask.iter().find(sure(Match::Certain));
         let specific = |grant: &&Arc<ParsedRule>| {
             covers(grant, words)
                 && grant.command().is_some_and(|pattern| pattern.is_specific(words.len()))
         };
-        let unrestricted = match (asked, self.grants.iter().find(specific), role) {
+        let unrestricted = match (ask_rule, self.grants.iter().find(specific), role) {
             (Some(rule), None, _) => return asked_by(what, rule, proposal(words)),
             (Some(_), Some(grant), _) => granted_by(what.clone(), grant),
             (None, _, Role::Program) => self.unrestricted(what.clone(), words, whole),
@@ -116,7 +116,7 @@ impl Evaluation<'_> {
         if unrestricted.decision == Decision::Deny {
             return unrestricted;
         }
-        let may_be_asked = ask.iter().filter(|_| asked.is_none());
+        let may_be_asked = ask.iter().filter(|_| ask_rule.is_none());
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return may_be_denied(what, rule);
         }

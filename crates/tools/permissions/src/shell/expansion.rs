@@ -190,7 +190,7 @@ impl Reader<'_, '_> {
                     None => return unsupported("a backtick is not closed"),
                     Some(c @ ('`' | '$' | '\\')) => inner.push(c),
                     // Whether quotes keep it depends on what is around the backticks.
-                    Some('\n') => return unsupported("a line goes on between backticks"),
+                    Some('\n') => return unsupported("a line continues between backticks"),
                     Some('"') if quotes == Quotes::Double => {
                         return unsupported("there is `\\\"` between backticks in quotes");
                     }

@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
                 self.pending.push(PendingHereDocument { delimiter: text.to_owned(), quoted, tabs });
                 Ok(())
             }
-            Some(_) | None => unsupported("the delimiter of a here-document is not understood"),
+            Some(_) | None => unsupported("the delimiter of a here-document cannot be parsed"),
         }
     }
 

@@ -25,8 +25,8 @@ fn the_explanation_lists_every_command_and_file() {
   allow  `ls`: the sandbox bounds it
   allow  `make $(ls)`: the sandbox bounds it"
     );
-    let asked = explanation.findings.iter().find(|finding| finding.decision == Decision::Ask);
-    assert_eq!(asked.unwrap().rule, Some(Rule("bash(git push *)".into())));
+    let requested = explanation.findings.iter().find(|finding| finding.decision == Decision::Ask);
+    assert_eq!(requested.unwrap().rule, Some(Rule("bash(git push *)".into())));
 }
 
 #[test]

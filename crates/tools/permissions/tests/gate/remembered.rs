@@ -79,8 +79,8 @@ async fn a_damaged_file_is_an_error_and_is_left_as_it_is() {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let error = Remembered::open(&file, ROOT.as_ref()).unwrap_err();
         assert!(matches!(error, RememberedError::Malformed { .. }), "{error}");
-        let told = gate.remember(&rule("bash(ls)")).await.unwrap_err();
-        assert!(told.contains("are not understood"), "{told}");
+        let message = gate.remember(&rule("bash(ls)")).await.unwrap_err();
+        assert!(message.contains("cannot be read"), "{message}");
         assert_eq!(fs::read_to_string(&file).unwrap(), damaged);
         assert_eq!(script(&gate, "cargo build"), Decision::Ask);
     }

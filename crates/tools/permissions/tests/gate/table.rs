@@ -11,7 +11,7 @@ fn check(config: &str, sandboxed: bool, cases: &[(Decision, &str)]) {
     }
 }
 
-/// Everything is allowed but `rm`: whatever hides it is denied, or at least asked about.
+/// Everything is allowed but `rm`: a command that hides it is denied, or at least needs an approval.
 const NO_RM: &str = "mode = \"full\"\ndeny = [\"bash(rm *)\"]";
 
 #[test]

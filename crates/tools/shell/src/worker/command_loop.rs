@@ -226,7 +226,7 @@ impl CommandLoop {
             Exit::Code(KILLED) | Exit::Signal(9) if is_new => {
                 Exit::Stopped(Exceeded::Memory(self.limits.memory_bytes()))
             }
-            exit => exit,
+            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Stopped(_)) => exit,
         }
     }
 

@@ -131,9 +131,9 @@ impl Bench {
 
     /// Runs a command that must succeed, and returns what it wrote.
     pub(crate) async fn works(&self, command: &str) -> String {
-        let said = self.run(command).await;
-        assert!(!said.is_error, "{command}\n{}", said.text);
-        said.output().to_owned()
+        let tool_output = self.run(command).await;
+        assert!(!tool_output.is_error, "{command}\n{}", tool_output.text);
+        tool_output.output().to_owned()
     }
 }
 

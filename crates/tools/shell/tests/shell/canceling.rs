@@ -26,7 +26,7 @@ async fn nothing_is_left(bench: Bench) {
         let command = way.replace("TOKEN", &token);
         let mut call = std::pin::pin!(bench.call("bash", json!({ "command": command }), cancel));
         tokio::select! {
-            said = &mut call => assert!(said.is_err(), "{way} ended early: {said:?}"),
+            tool_output = &mut call => assert!(tool_output.is_err(), "{way} ended early: {tool_output:?}"),
             () = eventually(way, || running(&token) > 0) => {}
         }
         drop(switch);
@@ -53,7 +53,7 @@ async fn other_calls_stay(bench: Bench) {
     let command = json!({ "command": format!("sleep {mine}") });
     let mut call = std::pin::pin!(bench.call("bash", command, cancel));
     tokio::select! {
-        said = &mut call => assert!(said.is_err(), "ended early: {said:?}"),
+        tool_output = &mut call => assert!(tool_output.is_err(), "ended early: {tool_output:?}"),
         () = eventually("the command", || running(&mine) == 1) => {}
     }
     drop(switch);
@@ -80,7 +80,7 @@ async fn a_command_gets_sigterm_before_sigkill() {
     let (switch, cancel) = switch();
     let mut call = std::pin::pin!(bench.call("bash", json!({ "command": command }), cancel));
     tokio::select! {
-        said = &mut call => assert!(said.is_err(), "ended early: {said:?}"),
+        tool_output = &mut call => assert!(tool_output.is_err(), "ended early: {tool_output:?}"),
         () = eventually("the command", || bench.root.join("ready").exists()) => {}
     }
     drop(switch);
@@ -107,7 +107,7 @@ async fn a_dropped_call_is_ended() {
     let command = format!("sleep {token}");
     let call = bench.run(&command);
     tokio::select! {
-        said = call => assert!(said.is_error, "ended early: {}", said.text),
+        tool_output = call => assert!(tool_output.is_error, "ended early: {}", tool_output.text),
         () = eventually("the command", || running(&token) == 1) => {}
     }
     eventually("its end", || running(&token) == 0).await;
@@ -119,7 +119,7 @@ async fn a_stopped_command_can_be_ended() {
     let bench = Bench::new();
     let id = bench.background("kill -STOP $$").await;
     let begun = Instant::now();
-    let said = bench.kill(&id).await;
-    assert!(said.text.contains("was ended"), "{}", said.text);
+    let tool_output = bench.kill(&id).await;
+    assert!(tool_output.text.contains("was ended"), "{}", tool_output.text);
     assert!(begun.elapsed() < Duration::from_secs(2));
 }

@@ -111,8 +111,9 @@ async fn a_worker_cannot_be_killed_from_inside() {
     let bench = Bench::new();
     let token = token();
     bench.background(&format!("sleep {token}")).await;
-    let said = bench.run("kill -9 $PPID; kill -STOP $PPID; kill -9 1; echo still here").await;
-    assert!(said.text.contains("still here\n[exit code 0"), "{}", said.text);
+    let tool_output =
+        bench.run("kill -9 $PPID; kill -STOP $PPID; kill -9 1; echo still here").await;
+    assert!(tool_output.text.contains("still here\n[exit code 0"), "{}", tool_output.text);
     assert_eq!(bench.works("echo next").await, "next\n");
     assert_eq!(running(&token), 1);
 }
@@ -122,12 +123,16 @@ async fn without_a_sandbox_a_killed_worker_is_reported_and_replaced() {
     let bench = Bench::full();
     let token = token();
     let id = bench.background(&format!("sleep {token}")).await;
-    let said = bench.run("kill -9 $PPID; sleep 100").await;
-    assert!(said.is_error && said.text.contains("was killed"), "{}", said.text);
+    let tool_output = bench.run("kill -9 $PPID; sleep 100").await;
+    assert!(
+        tool_output.is_error && tool_output.text.contains("was killed"),
+        "{}",
+        tool_output.text
+    );
     assert_eq!(bench.works("echo next").await, "next\n");
     eventually("the end of the others", || running(&token) == 0).await;
-    let said = bench.output(&id, 0).await;
-    assert!(said.is_error && said.text.contains("is gone"), "{}", said.text);
+    let tool_output = bench.output(&id, 0).await;
+    assert!(tool_output.is_error && tool_output.text.contains("is gone"), "{}", tool_output.text);
 }
 
 #[tokio::test]

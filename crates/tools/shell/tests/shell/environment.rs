@@ -40,14 +40,21 @@ async fn no_program_waits_for_a_person() {
 #[tokio::test]
 async fn the_worker_itself_has_no_keys() {
     let bench = Bench::full();
-    let said = bench.works("tr '\\0' '\\n' < /proc/$PPID/environ").await;
-    assert!(!said.contains("must not be seen") && said.contains("TERM=dumb"), "{said}");
+    let tool_output = bench.works("tr '\\0' '\\n' < /proc/$PPID/environ").await;
+    assert!(
+        !tool_output.contains("must not be seen") && tool_output.contains("TERM=dumb"),
+        "{tool_output}"
+    );
 }
 
 #[tokio::test]
 async fn there_is_no_terminal() {
     for bench in [Bench::new(), Bench::full()] {
-        let said = bench.run("tty; echo x > /dev/tty").await;
-        assert!(said.is_error && said.text.contains("not a tty"), "{}", said.text);
+        let tool_output = bench.run("tty; echo x > /dev/tty").await;
+        assert!(
+            tool_output.is_error && tool_output.text.contains("not a tty"),
+            "{}",
+            tool_output.text
+        );
     }
 }

@@ -49,8 +49,8 @@ async fn building_works() {
 #[tokio::test]
 async fn files_of_every_kind_can_be_created_in_the_workspace() {
     let bench = Bench::new();
-    let said = bench.works("mkfifo pipe && (echo through > pipe &) && cat pipe").await;
-    assert_eq!(said, "through\n");
+    let tool_output = bench.works("mkfifo pipe && (echo through > pipe &) && cat pipe").await;
+    assert_eq!(tool_output, "through\n");
     let bench = Bench::with(|settings| settings.policy.unix_sockets = UnixSockets::Allowed);
     let socket = "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.bind('s'); \
                   s.listen(); c = socket.socket(socket.AF_UNIX); c.connect('s'); print('met')\"";
@@ -73,15 +73,19 @@ async fn features_of_bash_work() {
 #[tokio::test]
 async fn programs_find_what_they_expect() {
     let bench = Bench::new();
-    let said = bench
+    let tool_output = bench
         .works("ls /dev | tr '\\n' ' '; test -w /dev/null; head -c4 /dev/urandom | wc -c")
         .await;
-    assert_eq!(said, "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 4\n");
+    assert_eq!(
+        tool_output,
+        "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero 4\n"
+    );
     let ours = rustix::process::geteuid().as_raw();
     assert_eq!(bench.works("id -u").await, format!("{ours}\n"));
     assert_eq!(bench.works("echo $$ $PPID").await.split(' ').nth(1), Some("1\n"));
-    let said = bench.works("python3 -c 'import pty, sys; sys.exit(pty.spawn([\"tty\"]))'").await;
-    assert!(said.contains("/dev/pts/0"), "{said}");
+    let tool_output =
+        bench.works("python3 -c 'import pty, sys; sys.exit(pty.spawn([\"tty\"]))'").await;
+    assert!(tool_output.contains("/dev/pts/0"), "{tool_output}");
 }
 
 #[tokio::test]
@@ -128,8 +132,11 @@ async fn own_folders_may_lie_within_hidden_folders() {
         });
         assert_eq!(bench.works("echo in > /tmp/file; cat /tmp/file").await, "in\n");
         assert_eq!(bench.works("ls -A .antiphon").await, "(no output)\n");
-        let said = bench.run("seq 1 100000; touch .antiphon/x").await;
-        assert!(said.is_error && said.text.contains("left out; the whole is in result `sh-"));
+        let tool_output = bench.run("seq 1 100000; touch .antiphon/x").await;
+        assert!(
+            tool_output.is_error
+                && tool_output.text.contains("left out; the whole is in result `sh-")
+        );
         let results = bench.root.join(".antiphon/results/task-1");
         assert_eq!(fs::read_dir(results).unwrap().count(), 1);
         bench.release().await;
@@ -164,8 +171,9 @@ async fn several_roots_can_be_written_to_and_each_is_protected() {
     bench.works(&format!("echo a > file; echo b > {}/file", path.display())).await;
     assert!(path.join("file").exists());
     assert!(bench.run(&format!("mkdir {}/.git", path.display())).await.is_error);
-    let said = bench.works(&format!("mv file {0}/moved && cat {0}/moved", path.display())).await;
-    assert_eq!(said, "a\n");
+    let tool_output =
+        bench.works(&format!("mv file {0}/moved && cat {0}/moved", path.display())).await;
+    assert_eq!(tool_output, "a\n");
 }
 
 #[tokio::test]

@@ -8,9 +8,13 @@ use crate::bench::{Bench, SOON, eventually};
 async fn output_without_end_is_ended() {
     let bench = Bench::new();
     let begun = Instant::now();
-    let said = bench.run("yes").await;
-    assert!(said.is_error && said.text.contains("it wrote more than 64 MB"), "{}", said.text);
-    assert!(said.text.len() < 30_000);
+    let tool_output = bench.run("yes").await;
+    assert!(
+        tool_output.is_error && tool_output.text.contains("it wrote more than 64 MB"),
+        "{}",
+        tool_output.text
+    );
+    assert!(tool_output.text.len() < 30_000);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(bench.works("echo next").await, "next\n");
 }
@@ -18,11 +22,11 @@ async fn output_without_end_is_ended() {
 #[tokio::test]
 async fn long_output_is_shown_in_part_and_stored_whole() {
     let bench = Bench::new();
-    let said = bench.run("seq 1 100000; exit 1").await;
-    assert!(said.text.len() <= 30_000 && said.is_error, "{}", said.text.len());
-    assert!(said.text.starts_with("1\n2\n3\n"));
-    assert!(said.text.contains("99999\n100000\n[exit code 1, "));
-    let gap = said.text.lines().find(|line| line.contains("left out")).unwrap();
+    let tool_output = bench.run("seq 1 100000; exit 1").await;
+    assert!(tool_output.text.len() <= 30_000 && tool_output.is_error, "{}", tool_output.text.len());
+    assert!(tool_output.text.starts_with("1\n2\n3\n"));
+    assert!(tool_output.text.contains("99999\n100000\n[exit code 1, "));
+    let gap = tool_output.text.lines().find(|line| line.contains("left out")).unwrap();
     let id = gap.split('`').nth(1).unwrap();
     let whole = std::fs::read_to_string(bench.outside("results/task-1").join(id)).unwrap();
     assert_eq!(whole.lines().count(), 100_000);
@@ -31,18 +35,22 @@ async fn long_output_is_shown_in_part_and_stored_whole() {
 #[tokio::test]
 async fn a_line_without_end_is_bounded() {
     let bench = Bench::new();
-    let said = bench.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
-    assert!(!said.is_error && said.text.len() <= 30_000, "{}", said.text.len());
-    assert!(said.text.contains("left out"));
+    let tool_output = bench.run("head -c 20000000 /dev/zero | tr '\\0' x").await;
+    assert!(
+        !tool_output.is_error && tool_output.text.len() <= 30_000,
+        "{}",
+        tool_output.text.len()
+    );
+    assert!(tool_output.text.contains("left out"));
 }
 
 #[tokio::test]
 async fn binary_output_does_no_harm() {
     let bench = Bench::new();
-    let said = bench.run("head -c 100000 /dev/urandom; echo; echo visible").await;
-    assert!(!said.is_error && said.text.contains("visible\n[exit code 0"));
-    assert!(said.text.len() <= 30_000);
-    assert!(!said.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+    let tool_output = bench.run("head -c 100000 /dev/urandom; echo; echo visible").await;
+    assert!(!tool_output.is_error && tool_output.text.contains("visible\n[exit code 0"));
+    assert!(tool_output.text.len() <= 30_000);
+    assert!(!tool_output.text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
 }
 
 #[tokio::test]
@@ -71,7 +79,7 @@ async fn a_watcher_gets_output_while_the_command_runs() {
     let command = "echo begun; printf half; until [ -e go ]; do sleep 0.01; done; echo ' line'";
     let mut call = std::pin::pin!(bench.run(command));
     tokio::select! {
-        said = &mut call => assert!(said.is_error, "ended early: {}", said.text),
+        tool_output = &mut call => assert!(tool_output.is_error, "ended early: {}", tool_output.text),
         () = eventually("hearing", || bench.progress() == "begun\nhalf") => {}
     }
     std::fs::write(bench.root.join("go"), "").unwrap();
@@ -95,8 +103,12 @@ async fn a_removed_output_file_is_still_readable() {
     eventually("a file", || file.exists()).await;
     std::fs::remove_file(&file).unwrap();
     std::fs::write(bench.root.join("go"), "").unwrap();
-    let said = bench.output(&id, 5).await;
-    assert!(said.text.contains("[exit code 0") && said.text.contains("\n9\n10\n"), "{}", said.text);
+    let tool_output = bench.output(&id, 5).await;
+    assert!(
+        tool_output.text.contains("[exit code 0") && tool_output.text.contains("\n9\n10\n"),
+        "{}",
+        tool_output.text
+    );
 }
 
 #[tokio::test]
@@ -106,9 +118,11 @@ async fn long_output_that_cannot_be_stored_shows_its_start_and_end() {
     let results = bench.outside("results");
     std::fs::remove_dir_all(&results).unwrap();
     std::fs::write(&results, "in the way").unwrap();
-    let said = bench.run("seq 1 200000").await;
-    assert!(!said.is_error && said.text.contains("could not be stored: Not a directory"));
-    assert!(said.text.contains("\n200000\n[exit code 0"));
+    let tool_output = bench.run("seq 1 200000").await;
+    assert!(
+        !tool_output.is_error && tool_output.text.contains("could not be stored: Not a directory")
+    );
+    assert!(tool_output.text.contains("\n200000\n[exit code 0"));
 }
 
 #[tokio::test]

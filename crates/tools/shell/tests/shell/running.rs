@@ -18,21 +18,21 @@ async fn refused(bench: &Bench, arguments: Value) -> String {
 #[tokio::test]
 async fn output_and_exit_code_are_returned() {
     let bench = Bench::new();
-    let said = bench.run("echo out; echo err >&2").await;
-    assert!(said.text.starts_with("out\nerr\n[exit code 0, 0."), "{}", said.text);
-    assert!(!said.is_error);
-    let said = bench.run("echo before; exit 3").await;
-    assert!(said.text.starts_with("before\n[exit code 3, "), "{}", said.text);
-    assert!(said.is_error);
-    let said = bench.run("true").await;
-    assert!(said.text.starts_with("(no output)\n[exit code 0, "), "{}", said.text);
+    let tool_output = bench.run("echo out; echo err >&2").await;
+    assert!(tool_output.text.starts_with("out\nerr\n[exit code 0, 0."), "{}", tool_output.text);
+    assert!(!tool_output.is_error);
+    let tool_output = bench.run("echo before; exit 3").await;
+    assert!(tool_output.text.starts_with("before\n[exit code 3, "), "{}", tool_output.text);
+    assert!(tool_output.is_error);
+    let tool_output = bench.run("true").await;
+    assert!(tool_output.text.starts_with("(no output)\n[exit code 0, "), "{}", tool_output.text);
 }
 
 #[tokio::test]
 async fn output_that_is_reopened_by_name_arrives_in_order() {
     let bench = Bench::new();
-    let said = bench.run("echo one; echo two > /dev/stderr; echo three > /dev/stdout").await;
-    assert!(said.text.starts_with("one\ntwo\nthree\n[exit code 0"), "{}", said.text);
+    let tool_output = bench.run("echo one; echo two > /dev/stderr; echo three > /dev/stdout").await;
+    assert!(tool_output.text.starts_with("one\ntwo\nthree\n[exit code 0"), "{}", tool_output.text);
 }
 
 #[tokio::test]
@@ -43,8 +43,12 @@ async fn a_signal_that_ended_a_command_is_named() {
         ("kill -TERM $$", "[killed by signal 15 (SIGTERM), "),
         ("kill -SEGV $$", "[killed by signal 11 (SIGSEGV), "),
     ] {
-        let said = bench.run(command).await;
-        assert!(said.text.contains(expected) && said.is_error, "{command}: {}", said.text);
+        let tool_output = bench.run(command).await;
+        assert!(
+            tool_output.text.contains(expected) && tool_output.is_error,
+            "{command}: {}",
+            tool_output.text
+        );
     }
 }
 
@@ -52,30 +56,38 @@ async fn a_signal_that_ended_a_command_is_named() {
 async fn an_exit_code_is_truncated_to_eight_bits() {
     let bench = Bench::new();
     for (code, left) in [(300, 44), (256, 0), (255, 255), (-1, 255)] {
-        let said = bench.run(&format!("exit {code}")).await;
-        assert!(said.text.contains(&format!("[exit code {left}, ")), "{code}: {}", said.text);
-        assert_eq!(said.is_error, left != 0);
+        let tool_output = bench.run(&format!("exit {code}")).await;
+        assert!(
+            tool_output.text.contains(&format!("[exit code {left}, ")),
+            "{code}: {}",
+            tool_output.text
+        );
+        assert_eq!(tool_output.is_error, left != 0);
     }
 }
 
 #[tokio::test]
 async fn a_command_that_is_not_found_says_so() {
     let bench = Bench::new();
-    let said = bench.run("no-such-program --help").await;
-    assert!(said.text.contains("no-such-program: command not found"), "{}", said.text);
-    assert!(said.text.contains("[exit code 127, "), "{}", said.text);
+    let tool_output = bench.run("no-such-program --help").await;
+    assert!(
+        tool_output.text.contains("no-such-program: command not found"),
+        "{}",
+        tool_output.text
+    );
+    assert!(tool_output.text.contains("[exit code 127, "), "{}", tool_output.text);
 }
 
 #[tokio::test]
 async fn a_command_runs_in_its_workdir() {
     let bench = Bench::new();
     std::fs::create_dir(bench.root.join("sub folder")).unwrap();
-    let said = bench.run("pwd").await;
-    assert_eq!(said.output(), format!("{}\n", bench.root.display()));
+    let tool_output = bench.run("pwd").await;
+    assert_eq!(tool_output.output(), format!("{}\n", bench.root.display()));
     let sub = bench.root.join("sub folder");
     for workdir in ["sub folder", "./sub folder/../sub folder", sub.to_str().unwrap()] {
-        let said = bench.bash(json!({ "command": "pwd", "workdir": workdir })).await;
-        assert_eq!(said.output(), format!("{}\n", sub.display()));
+        let tool_output = bench.bash(json!({ "command": "pwd", "workdir": workdir })).await;
+        assert_eq!(tool_output.output(), format!("{}\n", sub.display()));
     }
 }
 
@@ -126,15 +138,19 @@ async fn the_longest_command_runs() {
     assert_eq!(bench.works(&command).await, "ran\n");
     // Characters that are escaped in JSON may make the request too long; then the result says what
     // to do.
-    let said = bench.run(&format!("# {}\necho ran", "\u{1}".repeat(99_000))).await;
-    assert!(said.is_error && said.text.contains("write it to a file"), "{}", said.text);
+    let tool_output = bench.run(&format!("# {}\necho ran", "\u{1}".repeat(99_000))).await;
+    assert!(
+        tool_output.is_error && tool_output.text.contains("write it to a file"),
+        "{}",
+        tool_output.text
+    );
 }
 
 #[tokio::test]
 async fn a_command_that_looks_like_an_option_is_a_command() {
     let bench = Bench::new();
-    let said = bench.run("--version").await;
-    assert!(said.text.contains("--version: command not found"), "{}", said.text);
+    let tool_output = bench.run("--version").await;
+    assert!(tool_output.text.contains("--version: command not found"), "{}", tool_output.text);
 }
 
 #[tokio::test]
@@ -161,8 +177,12 @@ async fn tasks_share_only_the_workspace() {
     let mut bench = Bench::new();
     bench.works("echo first > /tmp/file; echo shared > file").await;
     bench.task_id = antiphon_core::TaskId::parse("task-2").unwrap();
-    let said = bench.run("cat file; cat /tmp/file; ls -A /tmp").await;
-    assert!(said.text.contains("shared") && !said.text.contains("first"), "{}", said.text);
+    let tool_output = bench.run("cat file; cat /tmp/file; ls -A /tmp").await;
+    assert!(
+        tool_output.text.contains("shared") && !tool_output.text.contains("first"),
+        "{}",
+        tool_output.text
+    );
 }
 
 #[tokio::test]

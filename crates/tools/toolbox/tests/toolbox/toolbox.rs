@@ -73,8 +73,8 @@ async fn tools_of_other_executors_come_last_and_are_run() {
     assert_eq!(toolbox.effect("read_result"), Some(Effect::ReadOnly));
     assert_eq!(toolbox.effect("y"), None);
     let empty = RawJson::empty_object();
-    let said = toolbox.execute("z", &empty, context("t", "c")).await.unwrap();
-    assert_eq!(said, ToolResult::failed("hi"));
+    let output = toolbox.execute("z", &empty, context("t", "c")).await.unwrap();
+    assert_eq!(output, ToolResult::failed("hi"));
     let unknown = toolbox.execute("y", &empty, context("t", "c")).await;
     assert_eq!(unknown, Err(ToolError::Unknown { name: "y".to_owned() }));
     let task = TaskId::parse("t").unwrap();

@@ -14,7 +14,7 @@ impl FaultyBus {
     ) -> Result<(), BusError> {
         let listening = self.notes().subscribers.get(topic).copied().unwrap_or(0);
         if self.fault == Fault::NeedsAnAudience && listening == 0 {
-            return Err(BusError::Unavailable { reason: "nobody is there".to_owned() });
+            return Err(BusError::Unavailable { reason: "no subscriber".to_owned() });
         }
         if self.fault == Fault::TakesPayloadsForText {
             payload = String::from_utf8_lossy(&payload).into_owned().into_bytes();

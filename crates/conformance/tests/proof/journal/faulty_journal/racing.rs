@@ -54,7 +54,7 @@ impl FaultyJournal {
         answer
     }
 
-    pub(super) fn somebody_writes(&self) -> bool {
+    pub(super) fn has_writer(&self) -> bool {
         self.writing.load(Ordering::Relaxed) > 0
     }
 

@@ -46,7 +46,7 @@ impl FaultyJournal {
         if self.fault == Fault::TakesTheTasksEndForTheHead && read.task_id.is_some() {
             page.head = page.next;
         }
-        if self.fault == Fault::ShowsWritesOutOfOrder && self.somebody_writes() && found > 1 {
+        if self.fault == Fault::ShowsWritesOutOfOrder && self.has_writer() && found > 1 {
             page.events.remove(found - 2);
         }
         if self.fault == Fault::NormalizesJson {

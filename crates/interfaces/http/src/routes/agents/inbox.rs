@@ -12,7 +12,7 @@ use antiphon_interface_transport::{
     ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
 };
 use antiphon_project::{
-    Inboxes, check_send_allowed, forbidden, render_class, request_deadline, waiting,
+    Inboxes, check_send_allowed, forbidden, queued_interactions, render_class, request_deadline,
 };
 use antiphon_runtime::{Arrival, Receipt, Wake};
 use axum::Extension;
@@ -152,7 +152,7 @@ pub(crate) async fn list(
     let limit = page_size(query.limit)?;
     let agents = state.deps.task_factory.agents();
     let inboxes = query.agent.as_ref().map_or(Inboxes::All(&agents), Inboxes::Of);
-    let mut found = waiting(&state.deps.orchestrator, inboxes).await?;
+    let mut found = queued_interactions(&state.deps.orchestrator, inboxes).await?;
     let total = found.len();
     found.truncate(limit);
     Ok(axum::Json(InboxPage { waiting: found, total }))

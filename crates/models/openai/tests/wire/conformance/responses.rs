@@ -35,7 +35,7 @@ impl Items {
         let mut events = String::new();
         let item = self.open.entry(place).or_insert_with(|| {
             let item = Item { kind: kind(), text: String::new() };
-            let added = json!({"output_index": place, "item": item.told(place, "in_progress")});
+            let added = json!({"output_index": place, "item": item.reported(place, "in_progress")});
             events += &event("response.output_item.added", added);
             item
         });
@@ -53,7 +53,7 @@ impl Items {
             Kind::Message | Kind::Reasoning => "text",
             Kind::Call { .. } => "arguments",
         };
-        let done = json!({"output_index": place, "item": item.told(place, "completed")});
+        let done = json!({"output_index": place, "item": item.reported(place, "completed")});
         item.event(place, "done", field, &item.text) + &event("response.output_item.done", done)
     }
 }
@@ -72,7 +72,7 @@ impl Item {
         event(&format!("response.{noun}.{verb}"), data)
     }
 
-    fn told(&self, place: u32, status: &str) -> Value {
+    fn reported(&self, place: u32, status: &str) -> Value {
         let (id, text) = (item_id(place), &self.text);
         let parts = |kind: &str| match text.as_str() {
             "" => json!([]),

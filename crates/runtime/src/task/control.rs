@@ -1,0 +1,17 @@
+//! What callers do with a task.
+//!
+//! | file       | subject                                 |
+//! |------------|-----------------------------------------|
+//! | `new_task` | a task to be accepted                   |
+//! | `create`   | records an accepted task and starts it  |
+//! | `attached` | tasks that end with their client        |
+//! | `wait`     | waits until a task ends or is suspended |
+//! | `approval` | decisions about approvals               |
+//! | `cancel`   | cancels tasks and descendants           |
+
+pub(crate) mod approval;
+pub(crate) mod attached;
+pub(crate) mod cancel;
+pub(crate) mod create;
+pub(crate) mod new_task;
+pub(crate) mod wait;

@@ -1,0 +1,98 @@
+//! Decisions about approvals, by a user or by expiry. The first one counts.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
+use antiphon_core::{
+    Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, StatusChanged, TaskStatus,
+    WaitingFor,
+};
+
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+use crate::task::schedule::deadlines::Due;
+use crate::task::schedule::supervise;
+use crate::task::state::ApprovalQuestion;
+
+/// Answers an approval, once.
+pub(crate) async fn decide(
+    services: &Arc<Services>,
+    approval_id: &ApprovalId,
+    decision: Decision,
+    by: &str,
+    comment: Option<String>,
+) -> Result<(), OrchestratorError> {
+    loop {
+        let approval = pending(services, approval_id).await?;
+        if decision == Decision::AllowAlways {
+            let kept = services.deps.gate.remember(&approval.rule).await;
+            kept.map_err(|reason| OrchestratorError::RuleNotSaved { reason })?;
+        }
+        let summary = services.reader.unfinished(&approval.task_id).await?;
+        let decided = ApprovalDecided {
+            approval_id: approval_id.clone(),
+            decision,
+            by: by.to_owned(),
+            comment: comment.clone(),
+        };
+        let mut events = vec![decided.into()];
+        if summary.waiting_for == Some(WaitingFor::Approval)
+            && !has_other_questions(services, &approval).await?
+        {
+            events.push(StatusChanged::new(TaskStatus::Running).into());
+        }
+        // Of two concurrent answers the journal takes one; the other finds the approval decided.
+        if services.append_after(&summary, events).await? {
+            supervise::start(services, &approval.task_id);
+            return Ok(());
+        }
+    }
+}
+
+async fn pending(
+    services: &Services,
+    approval_id: &ApprovalId,
+) -> Result<Approval, OrchestratorError> {
+    let which = ApprovalSelector::One(approval_id.clone());
+    let query = ApprovalQuery { which, after: None, limit: NonZeroUsize::MIN };
+    let found = services.deps.journal.approvals(query).await?.into_iter().next();
+    let approval_id = approval_id.clone();
+    match found {
+        None => Err(OrchestratorError::NoApproval { approval_id }),
+        Some(approval) if approval.status == ApprovalStatus::Pending => Ok(approval),
+        Some(Approval { status, .. }) => {
+            Err(OrchestratorError::AlreadyDecided { approval_id, status })
+        }
+    }
+}
+
+/// Whether the task waits for another approval as well.
+async fn has_other_questions(
+    services: &Services,
+    approval: &Approval,
+) -> Result<bool, OrchestratorError> {
+    let state = services.reader.load(&approval.task_id).await?;
+    let other = |question: &ApprovalQuestion| {
+        question.answer.is_none() && question.approval_id != approval.approval_id
+    };
+    Ok(state.approvals.values().any(other))
+}
+
+/// Expires an approval that was not answered in time.
+pub(crate) async fn expire(services: &Arc<Services>, expired: ApprovalId) {
+    match decide(services, &expired, Decision::Expire, "the clock", None).await {
+        // It was answered, or its task ended.
+        Ok(())
+        | Err(
+            OrchestratorError::AlreadyDecided { .. }
+            | OrchestratorError::NoApproval { .. }
+            | OrchestratorError::Ended { .. },
+        ) => {}
+        Err(error) => {
+            tracing::warn!(approval.id = %expired, %error, "could not expire");
+            let later = services.deps.clock.now() + chrono::TimeDelta::seconds(5);
+            services.deadlines.add(later, Due::Approval(expired));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Creates an accepted task and starts it.
+//!
+//! The creation and the first state change are one append, and the new state goes to the cache, so
+//! that the start reads nothing from the journal. Tasks that continue another conversation, use a
+//! runner, have a parent, or have no model here, take the usual way: created, then loaded.
+
+use std::sync::Arc;
+
+use antiphon_core::port::{Append, Appended};
+use antiphon_core::{
+    AgentId, AgentState, EventBody, StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus,
+};
+
+use crate::budget::tree_usage::Tree;
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+use crate::task::schedule::supervise;
+use crate::task::state::TaskState;
+use crate::task::state::conversation::Conversation;
+use crate::task::state::state_cache::{CachedTask, Freshness};
+
+/// A task that the journal holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptedTask {
+    /// Id of the task. For a repeated idempotency key: the task of the first request.
+    pub task_id: TaskId,
+    /// Whether the idempotency key was used before. Then this request recorded nothing.
+    pub deduplicated: bool,
+}
+
+impl From<Appended> for AcceptedTask {
+    fn from(Appended { task_id, deduplicated, .. }: Appended) -> Self {
+        Self { task_id, deduplicated }
+    }
+}
+
+/// Appends an accepted task and starts it. Must not be dropped before it returns.
+pub(crate) async fn create_and_start(
+    services: &Arc<Services>,
+    mut append: Append,
+) -> Result<Appended, OrchestratorError> {
+    let task_id = append.task_id.clone();
+    if let Some(prepared) = started_state(services, &mut append) {
+        // Before the task becomes visible: the first run or cancel finds the cached state.
+        services.cache.insert(task_id.clone(), prepared);
+    }
+    let appended = services.append(append).await;
+    if !appended.as_ref().is_ok_and(|appended| appended.task_id == task_id) {
+        services.cache.take(&task_id);
+    }
+    let appended = appended?;
+    supervise::start(services, &appended.task_id);
+    Ok(appended)
+}
+
+/// Adds the first state change to the append, if the task can start at once.
+fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask> {
+    let Some((EventBody::TaskCreated(created), said)) = append.events.split_first() else {
+        return None;
+    };
+    if services.background.stop.is_cancelled() || !is_plain(created) {
+        return None;
+    }
+    let (task_id, before) = (append.task_id.clone(), Conversation::default());
+    let mut state = TaskState::created(task_id.clone(), created.clone(), append.at, before);
+    for body in said {
+        state.apply(body);
+    }
+    services.deps.check_model(&state).ok()?;
+    let trees = vec![services.trees.register(Tree::for_new_task(task_id, created))];
+    let agent_id = AgentId::from(services.deps.ids.next());
+    let (from, to) = (AgentState::Idle, AgentState::Thinking);
+    let begun: [EventBody; 2] = [
+        StatusChanged::new(TaskStatus::Running).into(),
+        StateChanged { agent_id, from, to }.into(),
+    ];
+    for body in begun {
+        state.apply(&body);
+        append.events.push(body);
+    }
+    Some(CachedTask { state, trees, thinking: Some(agent_id), freshness: Freshness::Complete })
+}
+
+/// Whether the creation event alone describes the task.
+fn is_plain(created: &TaskCreated) -> bool {
+    created.runner.is_none() && created.history.is_none() && created.parent.is_none()
+}

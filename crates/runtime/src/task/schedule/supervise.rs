@@ -1,0 +1,108 @@
+//! Starts tasks and supervises their runs. A task that stops for a passing reason (journal
+//! unavailable, panic, no heartbeat) is restarted, each time after a longer pause.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use antiphon_core::TaskId;
+use antiphon_core::port::JournalError;
+use futures_util::FutureExt;
+
+use crate::orchestrator_error::OrchestratorError;
+use crate::services::Services;
+use crate::task::schedule::run_slots::RunningTask;
+use crate::task::step::{self, RunEnd};
+
+/// Starts a task, or makes a running task check for new events.
+pub(crate) fn start(services: &Arc<Services>, task_id: &TaskId) {
+    if services.background.stop.is_cancelled() {
+        return;
+    }
+    let Some(running) = services.slots.acquire(task_id) else { return };
+    let (services, task_id) = (Arc::clone(services), task_id.clone());
+    let tracker = services.background.tracker.clone();
+    tracker.spawn(async move {
+        let slot = SlotGuard { services: Arc::clone(&services), task_id: task_id.clone(), running };
+        tokio::select! {
+            () = supervise(&services, &task_id, &slot.running) => {}
+            () = services.background.kill.cancelled() => {}
+        }
+    });
+}
+
+/// A slot that is given up however the run ends.
+struct SlotGuard {
+    services: Arc<Services>,
+    task_id: TaskId,
+    running: Arc<RunningTask>,
+}
+
+impl Drop for SlotGuard {
+    fn drop(&mut self) {
+        let next = self.services.slots.release(&self.task_id, &self.running);
+        if let Some(next) = next {
+            start(&self.services, &next);
+        }
+    }
+}
+
+/// Runs a task until it has ended or is suspended, with restarts.
+async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<RunningTask>) {
+    let settings = services.deps.settings;
+    let mut pause = settings.restart_after;
+    let mut restarts = 0;
+    loop {
+        running.heartbeat();
+        let run = step::run(Arc::clone(services), task_id, Arc::clone(running));
+        let stopped = tokio::select! {
+            ended = AssertUnwindSafe(run).catch_unwind() => match ended {
+                Ok(Ok(end)) => {
+                    running.suspended.store(end == RunEnd::Suspended, Ordering::Relaxed);
+                    if end == RunEnd::Ended || services.background.stop.is_cancelled() {
+                        services.deps.tools.release(task_id).await;
+                    }
+                    if services.slots.release_if_done(task_id) {
+                        return;
+                    }
+                    continue;
+                }
+                Ok(Err(error)) => error,
+                Err(_) => OrchestratorError::Panicked { task_id: task_id.clone() },
+            },
+            () = running.heartbeat_missing(settings.heartbeat_timeout) => {
+                OrchestratorError::Unresponsive { task_id: task_id.clone() }
+            }
+        };
+        // Decisions may not have been recorded: they are made again from the journal.
+        services.waiters.remove(task_id);
+        services.sent_requests.forget(task_id);
+        if restarts == settings.restarts_max
+            || !is_temporary(&stopped)
+            || services.background.stop.is_cancelled()
+        {
+            // `wait` reports the reason; the task can be resumed.
+            tracing::error!(task.id = %task_id, error = %stopped, "a task stopped early");
+            let _ = running.stop_reason.set(stopped);
+            services.deps.tools.release(task_id).await;
+            return;
+        }
+        tracing::warn!(task.id = %task_id, error = %stopped, "a task is restarted");
+        restarts += 1;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = services.background.stop.cancelled() => {}
+        }
+        pause *= 2;
+    }
+}
+
+/// Whether a restart may help.
+fn is_temporary(error: &OrchestratorError) -> bool {
+    matches!(
+        error,
+        OrchestratorError::Journal(JournalError::Unavailable { .. })
+            | OrchestratorError::Panicked { .. }
+            | OrchestratorError::Unresponsive { .. }
+    )
+}

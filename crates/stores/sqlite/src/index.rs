@@ -1,0 +1,11 @@
+//! The index: tables that are folds over events.
+//!
+//! | file       | subject                                            |
+//! |------------|----------------------------------------------------|
+//! | `tables`   | writes their rows in the transaction of the events |
+//! | `spending` | spending by day                                    |
+//! | `rebuild`  | writes them again from the events                  |
+
+pub(crate) mod rebuild;
+pub(crate) mod spending;
+pub(crate) mod tables;

@@ -1,0 +1,348 @@
+//! The lists of the index: tasks, sessions, approvals, live agents, queued messages.
+//!
+//! Each list follows an index in its order and reads only the rows it returns. `CROSS JOIN` keeps
+//! SQLite from reordering the tables.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::port::{
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, SessionQuery,
+    TaskQuery, TaskSelector,
+};
+use antiphon_core::{
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    SessionSummary, TaskId, TaskSummary, Usage,
+};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, Row};
+
+use crate::fault::fault;
+use crate::reader::task_filter::matching_tasks;
+use crate::row::column::{read_text, read_time, read_usage, read_word};
+use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
+use crate::row::task_row::{read_agent, read_task, task_columns};
+
+/// Most rows in one list.
+pub const LIST_ROWS_MAX: usize = 1_000_000;
+
+type ListResult<T> = Result<Vec<T>, JournalError>;
+
+macro_rules! task_list {
+    ($which:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            task_columns!(),
+            " FROM tasks CROSS JOIN sessions ON sessions.id = session WHERE ",
+            $which,
+            " ORDER BY ",
+            $order,
+            " DESC LIMIT ?1"
+        )
+    };
+}
+
+const ALL: &str = task_list!("true", "tasks.id");
+/// By its own index: there may be many tasks with a parent in between.
+const ROOTS: &str = task_list!("parent IS NULL", "tasks.id");
+const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
+const ONE: &str = task_list!("task_id = ?2", "tasks.id");
+/// Many ids may start with the prefix: only their row numbers are sorted. The plus keeps SQLite from
+/// scanning all tasks in order.
+const WITH_PREFIX: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+                  ORDER BY +id DESC LIMIT ?1)",
+    "tasks.id"
+);
+const TREE: &str = task_list!(
+    "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
+                  UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
+    "tasks.id"
+);
+const IN_SESSION: &str =
+    task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
+
+const SPENT: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+                            model FROM usage WHERE task = ?";
+
+/// Tasks, with their usage at the same moment.
+pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> ListResult<TaskSummary> {
+    let moment = connection.transaction().map_err(|error| broken(&error))?;
+    let limit = limit(query.limit);
+    let mut found = match &query.which {
+        TaskSelector::All => select(&moment, ALL, [limit], task_with_row),
+        TaskSelector::Roots => select(&moment, ROOTS, [limit], task_with_row),
+        TaskSelector::Unfinished => select(&moment, UNFINISHED, [limit], task_with_row),
+        TaskSelector::One(task_id) => {
+            select(&moment, ONE, (limit, task_id.as_str()), task_with_row)
+        }
+        TaskSelector::IdPrefix(start) if start.is_empty() => {
+            select(&moment, ALL, [limit], task_with_row)
+        }
+        TaskSelector::IdPrefix(start) => {
+            select(&moment, WITH_PREFIX, (limit, start, after_prefix(start)), task_with_row)
+        }
+        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), task_with_row),
+        TaskSelector::Session(session_id) => {
+            select(&moment, IN_SESSION, (limit, session_id.as_str()), task_with_row)
+        }
+        TaskSelector::Matching(filter) => matching_tasks(&moment, filter, limit),
+    }?;
+    for (row, task) in &mut found {
+        task.spent = select(&moment, SPENT, [*row], usage_of_model)?.into_iter().collect();
+    }
+    Ok(found.into_iter().map(|(_, task)| task).collect())
+}
+
+const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
+                               first.created_s, first.created_ns, last.last_s, last.last_ns
+                        FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
+                        CROSS JOIN tasks AS last ON last.id = last_task
+                        WHERE last_task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                              ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                        ORDER BY last_task DESC LIMIT ?1";
+
+pub(crate) fn sessions(
+    connection: &Connection,
+    query: &SessionQuery,
+) -> ListResult<SessionSummary> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    select(connection, SESSIONS, (limit(query.limit), before), |row| {
+        let session = || {
+            Ok(SessionSummary {
+                session_id: read_text(row, 0)?,
+                title: row.get(1)?,
+                tasks: row.get(2)?,
+                last_task: read_text(row, 3)?,
+                status: read_word(row, 4)?,
+                created_at: read_time(row, 5)?,
+                updated_at: read_time(row, 7)?,
+            })
+        };
+        session().map_err(|error| broken(&error))
+    })
+}
+
+macro_rules! approval_list {
+    ($which:literal) => {
+        concat!(
+            "SELECT task_id, approvals.status, decided, ",
+            event_columns!("question"),
+            ", ",
+            event_columns!("answer"),
+            " FROM approvals CROSS JOIN tasks ON tasks.id = approvals.task
+             CROSS JOIN events AS question ON question.position = asked
+             LEFT JOIN events AS answer ON answer.position = decided
+             WHERE asked > CASE WHEN ?2 IS NULL THEN 0
+                   ELSE (SELECT asked FROM approvals WHERE approval_id = ?2) END AND ",
+            $which,
+            " ORDER BY asked LIMIT ?1"
+        )
+    };
+}
+
+const APPROVALS: &str = approval_list!("true");
+const PENDING: &str = approval_list!("approvals.status = 'pending'");
+const ONE_APPROVAL: &str = approval_list!("approval_id = ?3");
+
+pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListResult<Approval> {
+    let limit = limit(query.limit);
+    let after = query.after.as_ref().map(ApprovalId::as_str);
+    match &query.which {
+        ApprovalSelector::All => select(connection, APPROVALS, (limit, after), approval),
+        ApprovalSelector::Pending => select(connection, PENDING, (limit, after), approval),
+        ApprovalSelector::One(approval_id) => {
+            select(connection, ONE_APPROVAL, (limit, after, approval_id.as_str()), approval)
+        }
+    }
+}
+
+const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
+                             messages_processed
+                      FROM agents CROSS JOIN tasks ON tasks.id = agents.task
+                      WHERE agents.task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
+                            ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
+                      ORDER BY agents.task DESC LIMIT ?1";
+
+pub(crate) fn agents(connection: &Connection, query: &AgentQuery) -> ListResult<LiveAgent> {
+    let before = query.before.as_ref().map(TaskId::as_str);
+    let found = select(connection, AGENTS, (limit(query.limit), before), |row| {
+        let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
+        agent().map_err(|error| broken(&error))
+    })?;
+    let live = |(agent, task_id, status): (_, _, Option<_>)| {
+        Some(LiveAgent { agent, task_id, status: status? })
+    };
+    Ok(found.into_iter().filter_map(live).collect())
+}
+
+const QUEUED: &str = concat!(
+    "SELECT task_id, ",
+    event_columns!("events"),
+    " FROM inbox CROSS JOIN events ON events.position = inbox.position
+     CROSS JOIN tasks ON tasks.id = inbox.task
+     WHERE inbox.position > ?2 ORDER BY inbox.position LIMIT ?1"
+);
+
+pub(crate) fn queued(connection: &Connection, query: &QueuedQuery) -> ListResult<QueuedMessage> {
+    let after = i64::try_from(query.after.0).unwrap_or(i64::MAX);
+    select(connection, QUEUED, (limit(query.limit), after), |row| {
+        let task_id = read_text(row, 0).map_err(|error| broken(&error))?;
+        let StoredEvent { position, at, body, .. } = StoredEvent::read(row, 1, Position(0))?;
+        let EventBody::MessageQueued(queued) = body else {
+            return Err(wrong_type(position, &body));
+        };
+        Ok(QueuedMessage { task_id, position, at, message: queued })
+    })
+}
+
+const REPLY: &str = concat!(
+    "SELECT ",
+    event_columns!("events"),
+    " FROM replies CROSS JOIN events ON events.position = replies.position WHERE request = ?"
+);
+
+pub(crate) fn reply(
+    connection: &Connection,
+    request: InteractionId,
+) -> Result<Option<Replied>, JournalError> {
+    let found = select(connection, REPLY, [request.to_string()], |row| {
+        let StoredEvent { position, body, .. } = StoredEvent::read(row, 0, Position(0))?;
+        let EventBody::Replied(replied) = body else {
+            return Err(wrong_type(position, &body));
+        };
+        Ok(replied)
+    })?;
+    Ok(found.into_iter().next())
+}
+
+pub(crate) fn select<T>(
+    connection: &Connection,
+    statement: &str,
+    params: impl Params,
+    mut read: impl FnMut(&Row<'_>) -> Result<T, JournalError>,
+) -> ListResult<T> {
+    let mut statement = connection.prepare_cached(statement).map_err(|error| broken(&error))?;
+    let mut rows = statement.query(params).map_err(|error| broken(&error))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(|error| broken(&error))? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+pub(crate) fn task_with_row(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+    let task = || Ok((row.get(0)?, read_task(row)?));
+    task().map_err(|error| broken(&error))
+}
+
+fn usage_of_model(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
+    let spent = || Ok((row.get(4)?, read_usage(row, 0)?));
+    spent().map_err(|error| broken(&error))
+}
+
+fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
+    let task_id: TaskId = read_text(row, 0).map_err(|error| broken(&error))?;
+    let question = StoredEvent::read(row, 3, Position(0))?;
+    let EventBody::ApprovalRequested(request) = &question.body else {
+        return Err(wrong_type(question.position, &question.body));
+    };
+    let mut approval = Approval::requested(task_id, request, question.at);
+    let decided: Option<u64> = row.get(2).map_err(|error| broken(&error))?;
+    if let Some(position) = decided {
+        let answer = StoredEvent::read(row, 3 + EVENT_COLUMNS, Position(position))?;
+        let EventBody::ApprovalDecided(decided) = &answer.body else {
+            return Err(wrong_type(answer.position, &answer.body));
+        };
+        approval.decide(decided, answer.at);
+    }
+    approval.status = read_word(row, 1).map_err(|error| broken(&error))?;
+    Ok(approval)
+}
+
+/// The first text after every text with this prefix, in byte order. When there is none, a
+/// blob, which sorts after every text.
+fn after_prefix(start: &str) -> Value {
+    let mut text = start.to_owned();
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Value::Text(text);
+        }
+    }
+    Value::Blob(Vec::new())
+}
+
+fn limit(most: NonZeroUsize) -> usize {
+    most.get().min(LIST_ROWS_MAX)
+}
+
+pub(crate) fn broken(error: &rusqlite::Error) -> JournalError {
+    fault(Position(0), error)
+}
+
+fn wrong_type(position: Position, body: &EventBody) -> JournalError {
+    let reason = format!("unexpected event `{}`", body.event_type());
+    JournalError::Corrupt { position, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::schema::in_memory;
+    use crate::index::tables::SETTLED;
+
+    #[test]
+    fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
+        assert_eq!(after_prefix("0197"), Value::Text("0198".to_owned()));
+        assert_eq!(after_prefix("a\u{D7FF}"), Value::Text("a\u{E000}".to_owned()));
+        assert_eq!(after_prefix("a\u{10FFFF}"), Value::Text("b".to_owned()));
+        assert_eq!(after_prefix("\u{10FFFF}\u{10FFFF}"), Value::Blob(vec![]));
+    }
+
+    #[test]
+    fn a_blob_is_behind_every_text() {
+        let connection = in_memory().unwrap();
+        let behind = "SELECT ?1 < ?2";
+        let text = "\u{10FFFF}\u{10FFFF}a";
+        let found: bool = connection
+            .query_row(behind, (text, after_prefix("\u{10FFFF}")), |row| row.get(0))
+            .unwrap();
+        assert!(found);
+    }
+
+    /// With a million tasks, a list of ten reads ten rows.
+    #[test]
+    fn a_short_list_looks_at_few_rows() {
+        let connection = in_memory().unwrap();
+        let in_order = [ALL, UNFINISHED, ONE, IN_SESSION, SESSIONS, AGENTS, QUEUED];
+        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
+        }
+        // The first loop returns rows; the other loops look up by key.
+        for statement in in_order.iter().chain(&[WITH_PREFIX, TREE, SPENT, APPROVALS, PENDING]) {
+            let plan = plan(&connection, statement);
+            assert!(
+                !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
+                "{statement}\n{plan}"
+            );
+        }
+        let beginning = plan(&connection, WITH_PREFIX);
+        assert!(beginning.contains("COVERING INDEX"), "{beginning}");
+        assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
+        for statement in [REPLY, SETTLED] {
+            let plan = plan(&connection, statement);
+            assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
+        }
+        let tree = plan(&connection, TREE);
+        assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");
+    }
+
+    fn plan(connection: &Connection, statement: &str) -> String {
+        let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
+        let nothing = vec![rusqlite::types::Null; explain.parameter_count()];
+        let nothing = rusqlite::params_from_iter(nothing);
+        let lines = explain.query_map(nothing, |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
+    }
+}
