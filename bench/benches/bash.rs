@@ -85,10 +85,14 @@ fn shell(folder: &Path, mode: Mode, environment: &Environment) -> Result<Shell, 
             tmp: folder.join("tmp"),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         },
         results: folder.join("results"),
         environment: environment.clone(),
+        changes_repository: |_| false,
+        without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
     };
     Ok(Shell::new(settings)?)
 }

@@ -12,7 +12,7 @@ use antiphon_file_tools::{
     WriteTool,
 };
 use antiphon_mcp::{Mcp, McpOptions};
-use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry};
+use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{
     Limits, Network, Policy, Protected, SECRETS_IN_HOME, SECRETS_OF_MACHINE, UnixSockets,
@@ -106,7 +106,7 @@ impl Toolset {
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
-            sandboxed: mode != Mode::Full,
+            sandbox: if mode == Mode::Full { Sandbox::None } else { Sandbox::OfCommand },
             hidden,
             effects: Effects::new(move |tool| known.effect(tool)),
         };
@@ -119,7 +119,7 @@ impl Toolset {
     pub fn gate_only(project: &Project, settings: &UserSettings) -> Result<Self, ProjectError> {
         let bounds = Bounds {
             root: project.root().to_owned(),
-            sandboxed: true,
+            sandbox: Sandbox::OfCommand,
             hidden: hidden_paths(project, settings),
             effects: Effects::new(|_| None),
         };

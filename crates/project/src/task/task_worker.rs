@@ -11,7 +11,7 @@ use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
 use antiphon_file_tools::{Outside, WorkspaceConfig};
-use antiphon_permissions::{Bounds, Effects};
+use antiphon_permissions::{Bounds, Effects, Sandbox};
 use antiphon_runtime::{
     ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
 };
@@ -160,7 +160,7 @@ fn gate(settings: &WorkerSettings, tools: &Arc<dyn ToolExecutor>) -> Result<Arc<
     let known = Arc::clone(tools);
     let bounds = Bounds {
         root: settings.root.clone(),
-        sandboxed: true,
+        sandbox: Sandbox::OfTask,
         hidden: Vec::new(),
         effects: Effects::new(move |tool| known.effect(tool)),
     };

@@ -29,7 +29,7 @@ mod shell;
 pub use commands::SCRIPT_BYTES_MAX;
 pub use config::{Config, ConfigError, Limits, Mode, RuleEntry};
 pub use finding::{Decision, Explanation, Finding};
-pub use gate::{Bounds, Effects, Gate};
+pub use gate::{Bounds, Effects, Gate, Sandbox};
 pub use normalized_path::PROTECTED;
 pub use remembered::{FILE_BYTES_MAX, LOCK_WAIT, RULES_MAX, Remembered, RememberedError};
 pub use repository::changes_repository;

@@ -1,7 +1,7 @@
 //! Programs that write, move or remove the files they are given.
 //!
-//! Which options take a value is not known for all of them. A value that is taken for a file is one
-//! file too many to judge, which does no harm.
+//! An option that is not known counts as one without a value. If it has one, that is one file too
+//! many to judge.
 
 use super::Analysis;
 use crate::shell::Word;
@@ -12,13 +12,13 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         "cp" | "gcp" | "install" | "ginstall" | "ln" | "gln" => copied(name, words),
         "mv" | "gmv" => {
             // What is moved away is gone.
-            let (operands, _) = operands(words);
+            let (operands, _) = operands(name, words);
             let mut writes = copied(name, words);
             writes.extend(operands.into_iter().cloned());
             writes
         }
         "rm" | "grm" | "unlink" | "rmdir" | "shred" | "truncate" | "touch" => {
-            operands(words).0.into_iter().cloned().collect()
+            operands(name, words).0.into_iter().cloned().collect()
         }
         "dd" => words.iter().skip(1).filter_map(dd_output).collect(),
         _ => return None,
@@ -26,32 +26,59 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
     Some(Analysis { writes, ..Analysis::default() })
 }
 
+/// Short options with a value, and whether `-t` names a folder to write to.
+fn valued(name: &str) -> (&'static str, bool) {
+    match name.strip_prefix('g').unwrap_or(name) {
+        "cp" | "mv" | "ln" => ("tS", true),
+        "install" => ("tSmog", true),
+        "touch" => ("rdt", false),
+        "truncate" => ("rs", false),
+        "shred" => ("ns", false),
+        _ => ("", false),
+    }
+}
+
+/// Long options whose value may be the next word.
+const LONG_VALUED: [&str; 10] = [
+    "reference",
+    "date",
+    "time",
+    "size",
+    "suffix",
+    "mode",
+    "owner",
+    "group",
+    "iterations",
+    "random-source",
+];
+
 /// The arguments that are no options, and the folder that `-t` names.
-fn operands(words: &[Word]) -> (Vec<&Word>, Option<Word>) {
+fn operands<'w>(name: &str, words: &'w [Word]) -> (Vec<&'w Word>, Option<Word>) {
+    let (short, has_target) = valued(name);
     let (mut operands, mut target, mut ended) = (Vec::new(), None, false);
     let mut rest = words.iter().skip(1);
     while let Some(word) = rest.next() {
         let head = word.head();
+        let attached =
+            |value: &str| word.literal().map_or_else(Word::unknown, |_| Word::known(value));
         if ended || !head.starts_with('-') || head == "-" {
             operands.push(word);
         } else if word.literal() == Some("--") {
             ended = true;
         } else if let Some(long) = head.strip_prefix("--") {
-            let (option, value) = long.split_once('=').unwrap_or((long, ""));
-            if option.len() > 1 && "target-directory".starts_with(option) {
-                target = if long.contains('=') {
-                    Some(word.literal().map_or_else(Word::unknown, |_| Word::known(value)))
-                } else {
-                    rest.next().cloned()
-                };
+            let (option, value) = long.split_once('=').map_or((long, None), |(o, v)| (o, Some(v)));
+            if has_target && option.len() > 1 && "target-directory".starts_with(option) {
+                target = value.map(attached).or_else(|| rest.next().cloned());
+            } else if value.is_none() && LONG_VALUED.contains(&option) {
+                rest.next();
             }
-        } else if let Some((_, value)) = head.split_once('t') {
-            let attached = !value.is_empty() || word.literal().is_none();
-            target = if attached {
-                Some(word.literal().map_or_else(Word::unknown, |_| Word::known(value)))
-            } else {
-                rest.next().cloned()
-            };
+        } else if let Some(at) = head.find(|c| short.contains(c)) {
+            let value = &head[at + 1..];
+            let next = value.is_empty() && word.literal().is_some();
+            let value = if next { rest.next().cloned() } else { Some(attached(value)) };
+            if has_target && head[at..].starts_with('t') {
+                target = value;
+            }
         }
     }
     (operands, target)
@@ -59,7 +86,7 @@ fn operands(words: &[Word]) -> (Vec<&Word>, Option<Word>) {
 
 /// What a copy may overwrite: its last argument, or files of the same names in that folder.
 fn copied(name: &str, words: &[Word]) -> Vec<Word> {
-    let (mut operands, target) = operands(words);
+    let (mut operands, target) = operands(name, words);
     let makes_folders = name.ends_with("install")
         && words.iter().any(|word| matches!(word.literal(), Some("-d" | "--directory")));
     if makes_folders {

@@ -6,6 +6,7 @@ use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by,
 use crate::commands::File;
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
+use crate::gate::Sandbox;
 use crate::normalized_path::NormalizedPath;
 use crate::rule::{Match, ParsedRule, PathPattern, escape};
 use crate::rules::LoadedRule;
@@ -122,7 +123,7 @@ impl Evaluation<'_> {
             (Mode::Full, _) => (Decision::Allow, "mode full allows every file"),
             (Mode::ReadOnly, true) => (Decision::Deny, "mode read-only allows no writing"),
             _ if inside => (Decision::Allow, "it is in the workspace"),
-            (Mode::Workspace, _) if self.context.sandboxed => {
+            (Mode::Workspace, _) if self.context.sandbox != Sandbox::None => {
                 (Decision::Allow, "the sandbox bounds it")
             }
             _ => (Decision::Ask, "it may be outside of the workspace"),

@@ -8,6 +8,7 @@ use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by,
 use crate::commands::{Command, Item, Role, Warning, WarningKind, is_known, is_safe};
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
+use crate::gate::Sandbox;
 use crate::repository::is_change;
 use crate::rule::{Match, Naming, ParsedRule};
 use crate::rules::LoadedRule;
@@ -135,10 +136,16 @@ impl Evaluation<'_> {
         let (decision, because) = match self.layer.mode {
             Mode::ReadOnly => (Decision::Deny, "mode read-only runs no commands"),
             Mode::Full => (Decision::Allow, "mode full allows every command"),
-            Mode::Workspace if self.context.sandboxed && whole.repository && is_change(words) => {
+            Mode::Workspace
+                if self.context.sandbox == Sandbox::OfCommand
+                    && whole.repository
+                    && is_change(words) =>
+            {
                 (Decision::Ask, "it changes the repository")
             }
-            Mode::Workspace if self.context.sandboxed => (Decision::Allow, "the sandbox bounds it"),
+            Mode::Workspace if self.context.sandbox != Sandbox::None => {
+                (Decision::Allow, "the sandbox bounds it")
+            }
             Mode::Workspace if words.is_empty() || is_safe(words) => {
                 (Decision::Allow, "it only looks")
             }

@@ -12,21 +12,25 @@ use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by}
 use crate::commands::{Command, Item, Role};
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
+use crate::gate::Sandbox;
 use crate::rule::{Match, Naming, ParsedRule, UNSANDBOXED};
 use crate::rules::LoadedRule;
 
 impl Evaluation<'_> {
     pub(super) fn unsandboxed(&self, text: &str, items: &[Item]) -> Vec<Finding> {
-        match self.layer.mode {
+        let what = "the script without the sandbox".to_owned();
+        match (self.layer.mode, self.context.sandbox) {
             // There is no sandbox to leave.
-            Mode::Full => return Vec::new(),
-            Mode::ReadOnly => {
-                let what = "the script without the sandbox".to_owned();
+            (Mode::Full, _) | (Mode::Workspace, Sandbox::None) => return Vec::new(),
+            (Mode::ReadOnly, _) => {
                 let because = "mode read-only runs no commands";
                 return vec![by_default(what, Decision::Deny, because, None)];
             }
-            Mode::Workspace if !self.context.sandboxed => return Vec::new(),
-            Mode::Workspace => {}
+            (Mode::Workspace, Sandbox::OfTask) => {
+                let because = "the whole task runs in a sandbox, which no approval opens";
+                return vec![by_default(what, Decision::Deny, because, None)];
+            }
+            (Mode::Workspace, Sandbox::OfCommand) => {}
         }
         let programs = items.iter().filter_map(|item| match item {
             Item::Command(command) if command.role == Role::Program => Some(command),
@@ -35,7 +39,7 @@ impl Evaluation<'_> {
         let mut findings: Vec<Finding> =
             programs.map(|command| self.without_sandbox(text, command)).collect();
         if findings.is_empty() {
-            findings.push(undecided("the script without the sandbox".to_owned(), None));
+            findings.push(undecided(what.clone(), None));
         }
         // What is not a plain command is not covered by a rule about commands.
         let is_plain = |item: &Item| match item {
@@ -43,7 +47,7 @@ impl Evaluation<'_> {
             Item::File(_) | Item::Function(_) | Item::Warning(_) => false,
         };
         if !items.iter().all(is_plain) && !self.is_granted(text) {
-            findings.push(undecided("the script without the sandbox".to_owned(), None));
+            findings.push(undecided(what.clone(), None));
         }
         findings
     }

@@ -106,7 +106,7 @@ fn the_reason_of_a_rule_is_shown() {
 fn a_workspace_must_be_given_in_full() {
     let bounds = Bounds {
         root: "relative".into(),
-        sandboxed: true,
+        sandbox: antiphon_permissions::Sandbox::OfCommand,
         hidden: Vec::new(),
         effects: Effects::new(|_| None),
     };

@@ -241,3 +241,17 @@ fn a_change_of_the_repository_is_asked_about() {
     let read_only = crate::world::gate("mode = 'read-only'");
     assert_eq!(granted_script(&read_only, "git commit -m x", &["bash(git commit *)"]), Deny);
 }
+
+#[test]
+fn no_approval_opens_the_sandbox_of_a_whole_task() {
+    let config: antiphon_permissions::Config = toml::from_str("allow = ['unsandboxed']").unwrap();
+    let bounds = antiphon_permissions::Bounds {
+        sandbox: antiphon_permissions::Sandbox::OfTask,
+        ..crate::world::bounds(true)
+    };
+    let gate = antiphon_permissions::Gate::new(&config, bounds).unwrap();
+    let verdict = without_sandbox(&gate, "ls", &["unsandboxed(ls)"]);
+    assert!(matches!(verdict, Verdict::Deny { .. }), "{verdict:?}");
+    // Git would be refused in any case, so there is nothing to ask.
+    assert_eq!(granted_script(&gate, "git commit -m x", &[]), Allow);
+}

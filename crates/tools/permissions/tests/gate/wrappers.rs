@@ -309,7 +309,15 @@ fn what_writes_to_a_denied_path_was_seen() {
     }
     assert_eq!(changed, OVERWRITES.len() - 4, "attempts that change nothing prove nothing");
     // Reading is not writing.
-    for text in ["cp kept/file copy", "cp -r kept copy", "mv new copy", "cp other/file ."] {
+    for text in [
+        "cp kept/file copy",
+        "cp -r kept copy",
+        "mv new copy",
+        "cp other/file .",
+        "touch -r kept/file new",
+        "touch --reference kept/file new",
+        "truncate -rkept/file new",
+    ] {
         assert_eq!(script(&denying, text), Decision::Allow, "{text}");
     }
 }
