@@ -93,6 +93,7 @@ fn shell(folder: &Path, mode: Mode, environment: &Environment) -> Result<Shell, 
         environment: environment.clone(),
         changes_repository: |_| false,
         without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
+        network: None,
     };
     Ok(Shell::new(settings)?)
 }

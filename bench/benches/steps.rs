@@ -101,6 +101,7 @@ fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
         environment: Environment::choose(std::env::vars_os(), &[], &[])?,
         changes_repository: |_| false,
         without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
+        network: None,
     };
     Ok(Arc::new(Shell::new(settings)?))
 }

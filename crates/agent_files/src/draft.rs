@@ -75,11 +75,21 @@ pub fn new_file(folder: &Folder, draft: &Draft) -> Result<PathBuf, DraftError> {
 }
 
 impl Draft {
-    fn text(&self) -> String {
+    /// What the agent does, or a placeholder, on one line.
+    pub fn description(&self) -> String {
         let description =
             self.description.as_deref().unwrap_or("Describe in one line what it does.");
+        visible(description).trim().to_owned()
+    }
+
+    /// The first system prompt of the agent.
+    pub fn context(&self) -> String {
+        CONTEXT.replace("{name}", self.name.as_str())
+    }
+
+    fn text(&self) -> String {
         // A JSON string is a quoted YAML string.
-        let description = Value::from(visible(description).trim()).to_string();
+        let description = Value::from(self.description()).to_string();
         let model = match &self.model {
             Some(model) => format!("model: {}", Value::from(model.to_string())),
             None => "# model: anthropic/claude-sonnet-4-5".to_owned(),
@@ -88,8 +98,14 @@ impl Draft {
             .replace("{name}", self.name.as_str())
             .replace("{model}", &model)
             .replace("{description}", &description)
+            + &self.context()
+            + "\n"
     }
 }
+
+const CONTEXT: &str = "\
+You are {name}. Describe here the agent's role, how it works, what it must not do, and what its answer
+looks like. This text is its system prompt.";
 
 /// `name` is quoted because it may look like a number.
 const TEMPLATE: &str = r#"---
@@ -134,6 +150,4 @@ description: {description}
 #     verdict: { enum: [approve, reject] }
 #   required: [verdict]
 ---
-You are {name}. Describe here the agent's role, how it works, what it must not do, and what its answer
-looks like. This text is its system prompt.
 "#;

@@ -1,8 +1,10 @@
 //! Agents: their definitions, and the live ones.
 
+use std::fmt;
+
 use antiphon_core::{
-    AgentId, AgentName, AgentState, CallableAgents, ModelRef, RawJson, RunnerConfig, TaskId,
-    TaskLimits,
+    AgentId, AgentName, AgentState, CallableAgents, ModelRef, Profile, RawJson, RunnerConfig,
+    SilentIntents, TaskId, TaskLimits,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,9 @@ pub struct AgentDetail {
     pub name: AgentName,
     /// What the agent does, for its callers.
     pub description: String,
+    /// How the agent runs.
+    #[serde(default)]
+    pub profile: Profile,
     /// Model that answers; the caller's model when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
@@ -36,6 +41,10 @@ pub struct AgentDetail {
     /// Intents of requests that have a JSON Schema.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intents: Vec<String>,
+    /// Intents of requests that never wake the agent.
+    #[serde(default, skip_serializing_if = "has_no_intents")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    pub silent_intents: SilentIntents,
     /// JSON Schema of its results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
@@ -43,6 +52,9 @@ pub struct AgentDetail {
     pub origin: AgentOrigin,
     /// Path of its file.
     pub path: String,
+    /// Paths of files of the same name that this one replaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shadows: Vec<String>,
     /// What is wrong with the file now; the rest is then the last valid definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
@@ -51,6 +63,13 @@ pub struct AgentDetail {
     /// Its system prompt; absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// Names of all tools of the project, of which the agent gets those in `tools`; absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available_tools: Option<Vec<String>>,
+}
+
+fn has_no_intents(intents: &SilentIntents) -> bool {
+    *intents == SilentIntents::default()
 }
 
 /// Where the definition of an agent comes from.
@@ -70,6 +89,39 @@ pub enum AgentOrigin {
 pub struct AgentList {
     /// Agents, sorted by name.
     pub agents: Vec<AgentDetail>,
+    /// Files and folders of agents that are not valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<AgentProblem>,
+}
+
+/// A file or folder of agents that is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentProblem {
+    /// Path of the file or folder.
+    pub path: String,
+    /// Line number, from 1; absent when the whole file or folder is concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub reason: String,
+    /// `true` when the last valid definition is still in use.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_force: bool,
+}
+
+impl fmt::Display for AgentProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.reason)?;
+        if self.in_force {
+            f.write_str(" (what it said before stays in force)")?;
+        }
+        Ok(())
+    }
 }
 
 /// An agent to define.

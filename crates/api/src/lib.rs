@@ -11,7 +11,7 @@
 //! | [`task`]           | `/v1/tasks`, `/v1/tasks/{id}`, `…/tree`, `…/rest`                 |
 //! | [`task_message`]   | `/v1/tasks/{id}/messages`, `…/tool_results`                       |
 //! | [`task_diff`]      | `/v1/tasks/{id}/diff`                                             |
-//! | [`event_query`]    | `/v1/tasks/{id}/events`, `/v1/events`                             |
+//! | [`event_query`]    | `/v1/tasks/{id}/events`, `/v1/events`, `/v1/journal`              |
 //! | [`agent`]          | `/v1/agents`, `/v1/agents/{name}`, `/v1/agents/status`, `…/start`, `…/stop` |
 //! | [`inbox`]          | `/v1/agents/{name}/inbox`, `/v1/inbox`                            |
 //! | [`request_status`] | `/v1/requests/{id}`                                               |
@@ -34,12 +34,13 @@ pub mod task_message;
 pub mod usage;
 
 pub use agent::{
-    AgentDetail, AgentList, AgentOrigin, AgentPresence, AgentStarted, AgentStopped, CreateAgent,
+    AgentDetail, AgentList, AgentOrigin, AgentPresence, AgentProblem, AgentStarted, AgentStopped,
+    CreateAgent,
 };
 pub use agent_change::AgentChange;
 pub use approval::{ApprovalList, ApprovalQuery, DecideApproval};
 pub use budget::AllowSpending;
-pub use event_query::{JournalEventQuery, TaskEventQuery};
+pub use event_query::{JournalEventQuery, JournalPage, JournalPageQuery, TaskEventQuery};
 pub use inbox::{
     InboxPage, InboxQuery, QueuedInteraction, REQUEST_TIMEOUT_S_MAX, Receipt, RequestBody,
     SendInteraction,

@@ -132,6 +132,9 @@ pub struct TaskQuery {
     /// `next_cursor` of the previous page; the first page when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<TaskId>,
+    /// Only tasks whose id begins with this text, of every kind. Not together with another field but `limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id_prefix: Option<String>,
 }
 
 /// One page of tasks.

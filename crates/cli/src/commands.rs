@@ -22,7 +22,7 @@ mod usage;
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
-use crate::connection::ProjectServer;
+use crate::connection::{ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::log::LogFormat;
 use crate::server_args::not_through_server;
@@ -85,14 +85,15 @@ impl Command {
         server: &ProjectServer,
         environment: &Environment,
     ) -> Result<(), Failure> {
-        match self {
+        let access = || ProjectAccess::of_server(server, environment);
+        let done = match self {
             Self::Agents(agents) => agents.run_at(server).await,
-            Self::Tasks(tasks) => tasks.run_at(server, environment).await,
-            Self::Approvals(approvals) => approvals.run_at(server).await,
-            Self::Sessions(sessions) => sessions.run_at(server).await,
+            Self::Tasks(tasks) => tasks.run(access()).await,
+            Self::Approvals(approvals) => approvals.run(access()).await,
+            Self::Sessions(sessions) => sessions.run(access()).await,
             Self::Send(send) => send.run_at(server).await,
-            Self::Inbox(inbox) => inbox.run_at(server).await,
-            Self::Budget(budget) => budget.run_at(server).await,
+            Self::Inbox(inbox) => inbox.run_at(server, environment).await,
+            Self::Budget(budget) => budget.run_at(server, environment).await,
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(_) => Err(not_through_server("run")),
@@ -103,7 +104,8 @@ impl Command {
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Models(_) => Err(not_through_server("models")),
             Self::Doctor(_) => Err(not_through_server("doctor")),
-        }
+        };
+        done.map_err(|failure| server.explain(failure))
     }
 
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
@@ -111,9 +113,11 @@ impl Command {
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => run.run(environment).await,
             Self::Agents(agents) => agents.run(environment).await,
-            Self::Tasks(tasks) => tasks.run(environment).await,
-            Self::Approvals(approvals) => approvals.run(environment).await,
-            Self::Sessions(sessions) => sessions.run(environment).await,
+            Self::Tasks(tasks) => tasks.run(ProjectAccess::of_folder(environment)?).await,
+            Self::Approvals(approvals) => {
+                approvals.run(ProjectAccess::of_folder(environment)?).await
+            }
+            Self::Sessions(sessions) => sessions.run_in_folder(environment).await,
             Self::Send(send) => send.run(environment).await,
             Self::Inbox(inbox) => inbox.run(environment).await,
             Self::Request(request) => request.run(environment).await,

@@ -4,6 +4,8 @@
 mod discovery;
 mod inbox;
 mod journal_owner;
+mod lists;
+mod project_access;
 mod server_failure;
 mod server_record;
 mod sessions;
@@ -12,7 +14,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{AllowSpending, CreateTask, DecideApproval, SendMessage};
-use antiphon_core::port::{Clock, RandomIds, SystemClock, TaskQuery, TaskSelector};
+use antiphon_client::ClientError;
+use antiphon_core::port::{
+    Clock, Journal, RandomIds, SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
     ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
     TaskId, TaskSummary, UserMessage, WaitingFor,
@@ -27,6 +32,8 @@ pub(crate) use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
+
+pub(crate) use project_access::ProjectAccess;
 
 use crate::failure::Failure;
 use antiphon_project::models::Models;
@@ -46,7 +53,7 @@ const RESUMED_LIMIT: NonZeroUsize = NonZeroUsize::new(RESUMED_MAX + 1).unwrap();
 pub(crate) enum Connection {
     /// In this process.
     Local(Orchestrator),
-    /// Through the server, with a reader of the journal beside it.
+    /// Through the server, with a reader of its journal: of the file, or of what the server answers.
     Server(ProjectServer, Orchestrator),
 }
 
@@ -96,6 +103,12 @@ impl Connection {
         server.map(|server| Ok(Self::Server(server, journal_reader(project)?))).transpose()
     }
 
+    /// The server that `--server` names. The reader has tasks and events; other lists are methods here.
+    pub(crate) fn named(server: &ProjectServer) -> Option<Self> {
+        let journal = SingleTaskJournal::new(server.named_journal()?);
+        Some(Self::Server(server.clone(), reader_of(Arc::new(journal))))
+    }
+
     /// The server that took the journal before this process could, or the reason why `failure` stays.
     pub(crate) async fn server_instead(
         project: &Project,
@@ -124,30 +137,21 @@ impl Connection {
                 }
                 Ok(orchestrator.cancel(task_id).await?)
             }
-            Self::Server(server, _) => {
-                let sent = server.client.cancel_task(task_id).await;
-                sent.map(drop).map_err(|error| server.failure(error))
-            }
+            Self::Server(server, _) => server.ordered(server.client.cancel_task(task_id)).await,
         }
     }
 
     pub(crate) async fn pause(&self, task_id: &TaskId) -> Result<(), Failure> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.pause(task_id).await?),
-            Self::Server(server, _) => {
-                let sent = server.client.pause_task(task_id).await;
-                sent.map(drop).map_err(|error| server.failure(error))
-            }
+            Self::Server(server, _) => server.ordered(server.client.pause_task(task_id)).await,
         }
     }
 
     pub(crate) async fn resume(&self, task_id: &TaskId) -> Result<(), Failure> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.resume(task_id).await?),
-            Self::Server(server, _) => {
-                let sent = server.client.resume_task(task_id).await;
-                sent.map(drop).map_err(|error| server.failure(error))
-            }
+            Self::Server(server, _) => server.ordered(server.client.resume_task(task_id)).await,
         }
     }
 
@@ -191,8 +195,7 @@ impl Connection {
                     key_id: allowance.payer,
                     comment: allowance.comment,
                 };
-                let sent = server.client.allow_spending(&amount, None).await;
-                sent.map_err(|error| server.failure(error))
+                server.answer(server.client.allow_spending(&amount, None).await)
             }
         }
     }
@@ -231,10 +234,17 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.wait(task_id).await?),
             Self::Server(server, reader) => {
-                let waited = server.client.wait_for_task(task_id).await;
-                waited.map_err(|error| server.failure(error))?;
+                server.ordered(server.client.wait_for_task(task_id)).await?;
                 Ok(reader.task(task_id).await?)
             }
+        }
+    }
+
+    /// Whether files that a task names are files of this machine.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        match self {
+            Self::Local(_) => true,
+            Self::Server(server, _) => !server.is_named(),
         }
     }
 
@@ -272,8 +282,8 @@ impl ProjectServer {
         let task = CreateTask::text(text)
             .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
         let (agent, model) = (Some(agent.to_owned()), Some(model.clone()));
-        let sent = self.client.create_task(&CreateTask { agent, model, ..task }, None).await;
-        Ok(sent.map_err(|error| self.failure(error))?.task_id)
+        let task = CreateTask { agent, model, ..task };
+        Ok(self.answer(self.client.create_task(&task, None).await)?.task_id)
     }
 
     /// Decides an approval.
@@ -284,8 +294,7 @@ impl ProjectServer {
         comment: Option<String>,
     ) -> Result<(), Failure> {
         let body = DecideApproval { decision, comment };
-        let sent = self.client.decide_approval(approval_id, &body).await;
-        sent.map(drop).map_err(|error| self.failure(error))
+        self.ordered(self.client.decide_approval(approval_id, &body)).await
     }
 
     /// Sends a text to a task.
@@ -297,16 +306,27 @@ impl ProjectServer {
     ) -> Result<(), Failure> {
         let message = SendMessage::text(text, mode)
             .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
-        let sent = self.client.send_message(task_id, &message, None).await;
-        sent.map(drop).map_err(|error| self.failure(error))
+        self.ordered(self.client.send_message(task_id, &message, None)).await
+    }
+
+    /// Carries out a request whose answer says only that it was carried out.
+    async fn ordered<T>(
+        &self,
+        sent: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<(), Failure> {
+        self.answer(sent.await).map(drop)
     }
 }
 
 /// An orchestrator that reads the journal beside its owner and changes nothing.
-pub(crate) fn journal_reader(project: &Project) -> Result<Orchestrator, Failure> {
-    let journal = SqliteJournal::open_read_only(&project.journal_path())?;
-    Ok(Orchestrator::record_only(RuntimeDeps {
-        journal: Arc::new(journal),
+fn journal_reader(project: &Project) -> Result<Orchestrator, Failure> {
+    Ok(reader_of(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?)))
+}
+
+/// An orchestrator that reads a journal and changes nothing.
+fn reader_of(journal: Arc<dyn Journal>) -> Orchestrator {
+    Orchestrator::record_only(RuntimeDeps {
+        journal,
         prices: Arc::new(PriceTable::default()),
         models: Arc::new(NoModels),
         tools: Arc::new(NoTools),
@@ -316,7 +336,7 @@ pub(crate) fn journal_reader(project: &Project) -> Result<Orchestrator, Failure>
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         settings: Settings::default(),
-    }))
+    })
 }
 
 /// A reader calls no model.

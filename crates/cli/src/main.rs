@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use antiphon_project::environment::Environment;
 use antiphon_project::{runners, task_worker, toolset};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use failure::Failure;
 
@@ -43,7 +43,10 @@ fn main() -> ExitCode {
         Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
-    let cli = Cli::parse();
+    let cli = match Cli::from_arg_matches(&server_args::hide(Cli::command()).get_matches()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     match start(cli, &environment::capture()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

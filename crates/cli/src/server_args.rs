@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
-use clap::Args;
+use clap::{Arg, ArgAction, Args, Command, value_parser};
 use secrecy::SecretString;
 
 use crate::connection::ProjectServer;
@@ -47,7 +47,7 @@ impl ServerArgs {
         let config = ClientConfig { endpoint, token, timeouts: Timeouts::default() };
         let client =
             Client::new(config).map_err(|error| Failure::usage(format!("--server: {error}")))?;
-        Ok(Some(ProjectServer { client }))
+        Ok(Some(ProjectServer::named(client)))
     }
 
     fn token(&self) -> Result<SecretString, Failure> {
@@ -66,6 +66,35 @@ impl ServerArgs {
             token => Ok(token.into()),
         }
     }
+}
+
+/// Commands that do not work through a server.
+const LOCAL_COMMANDS: [&str; 9] =
+    ["demo", "run", "request", "serve", "keys", "backup", "restore", "models", "doctor"];
+
+/// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal
+/// says more than an unknown option.
+pub(crate) fn hide(command: Command) -> Command {
+    let command = LOCAL_COMMANDS.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |command| hide_below(hidden(command)))
+    });
+    command.mut_subcommand("agents", |agents| agents.mut_subcommand("attach", hidden))
+}
+
+fn hide_below(command: Command) -> Command {
+    let names: Vec<String> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, hidden))
+}
+
+/// An option of its own takes the place of the global one.
+fn hidden(command: Command) -> Command {
+    let option = |name: &'static str, long: &'static str| {
+        Arg::new(name).long(long).global(true).hide(true).action(ArgAction::Set)
+    };
+    let server = option("server", "server").env("ANTIPHON_SERVER");
+    let token_file = option("token_file", "token-file");
+    command.arg(server).arg(token_file.value_parser(value_parser!(PathBuf)))
 }
 
 /// The failure of a command that works only on the files of a project on this machine.

@@ -35,6 +35,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) task_id: &'a TaskId,
     pub(crate) screen: Screen,
     pub(crate) keyboard: Keyboard,
+    /// Whether the user is asked for approvals. Otherwise another command decides them.
+    pub(crate) asks: bool,
     /// The approval the user is asked for now.
     pub(crate) asking: Option<Approval>,
 }

@@ -155,7 +155,7 @@ fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
     let world = RuntimeDeps::new();
     let none = world.antiphon(&["agents", "show", "reviewer"]);
     assert_eq!(none.code, 2);
-    assert!(none.err.contains("begin with `antiphon agents new`"), "{}", none.err);
+    assert!(none.err.contains("create one with `antiphon agents new NAME`"), "{}", none.err);
     write(&world.project("good.md"), "You work.");
     write(&world.project("bad.md"), "---\n\nlimits: {turns: 0}\n---\nx");
     write(&world.user("bad.md"), "Mine.");
@@ -165,7 +165,7 @@ fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
     assert!(bad.err.contains(&place), "{}", bad.err);
     let other = world.antiphon(&["agents", "show", "nobody"]);
     assert_eq!(other.code, 2);
-    assert!(other.err.contains("there is no agent `nobody` here: there are good"), "{}", other.err);
+    assert!(other.err.contains("there is no agent `nobody`; available: good"), "{}", other.err);
 }
 
 #[test]
@@ -190,8 +190,21 @@ fn a_new_agent_is_there_at_once_and_never_written_over() {
     assert_eq!(again.code, 2);
     assert!(again.err.contains("reviewer.md exists already"), "{}", again.err);
     assert_eq!(fs::read_to_string(world.project("reviewer.md")).unwrap(), before);
-    for name in ["user", "../x", "a/b"] {
+    for name in ["user", "../x", "a/b", "Bad Name", "Reviewer", "two words"] {
         assert_eq!(world.antiphon(&["agents", "new", name]).code, 2, "{name}");
+    }
+    let bad = world.antiphon(&["agents", "new", "Bad Name"]).err;
+    assert!(bad.contains("no spaces: use `bad-name`"), "{bad}");
+    let unknown = "there is no agent `nobody`; available: reviewer, scribe";
+    for order in [
+        &["run", "--agent", "nobody", "hello"][..],
+        &["send", "nobody", "hello"],
+        &["agents", "start", "nobody"],
+        &["agents", "stop", "nobody"],
+        &["agents", "show", "nobody"],
+    ] {
+        let seen = world.antiphon(order);
+        assert_eq!((seen.code, seen.err), (2, format!("antiphon: {unknown}\n")), "{order:?}");
     }
 }
 

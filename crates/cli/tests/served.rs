@@ -4,6 +4,7 @@
 
 mod served {
     pub(crate) mod forger;
+    mod named_server;
     pub(crate) mod project;
 }
 
@@ -33,66 +34,6 @@ fn an_approval_is_answered_through_the_server_and_its_task_goes_on() {
     assert_eq!(again.code, 2, "{again:?}");
     assert!(again.err.contains("is already decided: allowed"), "{again:?}");
     server.end();
-}
-
-#[test]
-fn a_command_in_another_folder_runs_through_the_server_that_is_named() {
-    let project = Project::that_asks("go");
-    let server = project.serve();
-    let folder = tempfile::tempdir().unwrap();
-    let at = |arguments: &[&str]| project.antiphon_from(folder.path(), arguments);
-    let task = project.last();
-    let listed = at(&["tasks", "list", "--json"]);
-    assert_eq!(listed.code, 0, "{listed:?}");
-    assert_eq!(listed.out, project.antiphon(&["tasks", "list", "--json"]).out);
-    for looking in [
-        &["tasks", "show", "last"][..],
-        &["tasks", "tree"],
-        &["tasks", "diff"],
-        &["sessions", "list"],
-        &["sessions", "show", "last"],
-        &["sessions", "fork", "last"],
-        &["inbox", "list"],
-        &["agents", "status"],
-        &["budget", "show"],
-        &["usage", "--by", "model"],
-        &["approvals", "list"],
-    ] {
-        let seen = at(looking);
-        assert_eq!(seen.code, 0, "{looking:?}: {seen:?}");
-        assert!(!seen.out.is_empty() || !seen.err.is_empty(), "{looking:?}");
-    }
-    let sent = at(&["tasks", "send", &task[..13], "by the way"]);
-    assert_eq!((sent.code, sent.out.as_str()), (0, "queued\n"), "{sent:?}");
-    assert_eq!(at(&["tasks", "pause", "last"]).code, 0);
-    assert_eq!(at(&["approvals", "allow", "last"]).code, 0);
-    assert_eq!(at(&["tasks", "resume", &task]).out, format!("{task} completed\n"));
-    let unknown = at(&["send", "nobody", "hello"]);
-    assert_eq!(unknown.code, 2, "{unknown:?}");
-    for alone in [&["serve"][..], &["keys", "list"], &["tasks", "watch"], &["inbox", "show", "a"]] {
-        let seen = at(alone);
-        assert!(seen.code == 2 && seen.err.contains("--server"), "{alone:?}: {seen:?}");
-    }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is written here");
-    server.end();
-}
-
-#[test]
-fn a_named_server_needs_a_token_and_an_address_that_protects_it() {
-    let project = Project::that_asks("go");
-    let refused = |arguments: &[&str], reason: &str| {
-        let seen = project.antiphon(arguments);
-        assert!(seen.code == 2 && seen.err.contains(reason), "{arguments:?}: {seen:?}");
-    };
-    refused(&["tasks", "list", "--server", "http://127.0.0.1:1"], "ANTIPHON_TOKEN");
-    refused(&["tasks", "list", "--server", "nonsense", "--token-file", "x"], "--server");
-    refused(&["tasks", "list", "--token-file", "x"], "needs --server");
-    fs::write(project.path().join("x"), "t".repeat(64)).unwrap();
-    let insecure = ["tasks", "list", "--server", "http://a.example", "--token-file", "x"];
-    refused(&insecure, "https");
-    let nowhere = ["tasks", "list", "--server", "http://127.0.0.1:1", "--token-file", "x"];
-    let seen = project.antiphon(&nowhere);
-    assert_eq!(seen.code, 4, "{seen:?}");
 }
 
 #[test]
@@ -269,8 +210,8 @@ fn conversations_are_brought_and_forked_through_the_server_as_alone() {
     fs::write(&file, talk.to_string()).unwrap();
     let server = project.serve();
     let imported = project.antiphon(&["sessions", "import", "talk.json"]);
-    let expected = "session talk: continue it with `antiphon run --session talk`\n";
-    assert_eq!((imported.code, imported.out.as_str()), (0, expected), "{imported:?}");
+    assert_eq!(imported.code, 0, "{imported:?}");
+    assert!(imported.out.starts_with("session talk: continue it with "), "{imported:?}");
     let forked = project.antiphon(&["sessions", "fork", "talk"]);
     assert_eq!(forked.code, 0, "{forked:?}");
     let id = forked.out.strip_prefix("session ").unwrap().split(':').next().unwrap();

@@ -149,8 +149,18 @@ impl Client {
         body: &impl Serialize,
         key: Option<&str>,
     ) -> Result<T, ClientError> {
-        let body = serde_json::to_vec(body).map_err(|error| unsendable(&error))?;
         let request = self.request(Method::POST, path, Query::NONE)?;
+        self.send_json(request, body, key).await
+    }
+
+    /// Sends a request with a JSON body.
+    pub(crate) async fn send_json<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<T, ClientError> {
+        let body = serde_json::to_vec(body).map_err(|error| unsendable(&error))?;
         let mut request = request.header(CONTENT_TYPE, "application/json").body(body);
         if let Some(key) = key {
             request = request.header("idempotency-key", key);

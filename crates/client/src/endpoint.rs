@@ -18,12 +18,20 @@ pub enum Endpoint {
 impl Endpoint {
     /// Reads `http://HOST:PORT` or `https://HOST`. The error says what is wrong, without the URL.
     pub fn parse(url: &str) -> Result<Self, String> {
+        let url = url.trim();
         if url.contains('@') {
             return Err("an address must not hold a user name or password".to_owned());
         }
-        let url = Url::parse(url.trim()).map_err(|error| error.to_string())?;
+        if !url.contains("://") {
+            let example = "`http://localhost:7117` or `https://team.example`";
+            return Err(format!("add http:// or https:// to the address, such as {example}"));
+        }
+        let url = Url::parse(url).map_err(|error| format!("it is not an address: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err("it is not an http or https address".to_owned());
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err("an address has no `?` and no `#`".to_owned());
         }
         Ok(Self::Url(url))
     }

@@ -5,6 +5,12 @@ use antiphon_core::{ErrorResponse, visible};
 /// Why a request failed. Each variant is something the caller does next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
+    /// Start the server or correct the address: there is no connection, and nothing was sent.
+    #[error("{reason}")]
+    NoConnection {
+        /// The innermost cause.
+        reason: String,
+    },
     /// Retry later: the server does not answer, or the connection broke. With a command that
     /// carries no idempotency key, look first whether the server has carried it out.
     #[error("{reason}")]
@@ -41,7 +47,7 @@ impl ClientError {
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::StreamLost { .. } => true,
+            Self::NoConnection { .. } | Self::Unreachable { .. } | Self::StreamLost { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..),
             Self::Unauthorized | Self::Protocol { .. } => false,
         }
@@ -52,7 +58,8 @@ impl ClientError {
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Refused { status, .. } => *status == 409,
-            Self::Unreachable { .. }
+            Self::NoConnection { .. }
+            | Self::Unreachable { .. }
             | Self::StreamLost { .. }
             | Self::Unauthorized
             | Self::Protocol { .. } => false,
@@ -69,7 +76,20 @@ impl ClientError {
         while let Some(inner) = cause.source() {
             cause = inner;
         }
-        Self::Unreachable { reason: cause.to_string() }
+        let reason = cause.to_string();
+        if error.is_timeout() {
+            let reason = "it does not answer in time".to_owned();
+            return if error.is_connect() {
+                Self::NoConnection { reason }
+            } else {
+                Self::Unreachable { reason }
+            };
+        }
+        if error.is_connect() {
+            Self::NoConnection { reason }
+        } else {
+            Self::Unreachable { reason }
+        }
     }
 }
 

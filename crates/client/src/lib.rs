@@ -10,6 +10,9 @@
 //! connects again with `Last-Event-ID` and continues after the last event it delivered, as
 //! often as its [`RetryPolicy`] allows.
 //!
+//! A [`LiveStream`] delivers live deltas too. A [`ServerJournal`] reads the journal of a server through the
+//! port that every other journal implements.
+//!
 //! [`ClientError`] says what the caller does next: retry, change the token, report the
 //! refusal, or give up.
 
@@ -22,8 +25,13 @@ mod error;
 mod event_stream;
 mod health;
 mod inbox;
+mod invocations;
+mod journal;
+mod live_delta;
+mod live_stream;
 mod response;
 mod retry_policy;
+mod server_journal;
 mod sessions;
 mod tasks;
 mod usage;
@@ -32,6 +40,9 @@ pub use client::{Client, ClientConfig, ConfigError, Timeouts};
 pub use endpoint::Endpoint;
 pub use error::ClientError;
 pub use event_stream::{EVENT_BYTES_MAX, EventStream};
+pub use live_delta::{DeltaPiece, LiveDelta, StreamItem};
+pub use live_stream::LiveStream;
 pub use response::RESPONSE_BYTES_MAX;
 pub use retry_policy::RetryPolicy;
+pub use server_journal::ServerJournal;
 pub use tasks::TASK_WAIT_S;

@@ -18,6 +18,14 @@ pub(crate) async fn success(response: Response) -> Result<Response, ClientError>
     if status == StatusCode::UNAUTHORIZED {
         return Err(ClientError::Unauthorized);
     }
+    if status.is_redirection() {
+        // The token is not sent to a server that a redirect names.
+        return Err(ClientError::protocol(format!(
+            "HTTP {}: it redirects to another address, which is not followed: name that address, if you \
+             trust it with the token",
+            status.as_u16()
+        )));
+    }
     let body = body(response).await?;
     let status = status.as_u16();
     match serde_json::from_slice::<ErrorResponse>(&body) {

@@ -34,8 +34,12 @@ pub fn read_catalog(project: &Project, settings: &UserSettings) -> AgentCatalog 
 
 /// Names of the defined agents.
 pub fn defined_agents(project: &Project, settings: &UserSettings) -> Vec<AgentName> {
-    let entries = read_catalog(project, settings).entries();
-    entries.into_iter().map(|entry| entry.definition.name.clone()).collect()
+    names(&read_catalog(project, settings))
+}
+
+/// Names of the agents of a catalog.
+fn names(catalog: &AgentCatalog) -> Vec<AgentName> {
+    catalog.entries().into_iter().map(|entry| entry.definition.name.clone()).collect()
 }
 
 /// Succeeds when the agent is defined; the error lists the agents that are.
@@ -57,13 +61,22 @@ pub fn find_entry(catalog: &AgentCatalog, name: &str) -> Result<Entry, ProjectEr
     if let Some(problem) = catalog.problems().iter().find(has_name) {
         return Err(ProjectError::InvalidInput(problem.to_string()));
     }
-    let names: Vec<String> =
-        catalog.entries().iter().map(|entry| entry.definition.name.to_string()).collect();
-    let known = match names.as_slice() {
-        [] => "begin with `antiphon agents new`".to_owned(),
-        names => format!("there are {}", names.join(", ")),
-    };
-    Err(ProjectError::InvalidInput(format!("there is no agent `{name}` here: {known}")))
+    Err(crate::unknown_agent(visible(name), &names(catalog)).into())
+}
+
+/// The name of a new agent. It is stricter than the name of an agent that exists: commands and messages
+/// write such a name without quotes, and every file system tells two of them apart.
+pub fn new_agent_name(text: &str) -> Result<AgentName, String> {
+    let name = AgentName::parse(text).map_err(|error| error.to_string())?;
+    let is_plain = |c: char| !c.is_whitespace() && !c.is_uppercase();
+    if name.as_str().chars().all(is_plain) {
+        return Ok(name);
+    }
+    let words: Vec<&str> = name.as_str().split_whitespace().collect();
+    let plain = words.join("-").to_lowercase();
+    Err(format!(
+        "the name of a new agent has lower-case letters, digits and `_ - .`, and no spaces: use `{plain}`"
+    ))
 }
 
 /// Changes the files of a project's agents: one change at a time, each whole or not at all. The catalog

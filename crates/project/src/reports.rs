@@ -1,6 +1,7 @@
 //! What clients look at, computed from the orchestrator: usage, diffs, live agents, inboxes, requests,
 //! sessions and trees of tasks. Nothing here changes anything.
 
+pub(crate) mod agent_detail;
 pub(crate) mod diff;
 pub(crate) mod dollars;
 pub(crate) mod presence;

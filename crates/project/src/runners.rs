@@ -7,6 +7,7 @@ use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
 use antiphon_permissions::{Mode, Remembered, RuleEntry};
 use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
+use antiphon_sandbox::Network;
 use antiphon_sandboxed::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
 use antiphon_terminal::{GuardCommand, TerminalRunner, TerminalSettings};
 
@@ -55,6 +56,10 @@ fn sandbox(
     let remembered = Remembered::open(settings.remembered_path(), project.root()).ok();
     let remembered = remembered.map(|remembered| remembered.rules()).unwrap_or_default();
     permissions.allow.extend(remembered.iter().map(|rule| RuleEntry::from(rule.0.as_str())));
+    if toolset::policy(project, settings, mode, overrides.network).network == Network::Off {
+        let reason = Some("tasks on the runner `sandbox` reach no host".to_owned());
+        permissions.deny.push(RuleEntry { reason, ..RuleEntry::from("network") });
+    }
     let callable = |agent: &Arc<AgentDefinition>| CallableAgent {
         name: agent.name.clone(),
         description: agent.description.clone(),

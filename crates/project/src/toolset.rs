@@ -1,23 +1,25 @@
 //! The tools of a project, the sandbox they run in, and the permission gate in front of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use antiphon_core::port::Gate;
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{ToolExecutor, visible};
+use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
     EditTool, GlobTool, GrepTool, Outside, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
     WriteTool,
 };
+use antiphon_hosts::HostAccess;
 use antiphon_mcp::{Mcp, McpOptions};
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{
     Limits, Network, Policy, Protected, SECRETS_IN_HOME, SECRETS_OF_MACHINE, UnixSockets,
 };
-use antiphon_shell::{Environment, Shell, WithoutSandbox, WorkerCommand};
+use antiphon_shell::{Environment, HostNetwork, Shell, WithoutSandbox, WorkerCommand};
 use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
 
 use crate::error::ProjectError;
@@ -85,7 +87,8 @@ impl Toolset {
         let mode = permissions.mode;
         let mcp = mcp_servers(project, settings).await;
         let mut executors: Vec<Arc<dyn ToolExecutor>> = Vec::new();
-        match shell(project, settings, mode, overrides.network) {
+        let hosts = HostGate::default();
+        match shell(project, settings, mode, overrides.network, Some(hosts.network())) {
             Ok(shell) => executors.push(Arc::new(shell)),
             Err(reason) => {
                 settings.environment.warnings.report(&format!("no `bash` here: {reason}"));
@@ -111,6 +114,7 @@ impl Toolset {
             effects: Effects::new(move |tool| known.effect(tool)),
         };
         let gate = gate(project, settings, &permissions, bounds)?;
+        hosts.open(&gate);
         let tools = Arc::new(RedactingTools::new(tools, secrets.clone()));
         Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, mcp, secrets })
     }
@@ -136,7 +140,30 @@ pub(crate) fn permissions(
     let mut permissions = settings.permissions.clone();
     permissions.mode = overrides.mode.unwrap_or(permissions.mode);
     permissions.allow.extend(overrides.rules.iter().map(|rule| RuleEntry::from(rule.as_str())));
+    if overrides.network || settings.sandbox.network {
+        // Commands have the whole network: no question about a host would change that.
+        permissions.allow.push(RuleEntry::from("network"));
+    }
     permissions
+}
+
+/// The hosts that a gate allows. It allows none until the gate is known: the gate knows the tools,
+/// and is made after them.
+#[derive(Clone, Default)]
+struct HostGate(Arc<OnceLock<Arc<antiphon_permissions::Gate>>>);
+
+impl HostGate {
+    fn network(&self) -> HostNetwork {
+        let gate = Arc::clone(&self.0);
+        HostNetwork::new(Arc::new(SystemResolver), move |granted| {
+            gate.get().map_or_else(HostAccess::default, |gate| gate.hosts(granted))
+        })
+    }
+
+    fn open(&self, gate: &Arc<antiphon_permissions::Gate>) {
+        // It is set once, by the function that made it.
+        let _ = self.0.set(Arc::clone(gate));
+    }
 }
 
 fn gate(
@@ -144,7 +171,7 @@ fn gate(
     settings: &UserSettings,
     permissions: &antiphon_permissions::Config,
     bounds: Bounds,
-) -> Result<Arc<dyn Gate>, ProjectError> {
+) -> Result<Arc<antiphon_permissions::Gate>, ProjectError> {
     let gate = antiphon_permissions::Gate::new(permissions, bounds)
         .map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
     let remembered = Remembered::open(settings.remembered_path(), project.root())
@@ -197,16 +224,20 @@ pub fn command_environment(settings: &UserSettings) -> Result<Environment, Strin
         .map_err(|error| error.to_string())
 }
 
-/// The tool `bash`: runs commands in the sandbox.
+/// The tool `bash`: runs commands in the sandbox, where they reach the hosts of `hosts`.
 pub fn shell(
     project: &Project,
     settings: &UserSettings,
     mode: Mode,
     network: bool,
+    hosts: Option<HostNetwork>,
 ) -> Result<Shell, String> {
+    let policy = policy(project, settings, mode, network);
+    let has_network = mode == Mode::Full || policy.network == Network::On;
     let shell = antiphon_shell::Settings {
         worker: worker(),
-        policy: policy(project, settings, mode, network),
+        policy,
+        network: hosts.filter(|_| !has_network),
         results: project.folder().join("results"),
         environment: command_environment(settings)?,
         changes_repository: antiphon_permissions::changes_repository,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    ApprovalQuery, ApprovalSelector, IdempotencyKey, Read, TaskQuery, TaskSelector,
+    ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalId, Decision, EventBody, HandlingMode, InteractionId,
     LiveAgent, Position, PriceTable, QueuedMessage, Replied, RunnerConfig, Runtime, Sender,
-    SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, ToolCallId, ToolResult,
+    SessionSummary, StatusChanged, TaskId, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
     UserMessage, WaitingFor,
 };
 use tokio::sync::broadcast;
@@ -315,6 +315,11 @@ impl Orchestrator {
         Ok(self.services.deps.journal.tasks(query).await?)
     }
 
+    /// Tools that tasks of this orchestrator can get.
+    pub fn tools(&self) -> Vec<Tool> {
+        self.services.deps.tools.tools()
+    }
+
     /// The price table that costs are computed with.
     pub fn prices(&self) -> &PriceTable {
         &self.services.deps.prices
@@ -364,6 +369,11 @@ impl Orchestrator {
                 agent.status.last_activity = agent.status.last_activity.max(heartbeat);
             }
         }
+    }
+
+    /// Events that the journal has already. Does not wait for new ones.
+    pub async fn read(&self, read: Read) -> Result<Page, OrchestratorError> {
+        Ok(self.services.deps.journal.read(read).await?)
     }
 
     /// The last position of the journal.

@@ -4,15 +4,15 @@ mod at_server;
 mod live;
 mod show;
 
-use std::path::Path;
-
-use antiphon_agent_files::{AgentCatalog, Draft, DraftError, Entry, Folder, Problem, new_file};
+use antiphon_agent_files::{Draft, DraftError, Entry, Folder, new_file};
+use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentName, ModelRef, visible};
-use antiphon_project::agent_files::{find_entry, folders, read_catalog};
+use antiphon_project::agent_files::{find_entry, folders, new_agent_name, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_project::{AgentScope, DefinedAgent, agent_problems};
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -67,7 +67,8 @@ Examples:
   antiphon agents new reviewer
   antiphon agents new scribe --user --model anthropic/claude-sonnet-4-5")]
     New {
-        /// Name of the new agent.
+        /// Name of the new agent: lower-case letters, digits and `_ - .`.
+        #[arg(value_parser = new_agent_name)]
         name: AgentName,
         /// What the agent does; other agents read it.
         #[arg(long, value_name = "TEXT")]
@@ -123,13 +124,20 @@ impl Agents {
         let settings = UserSettings::load(environment)?;
         let project = Project::find(environment)?;
         match self {
-            Self::List { json } => list(&read_catalog(&project, &settings), json),
+            Self::List { json } => {
+                let catalog = read_catalog(&project, &settings);
+                let summary =
+                    |entry: Entry| DefinedAgent::from(entry).detail(false, AgentScope::Summary);
+                let agents = catalog.entries().into_iter().map(summary).collect();
+                list(&AgentList { agents, problems: agent_problems(&catalog) }, json)
+            }
             Self::Show { name, json } => {
                 let entry = find_entry(&read_catalog(&project, &settings), &name)?;
                 let overrides = PermissionOverrides::default();
                 let toolset = Toolset::of(&project, &settings, &overrides).await?;
-                let tools = toolset.tools.tools().into_iter().map(|tool| tool.name).collect();
-                show::show(&entry, tools, json)
+                let tools = toolset.tools.tools().into_iter().map(|tool| tool.name);
+                let tools: Vec<String> = tools.collect();
+                show::show(&DefinedAgent::from(entry).detail(false, AgentScope::Full(&tools)), json)
             }
             Self::New { name, description, user, model } => {
                 let draft = Draft { name, description, model };
@@ -166,57 +174,58 @@ struct Row<'a> {
     model: Option<&'a ModelRef>,
     #[serde(skip_serializing_if = "<[ModelRef]>::is_empty")]
     fallbacks: &'a [ModelRef],
-    origin: &'static str,
-    path: String,
+    origin: AgentOrigin,
+    path: &'a str,
     /// Files of the same name that this one replaces.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    shadows: Vec<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    shadows: &'a [String],
 }
 
-fn row(entry: &Entry) -> Row<'_> {
-    let agent = &entry.definition;
+fn row(agent: &AgentDetail) -> Row<'_> {
     Row {
         name: &agent.name,
         description: &agent.description,
         model: agent.model.as_ref(),
         fallbacks: &agent.fallbacks,
-        origin: entry.origin.as_str(),
-        path: shown(&entry.path),
-        shadows: entry.shadows.iter().map(|path| shown(path)).collect(),
+        origin: agent.origin,
+        path: &agent.path,
+        shadows: &agent.shadows,
     }
 }
 
-fn list(catalog: &AgentCatalog, json: bool) -> Result<(), Failure> {
-    let (entries, problems) = (catalog.entries(), catalog.problems());
+fn origin(agent: &AgentDetail) -> &'static str {
+    match agent.origin {
+        AgentOrigin::Project => "project",
+        AgentOrigin::User => "user",
+    }
+}
+
+fn list(found: &AgentList, json: bool) -> Result<(), Failure> {
+    let AgentList { agents, problems } = found;
     if json {
         let problems = problems.iter().map(|problem| {
-            json!({
-                "path": shown(&problem.path),
-                "line": problem.line,
-                "reason": problem.reason,
-            })
+            json!({ "path": problem.path, "line": problem.line, "reason": problem.reason })
         });
-        let rows: Vec<Row<'_>> = entries.iter().map(row).collect();
+        let rows: Vec<Row<'_>> = agents.iter().map(row).collect();
         let problems: Vec<Value> = problems.collect();
         terminal::print(&terminal::json(&json!({ "agents": rows, "problems": problems }))?);
         return Ok(());
     }
-    if entries.is_empty() && problems.is_empty() {
+    if agents.is_empty() && problems.is_empty() {
         terminal::print("no agents here: create one with `antiphon agents new NAME`\n");
         return Ok(());
     }
     let mut lines = vec![["AGENT", "MODEL", "FROM", "DESCRIPTION"].map(str::to_owned)];
-    lines.extend(entries.iter().map(|entry| {
-        let agent = &entry.definition;
-        let shadows = if entry.shadows.is_empty() { "" } else { ", shadows yours" };
+    lines.extend(agents.iter().map(|agent| {
+        let shadows = if agent.shadows.is_empty() { "" } else { ", shadows yours" };
         [
             agent.name.to_string(),
             agent.model.as_ref().map_or("the caller's".to_owned(), ModelRef::to_string),
-            format!("{}{shadows}", entry.origin.as_str()),
+            format!("{}{shadows}", origin(agent)),
             first_line(&agent.description),
         ]
     }));
-    let mut text = if entries.is_empty() { String::new() } else { terminal::table(&lines) };
+    let mut text = if agents.is_empty() { String::new() } else { terminal::table(&lines) };
     text.extend(problems.iter().map(|problem| format!("problem: {}\n", on_one_line(problem))));
     terminal::print(&text);
     Ok(())
@@ -235,10 +244,6 @@ fn first_line(text: &str) -> String {
 }
 
 /// The problem on one line: a file name may hold a line break.
-fn on_one_line(problem: &Problem) -> String {
+fn on_one_line(problem: &AgentProblem) -> String {
     problem.to_string().replace('\n', " ")
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

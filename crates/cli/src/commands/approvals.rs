@@ -1,21 +1,12 @@
 //! `antiphon approvals`: tool calls that wait for the user's decision.
 
-mod at_server;
-
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision, visible};
-use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
-use antiphon_project::toolset::Toolset;
-use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
-use crate::connection::journal_reader;
-use crate::connection::{Connection, ProjectServer};
+use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -65,52 +56,37 @@ pub(crate) enum Approvals {
 }
 
 impl Approvals {
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let project = Project::find_existing(environment)?;
-        let models = Models::new(UserSettings::load(environment)?);
+    pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
         match self {
-            Self::List { all, json } => {
-                let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
-                let books = match ProjectServer::find(&project).await? {
-                    Some(_) => journal_reader(&project)?,
-                    None => project.reader(models)?,
-                };
-                let approvals = books.approvals(which).await?;
-                terminal::print(&if json {
-                    terminal::json(&approvals)?
-                } else {
-                    table(&approvals)
-                });
-                let waiting = books.waiting_for_budget().await?.len();
-                if waiting > 0 {
-                    let tasks = terminal::count(waiting as u64, "task");
-                    terminal::note(&format!(
-                        "the budget is spent and {tasks} waiting for it: see `antiphon budget show`, and \
-                         allow more with `antiphon budget allow`\n"
-                    ));
-                }
-                Ok(())
-            }
+            Self::List { all, json } => list(&access.read()?, all, json).await,
             Self::Allow { approval, task, always } => {
                 let decision = match (task, always) {
                     (_, true) => Decision::AllowAlways,
                     (true, false) => Decision::AllowTask,
                     (false, false) => Decision::AllowOnce,
                 };
-                decide(&connection(&project, models).await?, &approval, decision, None).await
+                decide(&access.decide().await?, &approval, decision, None).await
             }
             Self::Deny { approval, comment } => {
-                decide(&connection(&project, models).await?, &approval, Decision::Deny, comment)
-                    .await
+                decide(&access.decide().await?, &approval, Decision::Deny, comment).await
             }
         }
     }
 }
 
-/// Opens the project for a decision; the gate records a rule that is always allowed.
-async fn connection(project: &Project, models: Models) -> Result<Connection, Failure> {
-    let toolset = Toolset::gate_only(project, models.settings())?;
-    Connection::open(project, models, toolset).await
+async fn list(connection: &Connection, all: bool, json: bool) -> Result<(), Failure> {
+    let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
+    let approvals = connection.approvals(which).await?;
+    terminal::print(&if json { terminal::json(&approvals)? } else { table(&approvals) });
+    let waiting = connection.waiting_for_budget().await?;
+    if waiting > 0 {
+        let tasks = terminal::count(waiting as u64, "task");
+        terminal::note(&format!(
+            "the budget is spent and {tasks} waiting for it: see `antiphon budget show`, and allow more \
+             with `antiphon budget allow`\n"
+        ));
+    }
+    Ok(())
 }
 
 async fn decide(
@@ -119,7 +95,7 @@ async fn decide(
     decision: Decision,
     comment: Option<String>,
 ) -> Result<(), Failure> {
-    let approval = find(connection.reader(), name).await?;
+    let approval = find(connection, name).await?;
     connection.decide(&approval.approval_id, decision, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
     let then = match connection {
@@ -137,8 +113,8 @@ async fn decide(
 }
 
 /// Finds an approval by id, prefix or `last`.
-async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failure> {
-    let pending = orchestrator.approvals(ApprovalSelector::Pending).await?;
+async fn find(connection: &Connection, name: &str) -> Result<Approval, Failure> {
+    let pending = connection.approvals(ApprovalSelector::Pending).await?;
     let mut matching = pending
         .into_iter()
         .filter(|approval| name == "last" || approval.approval_id.as_str().starts_with(name));
@@ -154,7 +130,7 @@ async fn find(orchestrator: &Orchestrator, name: &str) -> Result<Approval, Failu
         (None, _) => {
             // It may be decided already: then the decision reports that.
             let id = ApprovalId::parse(name).map_err(|_| none())?;
-            let known = orchestrator.approvals(ApprovalSelector::One(id)).await?;
+            let known = connection.approvals(ApprovalSelector::One(id)).await?;
             known.into_iter().next().ok_or_else(none)
         }
     }

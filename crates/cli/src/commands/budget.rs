@@ -1,18 +1,12 @@
 //! `antiphon budget`: spend limits, and allowing more.
 
-mod at_server;
-
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
-use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -37,7 +31,8 @@ pub(crate) enum BudgetOf {
     /// Allow more spend for this day and this month. Waiting tasks continue.
     Allow {
         /// Amount in US dollars.
-        usd: f64,
+        #[arg(value_parser = amount_of)]
+        usd: Cost,
         /// Id of the key that may spend it; the whole project when absent.
         #[arg(long, value_name = "ID")]
         key: Option<KeyId>,
@@ -52,39 +47,66 @@ pub(crate) enum BudgetOf {
 
 impl BudgetOf {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let project = Project::find_existing(environment)?;
-        let models = Models::new(UserSettings::load(environment)?);
+        let access = ProjectAccess::of_folder(environment)?;
         match self {
-            Self::Show { json } => {
-                let status = project.reader(models)?.budget().await?;
-                terminal::print(&if json { terminal::json(&status)? } else { table(&status) });
-                Ok(())
-            }
+            Self::Show { json } => show(&access.read()?.reader().budget().await?, json),
             Self::Allow { usd, key, comment, json } => {
-                let bad = || Failure::usage("an amount is from 0.000000001 to 1000000 dollars");
-                let by_nano_usd = antiphon_project::nano_usd(usd).ok_or_else(bad)?;
-                let connection = Connection::open(&project, models, Toolset::none()).await?;
-                let allowance = Allowance {
-                    payer: key.map(String::from),
-                    by_nano_usd,
-                    by: crate::connection::DECIDER.to_owned(),
-                    comment,
-                    key: None,
-                };
-                let status = connection.allow(allowance).await?;
-                let amount = Cost { nano_usd: by_nano_usd };
-                if json {
-                    terminal::print(&terminal::json(&status)?);
-                } else {
-                    terminal::print(&format!(
-                        "{amount} more may be spent; {}\n",
-                        then(&connection)
-                    ));
-                }
-                Ok(())
+                allow(&access.change().await?, usd, key, comment, json).await
             }
         }
     }
+
+    /// Runs the command through a server.
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Show { json } => show(&server.answer(server.client.budget().await)?, json),
+            Self::Allow { usd, key, comment, json } => {
+                let access = ProjectAccess::of_server(server, environment);
+                allow(&access.change().await?, usd, key, comment, json).await
+            }
+        }
+    }
+}
+
+fn show(status: &BudgetStatus, json: bool) -> Result<(), Failure> {
+    terminal::print(&if json { terminal::json(status)? } else { table(status) });
+    Ok(())
+}
+
+async fn allow(
+    connection: &Connection,
+    amount: Cost,
+    key: Option<KeyId>,
+    comment: Option<String>,
+    json: bool,
+) -> Result<(), Failure> {
+    let allowance = Allowance {
+        payer: key.map(String::from),
+        by_nano_usd: amount.nano_usd,
+        by: crate::connection::DECIDER.to_owned(),
+        comment,
+        key: None,
+    };
+    let status = connection.allow(allowance).await?;
+    if json {
+        terminal::print(&terminal::json(&status)?);
+    } else {
+        terminal::print(&format!("{amount} more may be spent; {}\n", then(connection)));
+    }
+    Ok(())
+}
+
+/// Parses an amount of US dollars.
+fn amount_of(text: &str) -> Result<Cost, String> {
+    let usd: Option<f64> = text.parse().ok();
+    let nano_usd = usd.and_then(antiphon_project::nano_usd);
+    let nano_usd = nano_usd
+        .ok_or("an amount in US dollars from 0.000000001 to 1000000, such as `5` or `0.50`")?;
+    Ok(Cost { nano_usd })
 }
 
 fn then(connection: &Connection) -> &'static str {

@@ -150,7 +150,7 @@ impl Host for ThisProgram {
         let settings = self.settings(config).map_err(|error| error.to_string())?;
         let project = Project::at(root.to_owned());
         project.prepare().map_err(|failure| failure.to_string())?;
-        let shell = toolset::shell(&project, &settings, Mode::Workspace, false)?;
+        let shell = toolset::shell(&project, &settings, Mode::Workspace, false, None)?;
         let arguments = serde_json::json!({ "command": command }).to_string();
         let arguments = RawJson::parse(&arguments).map_err(|error| error.to_string())?;
         let context = ToolContext::trial(Cancel::never());

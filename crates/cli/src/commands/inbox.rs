@@ -1,7 +1,6 @@
 //! `antiphon inbox`: queued interactions of agents, and the state of sent ones. Read-only, also while a
 //! server runs.
 
-mod at_server;
 mod show;
 
 use std::collections::HashMap;
@@ -10,19 +9,17 @@ use std::num::NonZeroUsize;
 use antiphon_api::QueuedInteraction;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus, visible};
+use antiphon_project::Inboxes;
 use antiphon_project::agent_files::defined_agents;
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::{Inboxes, queued_interactions};
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::connection::ProjectServer;
-use crate::connection::journal_reader;
+use crate::connection::{Connection, ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -75,23 +72,34 @@ Examples:
 impl Inbox {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let project = Project::find_existing(environment)?;
-        let settings = UserSettings::load(environment)?;
-        let names = defined_agents(&project, &settings);
-        let books = match ProjectServer::find(&project).await? {
-            Some(_) => journal_reader(&project)?,
-            None => project.reader(Models::new(settings))?,
-        };
+        let names = defined_agents(&project, &UserSettings::load(environment)?);
+        let access = ProjectAccess::Folder { project, environment };
+        self.show(&access.read()?, &names).await
+    }
+
+    /// Runs the command through a server.
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let names = server.agent_names().await?;
+        let connection = ProjectAccess::of_server(server, environment).read()?;
+        self.show(&connection, &names).await
+    }
+
+    async fn show(self, connection: &Connection, names: &[AgentName]) -> Result<(), Failure> {
         match self {
             Self::List { agent, limit, json } => {
-                list(&books, &names, agent.as_ref(), limit, json).await
+                list(connection, names, agent.as_ref(), limit, json).await
             }
-            Self::Show { id, json } => show::show(&books, &names, &id, json).await,
+            Self::Show { id, json } => show::show(connection, names, &id, json).await,
         }
     }
 }
 
 async fn list(
-    books: &Orchestrator,
+    connection: &Connection,
     names: &[AgentName],
     agent: Option<&AgentName>,
     limit: NonZeroUsize,
@@ -99,23 +107,22 @@ async fn list(
 ) -> Result<(), Failure> {
     if let Some(agent) = agent
         && !names.contains(agent)
-        && books.agent_task(agent).await?.is_none()
+        && connection.reader().agent_task(agent).await?.is_none()
     {
         return Err(antiphon_project::unknown_agent(agent, names).into());
     }
     let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
-    let mut found = queued_interactions(books, inboxes).await?;
-    let total = found.len();
-    found.truncate(limit.get());
+    let (found, total) = connection.queued_interactions(inboxes, limit).await?;
     let shown = if json {
         terminal::json(&found)?
     } else {
-        let endings = endings(books, &found).await?;
+        let endings = endings(connection.reader(), &found).await?;
         table(&found, &endings)
     };
     terminal::print(&shown);
-    if total > found.len() {
-        terminal::note(&format!("the first {limit} of {total}; see more with --limit\n"));
+    let count = found.len();
+    if total > count {
+        terminal::note(&format!("the first {count} of {total}; see more with --limit\n"));
     }
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Agents, Clock, SystemClock, TaskSelector};
 use antiphon_core::{
-    AgentDefinition, ModelRef, Position, RawJson, TaskId, TaskLimits, TaskStatus, UserMessage,
+    AgentDefinition, AgentName, ModelRef, Position, RawJson, TaskId, TaskLimits, TaskStatus,
+    UserMessage,
 };
 use antiphon_permissions::Mode;
 use antiphon_project::environment::Environment;
@@ -22,6 +23,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_project::unknown_agent;
 use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
 use clap::{Args, ValueEnum};
 
@@ -98,7 +100,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
 
-    /// Allow commands to use the network.
+    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
     #[arg(long)]
     network: bool,
 
@@ -253,7 +255,9 @@ impl Run {
         };
         let screen = Screen::new(form, prices.clone());
         let (orchestrator, task_id) = (&orchestrator, &task_id);
-        let watch = Watch { orchestrator, task_id, screen, keyboard, asking: None };
+        // With `--ask wait` another command decides.
+        let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
+        let watch = Watch { orchestrator, task_id, screen, keyboard, asks, asking: None };
         let watched = watch.run(after, deltas).await;
         if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Interrupted) {
             let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, orchestrator.cancel(task_id)).await;
@@ -381,12 +385,9 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 fn find_agent(project_agents: &ProjectAgents, name: &str) -> Result<Arc<AgentDefinition>, Failure> {
     project_agents.agents.find(name).ok_or_else(|| {
-        let known: Vec<String> =
-            project_agents.agents.list().iter().map(|agent| agent.name.to_string()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Failure::usage(format!(
-            "there is no agent `{name}`, only: {known}. Create one with `antiphon agents new {name}`"
-        ))
+        let known: Vec<AgentName> =
+            project_agents.agents.list().iter().map(|agent| agent.name.clone()).collect();
+        unknown_agent(name, &known).into()
     })
 }
 

@@ -4,9 +4,11 @@ mod files;
 mod listening;
 pub(super) mod webhooks;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{
     Interface, Keys, Limits, ServerConfig, ServerDeps, Token, serve,
@@ -25,7 +27,7 @@ use antiphon_project::server_files::{FolderTrust, ServerAddress, ServerFiles};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::telemetry_follower::TelemetryFollower;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
-use antiphon_runtime::ApprovalPolicy;
+use antiphon_runtime::{ApprovalPolicy, Orchestrator, is_resident};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -45,6 +47,12 @@ const CONNECTIONS_MAX: i64 = 1_000_000;
 
 /// How long running tasks and MCP servers may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Most unfinished tasks that a server counts when it stops.
+const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+
+/// How long counting them may delay the end.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serve this project over HTTP (see docs/server.md).
 #[derive(Debug, Args)]
@@ -85,7 +93,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
 
-    /// Allow commands to use the network.
+    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
     #[arg(long)]
     network: bool,
 
@@ -219,6 +227,7 @@ impl Serve {
         // Live agents are idle, not interrupted.
         let resumed = recovered.begun.iter().filter(|task_id| !live.contains_key(task_id)).count();
         let services = BackgroundServices::start(deps)?;
+        let waiting = orchestrator.clone();
         let Opened { listeners, url, socket } = opened;
         let address =
             ServerAddress { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
@@ -233,6 +242,7 @@ impl Serve {
                 let stopped = async {
                     stop_signal.await;
                     services.stop();
+                    terminal::print(&stopping(&waiting).await);
                 };
                 let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
                 serve(listeners, server, stopped).await.map_err(refuse)
@@ -273,6 +283,30 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
             _ = terminate.recv() => {}
         }
     })
+}
+
+/// What a server that stops leaves behind, on one line.
+async fn stopping(orchestrator: &Orchestrator) -> String {
+    let query = TaskQuery { which: TaskSelector::Unfinished, limit: UNFINISHED_MAX };
+    let counted = tokio::time::timeout(COUNT_TIMEOUT, orchestrator.tasks(query)).await;
+    let Ok(Ok(unfinished)) = counted else { return "stopping\n".to_owned() };
+    let of = |word: &str, count: usize| match count {
+        0 => None,
+        count => Some(format!("{} {word}", terminal::count(count as u64, "task"))),
+    };
+    let ordinary = unfinished.iter().filter(|task| !is_resident(task));
+    let (waiting, working): (Vec<_>, Vec<_>) =
+        ordinary.partition(|task| task.waiting_for.is_some());
+    let live = unfinished.iter().filter(|task| is_resident(task)).count();
+    let live = (live > 0).then(|| terminal::count(live as u64, "live agent"));
+    let kept: Vec<String> = [of("at work", working.len()), of("waiting", waiting.len()), live]
+        .into_iter()
+        .flatten()
+        .collect();
+    if kept.is_empty() {
+        return "stopping; no task is unfinished\n".to_owned();
+    }
+    format!("stopping; kept for the next `antiphon serve`: {}\n", kept.join(", "))
 }
 
 fn announce(address: ServerAddress<'_>, server_files: &ServerFiles, counts: &StartCounts) {

@@ -1,7 +1,5 @@
 //! `antiphon sessions`: conversations.
 
-mod at_server;
-
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -15,13 +13,12 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
-use antiphon_project::session_of;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use clap::Subcommand;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -79,54 +76,89 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        match self {
+    pub(crate) async fn run_in_folder(self, environment: &Environment) -> Result<(), Failure> {
+        match &self {
+            // An import may be the first thing of a project.
+            Self::Import { file } => {
+                let session = from_file(file)?;
+                let models = Models::new(UserSettings::load(environment)?);
+                let project = Project::find(environment)?;
+                let connection = Connection::open(&project, models, Toolset::none()).await?;
+                import(&connection, session).await
+            }
+            // A session file needs no project.
+            Self::Show { session, .. } | Self::Export { session, .. } if is_file(session) => {
+                let session = from_file(Path::new(session))?;
+                self.print(&session)
+            }
+            Self::List { .. } | Self::Show { .. } | Self::Export { .. } | Self::Fork { .. } => {
+                self.run(ProjectAccess::of_folder(environment)?).await
+            }
+        }
+    }
+
+    pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
+        match &self {
             Self::List { limit, json } => {
-                let sessions = reader(environment)?.sessions(limit).await?;
-                terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
+                let sessions = access.read()?.sessions(*limit).await?;
+                terminal::print(&if *json { terminal::json(&sessions)? } else { table(&sessions) });
+                Ok(())
             }
-            Self::Show { session, json: false } => {
-                terminal::print(&readable(&load(environment, &session).await?));
+            Self::Show { session, .. } | Self::Export { session, .. } => {
+                let session = load(&access, session).await?;
+                self.print(&session)
             }
-            Self::Show { session, json: true } | Self::Export { session, file: None } => {
-                terminal::print(&to_json(&load(environment, &session).await?)?);
+            Self::Import { file } => import(&access.change().await?, from_file(file)?).await,
+            Self::Fork { session } => {
+                let connection = access.change().await?;
+                let summary = choose(connection.sessions(SESSIONS_MAX).await?, session)?;
+                let id = connection.fork(&summary).await?;
+                terminal::print(&how_to_continue(&connection, &id));
+                Ok(())
             }
-            Self::Export { session, file: Some(file) } => {
-                saved_session::check_replaceable(&file)?;
-                let session = load(environment, &session).await?;
-                antiphon_session_file::save(&file, &session)
+        }
+    }
+
+    /// Prints or exports a session.
+    fn print(&self, session: &Session) -> Result<(), Failure> {
+        match self {
+            Self::Export { file: Some(file), .. } => {
+                saved_session::check_replaceable(file)?;
+                antiphon_session_file::save(file, session)
                     .map_err(|error| Failure::failed(error.to_string()))?;
                 let message_count = terminal::count(session.messages.len() as u64, "message");
                 terminal::print(&format!("{message_count} written to {}\n", file.display()));
             }
-            Self::Import { file } => {
-                let session = from_file(&file)?;
-                let id = open(environment).await?.import(session).await?;
-                terminal::print(&how_to_continue(&id));
+            Self::Show { json: true, .. } | Self::Export { file: None, .. } => {
+                terminal::print(&to_json(session)?);
             }
-            Self::Fork { session } => {
-                let connection = open(environment).await?;
-                let summary = find(connection.reader(), &session).await?;
-                terminal::print(&how_to_continue(&connection.fork(&summary).await?));
-            }
+            Self::Show { json: false, .. }
+            | Self::List { .. }
+            | Self::Import { .. }
+            | Self::Fork { .. } => terminal::print(&readable(session)),
         }
         Ok(())
     }
 }
 
-fn how_to_continue(id: &SessionId) -> String {
-    format!("session {id}: continue it with `antiphon run --session {id}`\n")
+async fn import(connection: &Connection, session: Session) -> Result<(), Failure> {
+    let id = connection.import(session).await?;
+    terminal::print(&how_to_continue(connection, &id));
+    Ok(())
 }
 
-fn reader(environment: &Environment) -> Result<Orchestrator, Failure> {
-    let models = Models::new(UserSettings::load(environment)?);
-    Ok(Project::find_existing(environment)?.reader(models)?)
-}
-
-/// Opens the project for a change: in this process, or in the server that holds the journal.
-async fn open(environment: &Environment) -> Result<Connection, Failure> {
-    let models = Models::new(UserSettings::load(environment)?);
-    Connection::open(&Project::find(environment)?, models, Toolset::none()).await
+/// How to continue a session. `antiphon run` needs the journal for itself.
+fn how_to_continue(connection: &Connection, id: &SessionId) -> String {
+    match connection {
+        Connection::Local(_) => {
+            format!("session {id}: continue it with `antiphon run --session {id}`\n")
+        }
+        Connection::Server(server, _) => format!(
+            "session {id}: continue it with a task of this `session_id` (POST {}/v1/tasks), or with `antiphon \
+             run --session {id}` when the server has stopped\n",
+            server.client.endpoint()
+        ),
+    }
 }
 
 /// Finds a session by its id, a prefix of it, or `last`.
@@ -134,7 +166,11 @@ pub(super) async fn find(
     orchestrator: &Orchestrator,
     name: &str,
 ) -> Result<SessionSummary, Failure> {
-    let sessions = orchestrator.sessions(SESSIONS_MAX).await?;
+    choose(orchestrator.sessions(SESSIONS_MAX).await?, name)
+}
+
+/// Chooses the session that a name means.
+fn choose(sessions: Vec<SessionSummary>, name: &str) -> Result<SessionSummary, Failure> {
     let mut matching = sessions
         .into_iter()
         .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
@@ -157,14 +193,14 @@ pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
     antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Reads a session from its file or from the journal.
-async fn load(environment: &Environment, name: &str) -> Result<Session, Failure> {
+/// Reads a session from its file or from the project.
+async fn load(access: &ProjectAccess<'_>, name: &str) -> Result<Session, Failure> {
     if is_file(name) {
         return from_file(Path::new(name));
     }
-    let orchestrator = reader(environment)?;
-    let summary = find(&orchestrator, name).await?;
-    Ok(session_of(&orchestrator, summary).await?)
+    let connection = access.read()?;
+    let summary = choose(connection.sessions(SESSIONS_MAX).await?, name)?;
+    connection.session(summary).await
 }
 
 fn to_json(session: &Session) -> Result<String, Failure> {

@@ -1,6 +1,5 @@
 //! `antiphon tasks`: the tasks of this project.
 
-mod at_server;
 mod diff;
 mod resume;
 mod tree;
@@ -15,18 +14,13 @@ use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
     WaitingFor, visible,
 };
-use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::toolset::Toolset;
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::{Collapse, LastColumn};
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
 use crate::outcome;
 use crate::terminal;
@@ -173,10 +167,8 @@ struct Row<'a> {
 }
 
 impl Tasks {
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let project = Project::find_existing(environment)?;
-        let models = Models::new(UserSettings::load(environment)?);
-        let prices = models.settings().prices.clone();
+    pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
+        let prices = access.prices()?;
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
                 let filter = TaskFilter {
@@ -187,16 +179,16 @@ impl Tasks {
                     before: cursor,
                     agent,
                 };
-                list(&project.reader(models)?, &prices, filter, limit, json).await
+                list(access.read()?.reader(), &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
-                let orchestrator = project.reader(models)?;
-                let summary = find_task(&orchestrator, &task, TaskSelector::All).await?;
-                let state = orchestrator.task(&summary.task_id).await?;
-                describe(&state, &summary, &prices, json)
+                let connection = access.read()?;
+                let reader = connection.reader();
+                let summary = find_task(reader, &task, TaskSelector::All).await?;
+                describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)
             }
             Self::Tree { task, all, ids, json } => {
-                let reader = TreeReader::open(&project)?;
+                let reader = TreeReader::new(access.journal()?);
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
@@ -205,7 +197,7 @@ impl Tasks {
                 tree::show(reader, &task, &prices, collapse, last_column).await
             }
             Self::Diff { task, below, json } => {
-                diff::show(&project.reader(models)?, &task, below, json).await
+                diff::show(access.read()?.reader(), &task, below, json).await
             }
             Self::Watch { task, all, json } => {
                 let form = match (json, all) {
@@ -213,43 +205,56 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                watch::watch(TreeReader::open(&project)?, &task, &prices, form).await
+                let reader = TreeReader::new(access.journal()?);
+                watch::watch(reader, access.poll_interval(), &task, &prices, form).await
             }
-            Self::Resume { task } => resume::resume_tasks(&project, models, task).await,
-            Self::Cancel { task } => {
-                let (connection, task) = unfinished(&project, models, &task).await?;
-                connection.cancel(&task.task_id).await?;
-                terminal::print(&format!("canceled {}: {}\n", task.task_id, titled(&task)));
-                Ok(())
-            }
-            Self::Pause { task } => {
-                let (connection, task) = unfinished(&project, models, &task).await?;
-                connection.pause(&task.task_id).await?;
-                let again = connection.resume_command(&task.task_id);
-                terminal::print(&format!("paused; resume it with {again}\n"));
-                Ok(())
-            }
+            Self::Resume { task } => resume::resume_tasks(access, task).await,
+            Self::Cancel { task } => cancel(&access, &task).await,
+            Self::Pause { task } => pause(&access, &task).await,
             Self::Send { task, text, steer } => {
-                if text.trim().is_empty() {
-                    return Err(Failure::usage("the message is empty"));
-                }
-                let (connection, task) = unfinished(&project, models, &task).await?;
                 let mode = if steer { HandlingMode::Steer } else { HandlingMode::Queue };
-                connection.send(&task.task_id, text, mode).await?;
-                terminal::print(&format!("queued; {}\n", connection.reading_time(&task)));
-                Ok(())
+                send(&access, &task, text, mode).await
             }
         }
     }
 }
 
+async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
+    let (connection, task) = unfinished(access, task).await?;
+    connection.cancel(&task.task_id).await?;
+    terminal::print(&format!("canceled {}: {}\n", task.task_id, titled(&task)));
+    Ok(())
+}
+
+async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
+    let (connection, task) = unfinished(access, task).await?;
+    connection.pause(&task.task_id).await?;
+    let again = connection.resume_command(&task.task_id);
+    terminal::print(&format!("paused; resume it with {again}\n"));
+    Ok(())
+}
+
+async fn send(
+    access: &ProjectAccess<'_>,
+    task: &str,
+    text: String,
+    mode: HandlingMode,
+) -> Result<(), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the message is empty"));
+    }
+    let (connection, task) = unfinished(access, task).await?;
+    connection.send(&task.task_id, text, mode).await?;
+    terminal::print(&format!("queued; {}\n", connection.reading_time(&task)));
+    Ok(())
+}
+
 /// Finds an unfinished task, and opens the project for a change.
 async fn unfinished(
-    project: &Project,
-    models: Models,
+    access: &ProjectAccess<'_>,
     name: &str,
 ) -> Result<(Connection, TaskSummary), Failure> {
-    let connection = Connection::open(project, models, Toolset::none()).await?;
+    let connection = access.change().await?;
     let task = find_task(connection.reader(), name, TaskSelector::Unfinished).await?;
     Ok((connection, task))
 }
@@ -265,17 +270,6 @@ async fn list(
     let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
-    print_list(&tasks, left_out, prices, limit, json)
-}
-
-/// Prints tasks. `left_out` says that there are more.
-fn print_list(
-    tasks: &[TaskSummary],
-    left_out: bool,
-    prices: &PriceTable,
-    limit: NonZeroUsize,
-    json: bool,
-) -> Result<(), Failure> {
     if json {
         let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);

@@ -28,10 +28,10 @@ Examples:
   antiphon usage --by model --json | jq '.totals.cost_nano_usd'")]
 pub(crate) struct UsageOf {
     /// The first day; the first of this month when absent.
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day_of)]
     from: Option<NaiveDate>,
     /// The last day; today when absent.
-    #[arg(long, value_name = "DAY")]
+    #[arg(long, value_name = "DAY", value_parser = day_of)]
     to: Option<NaiveDate>,
     /// Group by `day`, `model`, `agent`, `payer`, separated by commas.
     #[arg(long, value_name = "WHAT", default_value = "day")]
@@ -52,6 +52,11 @@ impl UsageOf {
         terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
         Ok(())
     }
+}
+
+/// Parses a day.
+fn day_of(text: &str) -> Result<NaiveDate, String> {
+    text.parse().map_err(|_| "a day as YEAR-MONTH-DAY, such as `2026-11-01`".to_owned())
 }
 
 fn table(report: &UsageReport, by: &[UsageBy]) -> String {

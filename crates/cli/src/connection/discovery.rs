@@ -5,9 +5,10 @@
 //! address has to be the loopback or the socket in the folder. Only then is the token sent. Files that a
 //! dead server left are ignored.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_client::{Client, ClientConfig, ClientError, Timeouts};
+use antiphon_client::{Client, ClientConfig, ClientError, RetryPolicy, ServerJournal, Timeouts};
 
 use super::server_record::{self, ServerRecord};
 use super::{journal_owner, server_failure};
@@ -18,12 +19,37 @@ use antiphon_project::project::Project;
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
 
 /// The server that owns the journal of a project.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ProjectServer {
     pub(crate) client: Client,
+    /// The server's journal, when `--server` names the server. Absent for the server of this folder, whose
+    /// journal is a file here.
+    named: Option<Arc<ServerJournal>>,
 }
 
 impl ProjectServer {
+    /// The server that `--server` names. Nothing is sent yet.
+    pub(crate) fn named(client: Client) -> Self {
+        let journal = ServerJournal::new(client.clone(), RetryPolicy::default());
+        Self { client, named: Some(Arc::new(journal)) }
+    }
+
+    /// The journal of a server that `--server` names.
+    pub(crate) fn named_journal(&self) -> Option<Arc<ServerJournal>> {
+        self.named.clone()
+    }
+
+    pub(crate) fn is_named(&self) -> bool {
+        self.named.is_some()
+    }
+
+    /// A failed command with the server's own reason, if a read of its journal failed: the journal's error
+    /// does not tell a wrong token from a server that does not answer.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let last_error = self.named.as_ref().and_then(|journal| journal.last_error());
+        last_error.map_or(failure, |error| self.failure(error))
+    }
+
     /// The server that owns the project's journal, if there is one and it answers. Files that no server of
     /// this user can have written are an error.
     pub(crate) async fn find(project: &Project) -> Result<Option<Self>, Failure> {
@@ -32,7 +58,7 @@ impl ProjectServer {
         let timeouts = Timeouts { connect: CONNECT_WAIT, ..Timeouts::default() };
         let config = ClientConfig { endpoint: record.endpoint, token, timeouts };
         let client = Client::new(config).map_err(|error| Failure::failed(error.to_string()))?;
-        Ok(client.is_alive().await.then_some(Self { client }))
+        Ok(client.is_alive().await.then_some(Self { client, named: None }))
     }
 
     /// The server that took the journal before this process could, or the reason why `failure` stays.
@@ -45,7 +71,12 @@ impl ProjectServer {
 
     /// A failed request as a failure of the command.
     pub(crate) fn failure(&self, error: ClientError) -> Failure {
-        server_failure::failure(self.client.endpoint(), error)
+        server_failure::failure(self, error)
+    }
+
+    /// The answer to a request, or the failure of the command.
+    pub(crate) fn answer<T>(&self, answer: Result<T, ClientError>) -> Result<T, Failure> {
+        answer.map_err(|error| self.failure(error))
     }
 }
 

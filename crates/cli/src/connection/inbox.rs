@@ -122,7 +122,8 @@ impl ProjectServer {
             ClientError::Refused { error, .. } => {
                 error.details.as_ref().and_then(|details| details.get("reason")).cloned()
             }
-            ClientError::Unreachable { .. }
+            ClientError::NoConnection { .. }
+            | ClientError::Unreachable { .. }
             | ClientError::Unauthorized
             | ClientError::Protocol { .. }
             | ClientError::StreamLost { .. } => None,
@@ -136,7 +137,7 @@ impl ProjectServer {
 
     /// Live agents, and their states.
     pub(crate) async fn agent_presences(&self) -> Result<Vec<AgentPresence>, Failure> {
-        self.client.agent_presences().await.map_err(|error| self.failure(error))
+        self.answer(self.client.agent_presences().await)
     }
 
     /// Waits for the answer to a request, a little longer than the agent's time limit. `None` when there is
@@ -153,8 +154,7 @@ impl ProjectServer {
             let wait_s = u32::try_from(left).unwrap_or(ANSWER_WAIT_S).min(ANSWER_WAIT_S);
             let Some(wait_s) = NonZeroU32::new(wait_s) else { return Ok(None) };
             let status = self.client.request_status(id, Some(wait_s)).await;
-            let RequestStatus { state, result, .. } =
-                status.map_err(|error| self.failure(error))?;
+            let RequestStatus { state, result, .. } = self.answer(status)?;
             if state.is_final() {
                 return Ok(Some(RequestAnswer { state, result: result.unwrap_or_default() }));
             }
@@ -197,8 +197,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.start_agent(name).await?),
             Self::Server(server, _) => {
-                let started = server.client.start_agent(name).await;
-                let started = started.map_err(|error| server.failure(error))?;
+                let started = server.answer(server.client.start_agent(name).await)?;
                 Ok(Started { task_id: started.task_id, already: started.already })
             }
         }
@@ -208,8 +207,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.stop_agent(name, None).await?),
             Self::Server(server, _) => {
-                let stopped = server.client.stop_agent(name).await;
-                Ok(stopped.map_err(|error| server.failure(error))?.task_id)
+                Ok(server.answer(server.client.stop_agent(name).await)?.task_id)
             }
         }
     }

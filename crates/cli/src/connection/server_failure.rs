@@ -1,23 +1,33 @@
 //! Failures of a server as failures of a command: the same sentence and the same exit code as when this
 //! process does the work.
 
-use antiphon_client::{ClientError, Endpoint};
+use antiphon_client::ClientError;
 use antiphon_core::{ErrorCode, ErrorResponse};
 
+use super::ProjectServer;
 use crate::failure::Failure;
 
 /// What a failed request means to the shell.
-pub(super) fn failure(endpoint: &Endpoint, error: ClientError) -> Failure {
+pub(super) fn failure(server: &ProjectServer, error: ClientError) -> Failure {
+    let endpoint = server.client.endpoint();
     match error {
+        ClientError::NoConnection { reason } => Failure::unavailable(format!(
+            "no server answers at {endpoint} ({reason}): start it there with `antiphon serve`, or check \
+             the address"
+        )),
         ClientError::Unreachable { reason } | ClientError::StreamLost { reason } => {
             Failure::unavailable(format!(
-                "the connection to the server at {endpoint} broke ({reason}): see the state of the task \
-                 with `antiphon tasks list`, and start the server again"
+                "the connection to the server at {endpoint} broke ({reason}): see with `antiphon tasks list` \
+                 what it has done, and start it again if it has stopped"
             ))
         }
+        ClientError::Unauthorized if server.is_named() => Failure::refused(format!(
+            "the server at {endpoint} does not accept the token: use the text of `.antiphon/token` in the \
+             server's project, or an API key (`antiphon keys new` there), with --token-file FILE or \
+             ANTIPHON_TOKEN"
+        )),
         ClientError::Unauthorized => Failure::refused(format!(
-            "the server at {endpoint} does not accept the token: stop the server and start it again, or \
-             use another token"
+            "the server at {endpoint} does not accept the token: stop the server and start it again"
         )),
         ClientError::Refused { error, .. } => refusal(error),
         ClientError::Protocol { reason } => Failure::unavailable(format!(

@@ -24,7 +24,7 @@ impl Connection {
                 let file =
                     RawValue::from_string(json).map_err(|error| unwritable(error.to_string()))?;
                 let sent = server.client.import_session(&SessionFile(file), None).await;
-                Ok(sent.map_err(|error| server.failure(error))?.session_id)
+                Ok(server.answer(sent)?.session_id)
             }
         }
     }
@@ -39,7 +39,7 @@ impl Connection {
             }
             Self::Server(server, _) => {
                 let sent = server.client.fork_session(&session.session_id).await;
-                Ok(sent.map_err(|error| server.failure(error))?.session_id)
+                Ok(server.answer(sent)?.session_id)
             }
         }
     }

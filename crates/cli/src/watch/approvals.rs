@@ -20,7 +20,7 @@ impl WatchSession<'_> {
         if self.watch.asking.is_some() {
             return Ok(Next::Continue);
         }
-        if self.pending().await?.is_empty() || !self.watch.keyboard.is_present() {
+        if self.pending().await?.is_empty() || !self.asks_user() {
             return Ok(Next::Stop);
         }
         self.ask_next().await
@@ -29,7 +29,7 @@ impl WatchSession<'_> {
     /// Follows the approvals: an event may request one, decide one, or end the task that needs one.
     pub(super) async fn track_approvals(&mut self, event: &Event) -> Result<Next, Failure> {
         if let EventBody::ApprovalRequested(requested) = &event.body {
-            if self.watch.keyboard.is_present() {
+            if self.asks_user() {
                 return if self.watch.asking.is_some() {
                     Ok(Next::Continue)
                 } else {
@@ -83,8 +83,16 @@ impl WatchSession<'_> {
         }
     }
 
-    /// Asks for the next pending approval, if there is one.
+    /// Whether a user is present and is to be asked.
+    fn asks_user(&self) -> bool {
+        self.watch.asks && self.watch.keyboard.is_present()
+    }
+
+    /// Asks for the next pending approval, if there is one and the user is to be asked.
     async fn ask_next(&mut self) -> Result<Next, Failure> {
+        if !self.asks_user() {
+            return Ok(Next::Continue);
+        }
         let mut pending = self.pending().await?.into_iter();
         self.watch.asking = pending.next();
         let Some(approval) = &self.watch.asking else {

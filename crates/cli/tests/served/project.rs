@@ -76,11 +76,28 @@ impl Project {
 
     /// Runs a command in another folder, through the server of this project.
     pub(crate) fn antiphon_from(&self, folder: &Path, arguments: &[&str]) -> Seen {
+        Seen::of(self.command_from(folder, arguments).output().unwrap())
+    }
+
+    /// A command in another folder, through the server of this project.
+    pub(crate) fn command_from(&self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        command.current_dir(folder).env("ANTIPHON_SERVER", self.url());
+        command.arg("--token-file").arg(self.path().join(".antiphon/token"));
+        command
+    }
+
+    /// Address of the server of this project.
+    pub(crate) fn url(&self) -> String {
         let record = fs::read_to_string(self.path().join(".antiphon/server.json")).unwrap();
         let record: Value = serde_json::from_str(&record).unwrap();
+        record["url"].as_str().unwrap().to_owned()
+    }
+
+    /// Runs a command through the server at `url`, with this token.
+    pub(crate) fn antiphon_at(&self, url: &str, token: &str, arguments: &[&str]) -> Seen {
         let mut command = self.command(arguments);
-        command.current_dir(folder).env("ANTIPHON_SERVER", record["url"].as_str().unwrap());
-        command.arg("--token-file").arg(self.path().join(".antiphon/token"));
+        command.env("ANTIPHON_SERVER", url).env("ANTIPHON_TOKEN", token);
         Seen::of(command.output().unwrap())
     }
 
@@ -114,12 +131,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Ends in order.
-    pub(crate) fn end(mut self) {
+    /// Ends in order. Returns what it printed since it began to listen.
+    pub(crate) fn end(mut self) -> String {
         let id = self.process.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        self.out.read_to_string(&mut String::new()).unwrap();
+        let mut out = String::new();
+        self.out.read_to_string(&mut out).unwrap();
         assert!(self.process.wait().unwrap().success());
+        out
     }
 }
 

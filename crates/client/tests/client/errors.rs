@@ -55,12 +55,23 @@ async fn a_token_that_the_server_does_not_accept_is_unauthorized() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unreachable() {
+async fn no_connection_to_a_server_that_is_not_there() {
     let (_, address) = Server::start().await.stop().await;
     let client = client(Endpoint::parse(&format!("http://{address}")).unwrap(), TOKEN);
     assert!(!client.is_alive().await);
     let error = client.task(&unknown()).await.unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable { .. }) && error.is_transient(), "{error:?}");
+    assert!(matches!(error, ClientError::NoConnection { .. }) && error.is_transient(), "{error:?}");
+}
+
+#[test]
+fn an_address_without_a_scheme_is_told_to_add_one() {
+    for url in ["localhost:7117", "team.example", "127.0.0.1:7117", " localhost "] {
+        let reason = Endpoint::parse(url).unwrap_err();
+        assert!(reason.contains("add http://"), "{url}: {reason}");
+    }
+    for url in ["http://", "http://a.example/?a=b", "http://a.example/#a"] {
+        Endpoint::parse(url).unwrap_err();
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,14 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use antiphon_api::{
-    AllowSpending, ApprovalQuery, CreateTask, DecideApproval, DiffQuery, InboxQuery, SendMessage,
-    SessionFile, SessionQuery, TaskQuery, UsageBy, UsageQuery,
+    AgentChange, AllowSpending, ApprovalQuery, CreateAgent, CreateTask, DecideApproval, DiffQuery,
+    InboxQuery, JournalEventQuery, SendMessage, SessionFile, SessionQuery, TaskQuery, UsageBy,
+    UsageQuery,
 };
-use antiphon_client::{ClientError, Endpoint};
+use antiphon_client::{ClientError, DeltaPiece, Endpoint, LiveDelta, RetryPolicy, StreamItem};
 use antiphon_core::{
-    ApprovalStatus, Decision, HandlingMode, HealthState, TaskStatus, UserMessage, WaitingFor,
+    ApprovalStatus, Decision, HandlingMode, HealthState, Invocation, InvocationResult, Position,
+    TaskStatus, UserMessage, WaitingFor,
 };
 use antiphon_test_server::TOKEN;
 use serde_json::{Value, json};
@@ -140,6 +142,72 @@ async fn budget_usage_inboxes_agents_and_health_are_read() {
     ] {
         assert!(matches!(refused, Err(ClientError::Refused { status: 404, .. })), "{refused:?}");
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_invocation_returns_the_results_of_its_targets_or_their_tasks() {
+    let server = Server::start().await;
+    let client = server.client();
+    let invocation = |join: &str| {
+        let target = json!({ "agent": { "type": "named", "agent_id": "a" }, "message": "hello" });
+        let invocation = json!({ "targets": [target], "join": join });
+        serde_json::from_value::<Invocation>(invocation).unwrap()
+    };
+    let wait_s = NonZeroU32::new(20);
+    let joined = client.invoke(&invocation("all"), wait_s, Some("k")).await.unwrap();
+    let InvocationResult::Vector { results } = &joined else { panic!("{joined:?}") };
+    assert_eq!(results.len(), 1);
+    assert_eq!(client.invoke(&invocation("all"), wait_s, Some("k")).await.unwrap(), joined);
+    let detached = client.invoke(&invocation("detached"), None, None).await.unwrap();
+    let InvocationResult::TaskIds { task_ids } = &detached else { panic!("{detached:?}") };
+    client.wait_for_task(&task_ids[0]).await.unwrap();
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_without_agent_files_refuses_to_define_change_and_delete_agents() {
+    let server = Server::start().await;
+    let client = server.client();
+    let rest = serde_json::Map::new();
+    let name = antiphon_core::AgentName::parse("tester").unwrap();
+    let created = client.define_agent(&CreateAgent { name: name.to_string(), rest }, None).await;
+    assert!(matches!(created, Err(ClientError::Refused { status: 403, .. })), "{created:?}");
+    let changed = client.change_agent(&name, &AgentChange::default()).await;
+    assert!(matches!(changed, Err(ClientError::Refused { status: 404, .. })), "{changed:?}");
+    let deleted = client.delete_agent(&name).await;
+    assert!(matches!(deleted, Err(ClientError::Refused { status: 404, .. })), "{deleted:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_live_stream_has_the_events_of_the_journal_and_deltas_of_an_answer() {
+    let server = Server::start().await;
+    let client = server.client();
+    let query = JournalEventQuery { after: Some(Position(0)), ..JournalEventQuery::default() };
+    let mut stream = client.live_journal_events(query, RetryPolicy::NEVER);
+    let watched = async {
+        let (mut events, mut text) = (Vec::new(), String::new());
+        loop {
+            match stream.next().await.unwrap().unwrap() {
+                StreamItem::Event(event) => {
+                    let is_last = event.body.ends_task();
+                    events.push(*event);
+                    if is_last {
+                        return (events, text);
+                    }
+                }
+                StreamItem::Delta(LiveDelta { piece: DeltaPiece::TextDelta { delta }, .. }) => {
+                    text.push_str(&delta);
+                }
+                StreamItem::Delta(_) => {}
+            }
+        }
+    };
+    let ((events, text), _) = tokio::join!(watched, server.task("hello"));
+    assert_eq!(events, server.events(None).await);
+    // Deltas may be missed, but none is made up.
+    assert!("Done with hello".ends_with(&text), "{text}");
     server.stop().await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::port::Cancel;
+use crate::port::{Cancel, Rule};
 use crate::{Effect, RawJson, TaskId, Tool, ToolCallId, ToolResult};
 
 /// Runs tools.
@@ -43,6 +43,8 @@ pub struct ToolContext {
     pub cancel: Cancel,
     /// Where to report progress.
     pub progress: Progress,
+    /// Rules that a person granted to the task.
+    pub granted: Vec<Rule>,
 }
 
 impl ToolContext {
@@ -54,6 +56,7 @@ impl ToolContext {
             tool_call_id: ToolCallId::from(nil),
             cancel,
             progress: Progress::unheard(),
+            granted: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod approvals;
 pub(crate) mod budget;
 mod health;
 mod invocations;
+mod journal;
 mod metrics;
 mod sessions;
 pub(crate) mod tasks;
@@ -32,6 +33,7 @@ pub fn interface(webhooks: Option<Webhooks>) -> Interface {
         open: vec!["/health", "/health/live", "/health/ready"],
         signed: vec![webhooks::ROUTE],
         agent_writable: vec!["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages"],
+        admin: vec!["/v1/agents", "/v1/agents/{name}", "/v1/approvals/{id}", "/v1/budget/allow"],
         ..Interface::new(move || routes(webhooks))
     }
 }
@@ -40,6 +42,7 @@ fn routes(webhooks: ConfiguredWebhooks) -> ApiRouter<Arc<AppState>> {
     ApiRouter::new()
         .merge(tasks::routes())
         .merge(invocations::routes())
+        .merge(journal::routes())
         .merge(agents::routes())
         .merge(webhooks::routes())
         .merge(sessions::routes())

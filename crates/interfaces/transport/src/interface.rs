@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use antiphon_keys::Level;
 use axum::http::Method;
 
+use crate::access::caller::level_for;
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
 
@@ -23,6 +25,8 @@ pub struct Interface {
     /// Routes through which an agent's key may change something. Their handlers restrict what the agent may
     /// ask for.
     pub agent_writable: Vec<&'static str>,
+    /// Routes whose changes need level `admin`: their handlers have a [`Decider`](crate::Decider).
+    pub admin: Vec<&'static str>,
 }
 
 impl Interface {
@@ -33,6 +37,7 @@ impl Interface {
             open: Vec::new(),
             signed: Vec::new(),
             agent_writable: Vec::new(),
+            admin: Vec::new(),
         }
     }
 
@@ -42,6 +47,7 @@ impl Interface {
         self.open.extend(other.open);
         self.signed.extend(other.signed);
         self.agent_writable.extend(other.agent_writable);
+        self.admin.extend(other.admin);
         let (routes, others) = (self.routes, other.routes);
         Self { routes: Box::new(move || routes().merge(others())), ..self }
     }
@@ -53,13 +59,14 @@ pub(crate) struct RouteAccess {
     open: Vec<&'static str>,
     signed: Vec<&'static str>,
     agent_writable: Vec<&'static str>,
+    admin: Vec<&'static str>,
 }
 
 impl RouteAccess {
     /// Builds the routes, and takes their access apart.
     pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
-        let Interface { routes, open, signed, agent_writable } = interface;
-        (routes(), Self { open, signed, agent_writable })
+        let Interface { routes, open, signed, agent_writable, admin } = interface;
+        (routes(), Self { open, signed, agent_writable, admin })
     }
 
     /// Whether a route needs no credentials.
@@ -70,6 +77,14 @@ impl RouteAccess {
     /// Whether a request needs no credentials because its sender signs it.
     pub(crate) fn is_signed(&self, method: &Method, route: Option<&str>) -> bool {
         *method == Method::POST && route.is_some_and(|route| self.signed.contains(&route))
+    }
+
+    /// The level that a person's key needs for a request.
+    pub(crate) fn level(&self, method: &Method, route: Option<&str>) -> Level {
+        match level_for(method) {
+            Level::Write if route.is_some_and(|route| self.admin.contains(&route)) => Level::Admin,
+            level @ (Level::Read | Level::Write | Level::Admin) => level,
+        }
     }
 
     /// Whether an agent's key may change something through a route.

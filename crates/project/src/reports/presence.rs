@@ -1,6 +1,7 @@
 //! Live agents: resident agents, and agents that work on a task.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
@@ -55,6 +56,20 @@ pub async fn agent_presences(
     Ok(found)
 }
 
+/// Live agents of a journal that no server works on, all idle: resident agents, and agents of suspended
+/// tasks. The agent of an interrupted task is not live: it ended with the process that ran it.
+pub async fn idle_agents(
+    orchestrator: &Orchestrator,
+) -> Result<Vec<AgentPresence>, OrchestratorError> {
+    let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
+    let unfinished = orchestrator.tasks(query).await?;
+    let suspended = unfinished.into_iter().filter(|task| task.waiting_for.is_some());
+    let suspended: HashSet<TaskId> = suspended.map(|task| task.task_id).collect();
+    let mut agents = agent_presences(orchestrator).await?;
+    agents.retain(|agent| agent.standing || suspended.contains(&agent.task_id));
+    Ok(agents)
+}
+
 /// The tasks of resident agents that have not ended, by task id.
 pub async fn live_agents(
     orchestrator: &Orchestrator,
@@ -65,8 +80,8 @@ pub async fn live_agents(
     Ok(residents.map(|task| (task.task_id.clone(), task)).collect())
 }
 
-/// The rejection of a request to an agent that is not defined.
-pub fn unknown_agent(name: &AgentName, known: &[AgentName]) -> Rejection {
+/// The rejection of a request to an agent that is not defined. It lists those that are.
+pub fn unknown_agent(name: impl fmt::Display, known: &[AgentName]) -> Rejection {
     let known = known.iter().map(AgentName::to_string).collect();
     Rejection::UnknownAgent { agent: name.to_string(), known }
 }

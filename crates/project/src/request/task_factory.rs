@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_api::{AgentChange, AgentOrigin};
+use antiphon_api::{AgentChange, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
@@ -33,6 +33,11 @@ pub trait TaskFactory: Send + Sync {
 
     /// The agents that are defined, ordered by name.
     fn defined(&self) -> Vec<DefinedAgent> {
+        Vec::new()
+    }
+
+    /// Files and folders of agents that are not valid.
+    fn problems(&self) -> Vec<AgentProblem> {
         Vec::new()
     }
 
@@ -73,6 +78,8 @@ pub struct DefinedAgent {
     pub origin: AgentOrigin,
     /// Path of its file.
     pub path: String,
+    /// Paths of files of the same name that this one replaces.
+    pub shadows: Vec<String>,
     /// What is wrong with the file now, while the definition from before is still in use.
     pub fault: Option<String>,
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_api::AgentChange;
+use antiphon_api::{AgentChange, AgentProblem};
 use antiphon_core::port::{Agents, PromptSource, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, SessionId,
@@ -18,6 +18,8 @@ use crate::agent_files::AgentFiles;
 use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::prompt::Rules;
+use crate::reports::agent_detail::agent_problems;
+use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::{DefinedAgent, TaskFactory};
 use crate::request::task_request::TaskRequest;
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
@@ -113,7 +115,11 @@ impl TaskFactory for ProjectTaskFactory {
     }
 
     fn defined(&self) -> Vec<DefinedAgent> {
-        self.files.catalog.entries().into_iter().map(definitions::defined).collect()
+        self.files.catalog.entries().into_iter().map(DefinedAgent::from).collect()
+    }
+
+    fn problems(&self) -> Vec<AgentProblem> {
+        agent_problems(&self.files.catalog)
     }
 
     async fn create_agent(
@@ -139,7 +145,7 @@ impl TaskFactory for ProjectTaskFactory {
 
 impl ProjectTaskFactory {
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
-        let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
+        let none = || refusal(ErrorCode::NotFound, unknown_agent(name, &self.agents()).to_string());
         self.files.catalog.find(name).ok_or_else(none)
     }
 

@@ -1,5 +1,5 @@
-//! Finds a task by its id, a prefix of it, or `last`. `last` is the root of the newest tree. The record of an
-//! order does not count, and a live agent only when there is nothing else.
+//! Finds a task by its id, a prefix of it, or `last`. `last` is the root of the newest tree of ordinary tasks:
+//! neither the record of an order nor a live agent, which only its id names.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -22,13 +22,22 @@ pub async fn find_task(
     last_of: TaskSelector,
 ) -> Result<TaskSummary, ProjectError> {
     let unfinished = last_of == TaskSelector::Unfinished;
-    let found = choose_task(name, orchestrator.tasks(task_query(name, last_of)).await?)?;
-    if name != "last" || found.root == found.task_id {
-        return Ok(found);
+    let mut candidates = orchestrator.tasks(task_query(name, last_of)).await?;
+    loop {
+        let found = choose_task(name, candidates.clone())?;
+        if name != "last" || found.root == found.task_id {
+            return Ok(found);
+        }
+        let which = TaskSelector::One(found.root.clone());
+        let top = TaskQuery { which, limit: NonZeroUsize::MIN };
+        let top = orchestrator.tasks(top).await?.into_iter().next();
+        if top.as_ref().is_some_and(is_resident) {
+            // The live agent is older than the tasks that were searched, or has ended.
+            candidates.retain(|task| task.root != found.root);
+            continue;
+        }
+        return Ok(top.filter(|top| !unfinished || !top.status.is_terminal()).unwrap_or(found));
     }
-    let top = TaskQuery { which: TaskSelector::One(found.root.clone()), limit: NonZeroUsize::MIN };
-    let top = orchestrator.tasks(top).await?.into_iter().next();
-    Ok(top.filter(|top| !unfinished || !top.status.is_terminal()).unwrap_or(found))
 }
 
 /// The query that finds the candidates for a name. `last_of` selects the tasks among which `last` is searched.
@@ -45,8 +54,9 @@ pub fn choose_task(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary, P
         return Ok(exactly.clone());
     }
     if name == "last" {
-        return last(found)
-            .ok_or_else(|| ProjectError::InvalidInput("there is no such task here".to_owned()));
+        let none = "there is no such task here; name a live agent's task by its id, see `antiphon agents \
+                    status`";
+        return last(found).ok_or_else(|| ProjectError::InvalidInput(none.to_owned()));
     }
     let mut found = found.into_iter();
     match (found.next(), found.next()) {
@@ -58,11 +68,10 @@ pub fn choose_task(name: &str, found: Vec<TaskSummary>) -> Result<TaskSummary, P
     }
 }
 
-/// The newest task outside of live agents' trees; the newest one when there is no other.
+/// The newest task outside of live agents' trees.
 fn last(mut found: Vec<TaskSummary>) -> Option<TaskSummary> {
     found.retain(|task| !task.is_record());
     let inboxes: HashSet<TaskId> =
         found.iter().filter(|task| is_resident(task)).map(|task| task.task_id.clone()).collect();
-    let index = found.iter().position(|task| !inboxes.contains(&task.root)).unwrap_or(0);
-    found.into_iter().nth(index)
+    found.into_iter().find(|task| !inboxes.contains(&task.root))
 }

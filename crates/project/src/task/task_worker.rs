@@ -144,6 +144,8 @@ fn tools(
         // The sandbox of this process does not open the repository.
         changes_repository: |_| false,
         without_sandbox: WithoutSandbox::Impossible,
+        // The runner's process is outside of it, and has no proxy for it.
+        network: None,
     });
     let shell = shell.map_err(|error| error.to_string())?;
     let mode = settings.permissions.mode;

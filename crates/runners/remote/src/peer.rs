@@ -29,7 +29,8 @@ impl From<ClientError> for PeerFailure {
     fn from(error: ClientError) -> Self {
         let reason = match &error {
             ClientError::Unauthorized => "it does not accept our token".to_owned(),
-            ClientError::Unreachable { .. }
+            ClientError::NoConnection { .. }
+            | ClientError::Unreachable { .. }
             | ClientError::Refused { .. }
             | ClientError::Protocol { .. }
             | ClientError::StreamLost { .. } => {

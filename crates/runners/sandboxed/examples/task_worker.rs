@@ -57,6 +57,7 @@ fn shell(root: &Path) -> Shell {
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
         changes_repository: |_| false,
         without_sandbox: antiphon_shell::WithoutSandbox::Impossible,
+        network: None,
     })
     .unwrap()
 }

@@ -178,7 +178,7 @@ impl Rejection {
 
 fn others(known: &[String]) -> String {
     if known.is_empty() {
-        "; no agent is defined here".to_owned()
+        "; no agent is defined here: create one with `antiphon agents new NAME`".to_owned()
     } else {
         format!("; available: {}", known.join(", "))
     }

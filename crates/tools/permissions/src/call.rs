@@ -1,6 +1,7 @@
 //! A call of a tool, parsed into what rules match.
 
 use antiphon_core::port::GateRequest;
+use antiphon_hosts::{HostRule, requested_hosts};
 use serde_json::Value;
 
 use crate::commands::{Item, StartFolder, analyze};
@@ -20,6 +21,9 @@ const FOLDER_ARGUMENT: &str = "workdir";
 /// The argument of `bash` that asks to run without the sandbox.
 const UNSANDBOXED_ARGUMENT: &str = "without_sandbox";
 
+/// The argument of `bash` that holds the hosts it asks for.
+const HOSTS_ARGUMENT: &str = "hosts";
+
 /// The argument of a tool for files that holds its path.
 const PATH_ARGUMENT: &str = "path";
 
@@ -38,6 +42,8 @@ pub(crate) enum Subject {
     Script {
         text: String,
         items: Vec<Item>,
+        /// Hosts that it asks for.
+        hosts: Vec<HostRule>,
         /// It runs in a sandbox that lets git change the repository.
         repository: bool,
         /// It asks to run without the sandbox.
@@ -72,10 +78,22 @@ fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
     let resolved = NormalizedPath::of(root, "", folder);
     let from =
         if resolved.relative.is_some() { StartFolder::In(folder) } else { StartFolder::Outside };
-    let items = analyze(script, from);
+    let (text, items) = (script.to_owned(), analyze(script, from));
     let unsandboxed = flag(arguments, UNSANDBOXED_ARGUMENT)?;
     let repository = !unsandboxed && only_git(&items);
-    Ok(Subject::Script { text: script.to_owned(), items, repository, unsandboxed })
+    Ok(Subject::Script { text, items, hosts: hosts(arguments)?, repository, unsandboxed })
+}
+
+/// The hosts that a call of `bash` asks for.
+fn hosts(arguments: &Arguments) -> Result<Vec<HostRule>, String> {
+    let named = match argument(arguments, HOSTS_ARGUMENT)? {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(named)) => named,
+        Some(_) => return Err(format!("`{HOSTS_ARGUMENT}` is not a list")),
+    };
+    let texts: Option<Vec<&str>> = named.iter().map(Value::as_str).collect();
+    let texts = texts.ok_or_else(|| format!("`{HOSTS_ARGUMENT}` has a value that is no text"))?;
+    requested_hosts(texts).map_err(|error| format!("`{HOSTS_ARGUMENT}`: {error}"))
 }
 
 fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String> {
@@ -101,15 +119,22 @@ fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String
 
 /// The argument `name`, if present. An error if it is not a string or present twice.
 fn text<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a str>, String> {
+    match argument(arguments, name)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(format!("`{name}` is not a text")),
+    }
+}
+
+/// The argument `name`, if present. An error if it is present twice.
+fn argument<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a Value>, String> {
     let Some(arguments) = &arguments.0 else {
         return Err("they are not a JSON object".to_owned());
     };
     let mut found = arguments.iter().filter(|(key, _)| key == name).map(|(_, value)| value);
     match (found.next(), found.next()) {
-        (None | Some(Value::Null), None) => Ok(None),
-        (Some(Value::String(text)), None) => Ok(Some(text)),
         (_, Some(_)) => Err(format!("`{name}` is there twice")),
-        (Some(_), None) => Err(format!("`{name}` is not a text")),
+        (found, None) => Ok(found),
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use antiphon_core::Effect;
 use antiphon_core::port::{GateRequest, Rule, Verdict};
+use antiphon_hosts::HostAccess;
 use async_trait::async_trait;
 
 use crate::call::{Call, Subject};
-use crate::config::{Config, ConfigError, Limits};
+use crate::config::{Config, ConfigError, Limits, Mode};
 use crate::finding::Explanation;
 use crate::layer::Layer;
 use crate::normalized_path::normalize;
@@ -106,15 +107,7 @@ impl Gate {
     /// Judges a call and lists each command and file of it with the rule or default that decided.
     pub fn explain(&self, request: &GateRequest<'_>) -> Explanation {
         let call = Call::of(request, &self.context.root);
-        let mut grants: Vec<Arc<ParsedRule>> = request
-            .granted
-            .iter()
-            .filter_map(|rule| ParsedRule::parse(&rule.0).ok())
-            .map(Arc::new)
-            .collect();
-        if let Some(remembered) = &self.remembered {
-            grants.extend(remembered.parsed());
-        }
+        let grants = self.grants(request.granted);
         let whole = rule_for(&call);
         let mut strictest: Option<Explanation> = None;
         for layer in &self.layers {
@@ -125,6 +118,27 @@ impl Gate {
             }
         }
         strictest.unwrap_or_else(|| Explanation::of(Vec::new(), whole))
+    }
+
+    /// The hosts that commands may reach without asking for them, in a task that was granted these
+    /// rules.
+    pub fn hosts(&self, granted: &[Rule]) -> HostAccess {
+        let grants = self.grants(granted);
+        let layers = self.layers.iter();
+        let layers = layers.map(|layer| layer.hosts(grants.iter().map(|grant| &**grant))).collect();
+        let read_only = self.layers.iter().any(|layer| layer.mode == Mode::ReadOnly);
+        let approved = grants.iter().filter(|_| !read_only);
+        HostAccess::new(layers, approved.flat_map(|grant| grant.allowed_hosts()).collect())
+    }
+
+    /// The rules that a user approved: for the task, and always.
+    fn grants(&self, granted: &[Rule]) -> Vec<Arc<ParsedRule>> {
+        let granted = granted.iter().filter_map(|rule| ParsedRule::parse(&rule.0).ok());
+        let mut grants: Vec<_> = granted.map(Arc::new).collect();
+        if let Some(remembered) = &self.remembered {
+            grants.extend(remembered.parsed());
+        }
+        grants
     }
 }
 

@@ -13,6 +13,7 @@ use crate::rule::{Match, ParsedRule};
 use crate::rules::{LoadedRule, RuleKind};
 
 mod file;
+mod network;
 mod script;
 mod unsandboxed;
 
@@ -71,8 +72,9 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items, repository, unsandboxed } => {
+            Subject::Script { text, items, hosts, repository, unsandboxed } => {
                 findings.extend(evaluation.script(text, items, *repository));
+                findings.extend(evaluation.requested_hosts(hosts));
                 if *unsandboxed {
                     findings.extend(evaluation.unsandboxed(text, items));
                 }

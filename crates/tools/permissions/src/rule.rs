@@ -5,6 +5,7 @@
 //! | `bash`                                  | words of a command, or `=` and a whole script      |
 //! | `unsandboxed`                           | the same, for calls of `bash` without the sandbox  |
 //! | `read`, `write`, `edit`, `grep`, `glob` | a path with `*`, `**`, `?`, `[…]`, `{…}`           |
+//! | `network`                               | hosts and presets, separated by spaces             |
 //! | any other                               | `ARGUMENT=VALUE`, with `*` in the value            |
 //!
 //! A match is certain, possible, or none. Rules that ask or deny apply to a possible match. Rules
@@ -19,6 +20,8 @@ pub(crate) use argument_pattern::{ArgumentPattern, Arguments};
 pub(crate) use command_pattern::{CommandPattern, Naming};
 pub(crate) use path_pattern::{PathPattern, escape};
 use wildcard::Wildcard;
+
+use antiphon_hosts::{HostRule, host_rules};
 
 use crate::call::FILE_TOOLS;
 
@@ -50,7 +53,12 @@ pub(crate) enum Scope {
     Path(PathPattern),
     /// Calls with an argument that matches the pattern.
     Argument(ArgumentPattern),
+    /// These hosts.
+    Hosts(Vec<HostRule>),
 }
+
+/// The name that rules about hosts have in place of a tool's.
+pub(crate) const NETWORK: &str = "network";
 
 /// Certainty of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +130,11 @@ impl ParsedRule {
     pub(crate) fn command(&self) -> Option<&CommandPattern> {
         match &self.scope {
             Scope::Command(pattern) => Some(pattern),
-            Scope::Everything | Scope::Script(_) | Scope::Path(_) | Scope::Argument(_) => None,
+            Scope::Everything
+            | Scope::Script(_)
+            | Scope::Path(_)
+            | Scope::Argument(_)
+            | Scope::Hosts(_) => None,
         }
     }
 
@@ -130,7 +142,11 @@ impl ParsedRule {
     pub(crate) fn path(&self) -> Option<&PathPattern> {
         match &self.scope {
             Scope::Path(pattern) => Some(pattern),
-            Scope::Everything | Scope::Script(_) | Scope::Command(_) | Scope::Argument(_) => None,
+            Scope::Everything
+            | Scope::Script(_)
+            | Scope::Command(_)
+            | Scope::Argument(_)
+            | Scope::Hosts(_) => None,
         }
     }
 
@@ -138,7 +154,30 @@ impl ParsedRule {
     pub(crate) fn argument(&self) -> Option<&ArgumentPattern> {
         match &self.scope {
             Scope::Argument(pattern) => Some(pattern),
-            Scope::Everything | Scope::Script(_) | Scope::Command(_) | Scope::Path(_) => None,
+            Scope::Everything
+            | Scope::Script(_)
+            | Scope::Command(_)
+            | Scope::Path(_)
+            | Scope::Hosts(_) => None,
+        }
+    }
+
+    /// The hosts that the rule is about if it allows. A wildcard in place of a tool's name allows no
+    /// host.
+    pub(crate) fn allowed_hosts(&self) -> Vec<HostRule> {
+        if self.names_tool() { self.restricted_hosts() } else { Vec::new() }
+    }
+
+    /// The hosts that the rule is about if it asks or denies.
+    pub(crate) fn restricted_hosts(&self) -> Vec<HostRule> {
+        match &self.scope {
+            Scope::Hosts(hosts) => hosts.clone(),
+            Scope::Everything if self.is_for(NETWORK) => vec![HostRule::any()],
+            Scope::Everything
+            | Scope::Script(_)
+            | Scope::Command(_)
+            | Scope::Path(_)
+            | Scope::Argument(_) => Vec::new(),
         }
     }
 }
@@ -152,6 +191,9 @@ fn scope(tool: &str, pattern: &str) -> Result<Scope, String> {
     }
     if FILE_TOOLS.contains(&tool) {
         return PathPattern::parse(pattern).map(Scope::Path);
+    }
+    if tool == NETWORK {
+        return host_rules(pattern).map(Scope::Hosts).map_err(|error| error.to_string());
     }
     ArgumentPattern::parse(pattern).map(Scope::Argument)
 }

@@ -2,11 +2,12 @@
 
 use antiphon_core::RawJson;
 use antiphon_core::port::{GateRequest, Rule};
+use antiphon_hosts::requested_hosts;
 
 use crate::call::{Call, Subject};
 use crate::commands::{Item, Role};
 use crate::config::{ConfigError, RuleEntry};
-use crate::rule::{Match, Naming, ParsedRule, UNSANDBOXED};
+use crate::rule::{Match, NETWORK, Naming, ParsedRule, UNSANDBOXED};
 
 /// A parsed rule with its configured reason.
 #[derive(Debug, Clone)]
@@ -70,6 +71,9 @@ impl LoadedRule {
 
 /// Whether a rule matches an example from the configuration.
 fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Result<bool, String> {
+    if rule.names_tool() && rule.is_for(NETWORK) {
+        return matches_host(rule, kind, example);
+    }
     let (tool, arguments) = example_call(rule, example)?;
     let call = Call::of(&GateRequest { tool: &tool, arguments: &arguments, granted: &[] }, root);
     if rule.is_whole(&tool) || rule.is_whole(UNSANDBOXED) {
@@ -91,6 +95,15 @@ fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Resu
                     .is_some_and(|pattern| pattern.matches(&call.arguments) == Match::Certain)
         }
     })
+}
+
+/// Whether a rule about hosts matches the host `example`.
+fn matches_host(rule: &ParsedRule, kind: RuleKind, example: &str) -> Result<bool, String> {
+    let requested = requested_hosts([example]).map_err(|error| error.to_string())?;
+    Ok(requested.iter().all(|host| match kind {
+        RuleKind::Allow => rule.allowed_hosts().iter().any(|rule| rule.covers(host)),
+        RuleKind::Restrict => rule.restricted_hosts().iter().any(|rule| rule.touches(host)),
+    }))
 }
 
 /// An allow rule must match every command; a restricting rule must match at least one.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use antiphon_core::{RawJson, ToolError};
+use antiphon_hosts::{HostRule, requested_hosts};
 use antiphon_toolbox::arguments as parse;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,6 +34,10 @@ pub(crate) struct Bash {
     /// Run the command without the sandbox: with the network and with all files of the user. The user
     /// is asked first. Only if the sandbox refused something that the task needs. Default: false.
     pub(crate) without_sandbox: Option<bool>,
+    /// Network hosts that the command needs and the user has not allowed yet, such as
+    /// `example.com` or `localhost:8081`. The user is asked about them.
+    #[schemars(length(max = 16))]
+    pub(crate) hosts: Option<Vec<String>>,
     /// The purpose of the command, in a few words, for people.
     #[serde(rename = "description")]
     #[schemars(rename = "description")]
@@ -93,6 +98,12 @@ impl Bash {
 
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout_s.unwrap_or(TIMEOUT_S))
+    }
+
+    /// The hosts that the call asks for.
+    pub(crate) fn hosts(&self) -> Result<Vec<HostRule>, ToolError> {
+        requested_hosts(self.hosts.iter().flatten().map(String::as_str))
+            .map_err(|error| invalid(Self::NAME, format!("`hosts`: {error}")))
     }
 
     /// The folder to run in, which must be within one of `roots`.

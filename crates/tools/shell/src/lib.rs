@@ -15,12 +15,14 @@
 //! | it is canceled                          | SIGTERM, SIGKILL after half a second; gone before the call returns |
 //! | the worker is killed                    | all its processes end, the next call gets a new worker |
 //! | this process is killed                  | the worker notices, and all its processes end      |
+//! | it connects to a host that is not allowed | the proxy refuses it, and the result names the host |
 //! | the sandbox is not available            | no command runs, and the error says what to do     |
 
 mod access;
 mod arguments;
 mod environment;
 mod message;
+mod network;
 mod output_reader;
 mod process;
 mod progress_writer;
@@ -37,6 +39,7 @@ mod worker_link;
 pub use access::WithoutSandbox;
 pub use antiphon_sandbox::WorkerCommand;
 pub use environment::{Environment, EnvironmentError};
+pub use network::HostNetwork;
 pub use report::RESULT_BYTES_MAX;
 pub use settings::{Settings, SettingsError};
 pub use shell::Shell;

@@ -54,9 +54,16 @@ pub(crate) struct CallId(pub(crate) String);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Sent with the pipe for the output.
-    Start { call: CallId, command: String, workdir: PathBuf },
+    Start { call: CallId, command: String, workdir: PathBuf, proxy: Option<ProxyRequest> },
     /// Ends every process of the call, also after its command has ended.
     Stop { call: CallId },
+}
+
+/// A call whose commands reach the network through a proxy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProxyRequest {
+    /// Hosts that are reached without the proxy, separated by commas.
+    pub(crate) no_proxy: String,
 }
 
 /// From the worker to the shell.
@@ -66,6 +73,8 @@ pub(crate) enum Reply {
     Ready,
     /// The worker could not be restricted, and ends.
     Refused { reason: String },
+    /// Sent with the socket that leads commands of the call to the proxy.
+    Listening { call: CallId },
     /// The command could not be started.
     Failed { call: CallId, reason: String },
     /// The command was not started: the sandbox no longer protects this path.
@@ -173,8 +182,12 @@ mod tests {
         let (ours, theirs) = pair();
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         let command = "\"".repeat(99_000);
-        let request =
-            Request::Start { call: CallId::new(), command, workdir: PathBuf::from("/somewhere") };
+        let request = Request::Start {
+            call: CallId::new(),
+            command,
+            workdir: PathBuf::from("/somewhere"),
+            proxy: None,
+        };
         send(&ours, &packet(&request).unwrap(), Some(writer.as_fd())).unwrap();
         drop(writer);
         let mut buffer = vec![0; MESSAGE_BYTES_MAX];

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::message::{CallId, Exit};
+use crate::network::CallNetwork;
 use crate::progress_writer::ProgressWriter;
 use crate::refusal::SandboxBounds;
 use crate::transcript::{Cursor, Excerpt, Transcript};
@@ -25,6 +26,8 @@ pub(crate) struct Process {
     progress_writer: Mutex<ProgressWriter>,
     pub(crate) bounds: SandboxBounds,
     flooded: AtomicBool,
+    /// `None`: its commands have no proxy.
+    pub(crate) network: Option<CallNetwork>,
 }
 
 /// State of a command.
@@ -79,6 +82,7 @@ impl Process {
         id: CallId,
         transcript: Transcript,
         progress: Progress,
+        network: Option<CallNetwork>,
         bounds: SandboxBounds,
     ) -> Self {
         let status = Status { end: None, output: Output::Open, stopped: false };
@@ -92,6 +96,7 @@ impl Process {
             progress_writer: Mutex::new(ProgressWriter::new(progress)),
             bounds,
             flooded: AtomicBool::new(false),
+            network,
         }
     }
 

@@ -80,8 +80,9 @@ impl SandboxBounds {
         }
         if self.network == Network::Off && line(&NO_NETWORK).is_some() {
             return Some(format!(
-                "the sandbox has no network: this is not a fault of the name resolution or of the \
-                 server. {HOW_TO_ASK}"
+                "the sandbox has no network except for hosts that the user allowed: this is not a \
+                 fault of the name resolution or of the server. Name the hosts that the command \
+                 needs in `hosts`: the user is asked. {HOW_TO_ASK}"
             ));
         }
         if self.unix_sockets == UnixSockets::Refused && line(&UNIX_SOCKETS).is_some() {

@@ -7,6 +7,7 @@ use antiphon_core::ToolResult;
 use nix::sys::signal::Signal;
 
 use crate::message::{CallId, Exceeded, Exit};
+use crate::network::report::lines as network_lines;
 use crate::process::{End, Output, Process, Status};
 use crate::task_shell::BACKGROUND_MAX;
 use crate::transcript::Excerpt;
@@ -37,6 +38,7 @@ fn push_refusal(text: &mut String, process: &Process, is_error: bool, excerpt: &
 /// Adds a line with the state of a command. Returns whether the command failed.
 fn push_end_line(text: &mut String, process: &Process, status: &Status) -> bool {
     let elapsed = seconds(process.elapsed());
+    push_network_lines(text, process);
     let (line, is_error) = end_line(process, status.end.as_ref(), &elapsed);
     push_line(text, &line);
     if status.end.is_some() && status.output == Output::HeldOpen && !status.stopped {
@@ -55,6 +57,7 @@ fn push_end_line(text: &mut String, process: &Process, status: &Status) -> bool 
 /// The result of a command that did not end in time and continues in the background.
 pub(crate) fn continues(process: &Process, after: Duration, excerpt: &Excerpt) -> ToolResult {
     let mut text = render(excerpt);
+    push_network_lines(&mut text, process);
     let (id, after) = (&process.id, seconds(after));
     push_line(
         &mut text,
@@ -67,8 +70,13 @@ pub(crate) fn continues(process: &Process, after: Duration, excerpt: &Excerpt) -
 }
 
 /// The result of a command that did not end in time and could not continue in the background.
-pub(crate) fn ended_at_timeout(after: Duration, excerpt: &Excerpt) -> ToolResult {
+pub(crate) fn ended_at_timeout(
+    process: &Process,
+    after: Duration,
+    excerpt: &Excerpt,
+) -> ToolResult {
     let mut text = render(excerpt);
+    push_network_lines(&mut text, process);
     let after = seconds(after);
     push_line(
         &mut text,
@@ -83,6 +91,7 @@ pub(crate) fn ended_at_timeout(after: Duration, excerpt: &Excerpt) -> ToolResult
 /// The result of a command that was started in the background and still runs.
 pub(crate) fn in_background(process: &Process, excerpt: &Excerpt) -> ToolResult {
     let mut text = if excerpt.is_empty() { String::new() } else { render(excerpt) };
+    push_network_lines(&mut text, process);
     let id = &process.id;
     push_line(
         &mut text,
@@ -135,6 +144,7 @@ pub(crate) fn unknown(id: &str, known: &[CallId]) -> ToolResult {
 /// The result of a command that `bash_kill` ended.
 pub(crate) fn killed(process: &Process, before: &Status, excerpt: &Excerpt) -> ToolResult {
     let mut text = if excerpt.is_empty() { String::new() } else { render(excerpt) };
+    push_network_lines(&mut text, process);
     let id = &process.id;
     let line = match before.end {
         None => format!("[`{id}` was ended, with everything it had started]"),
@@ -235,6 +245,15 @@ fn render(excerpt: &Excerpt) -> String {
         text.push_str(&excerpt.tail);
     }
     text
+}
+
+/// Adds what the command did in the network since the last result.
+fn push_network_lines(text: &mut String, process: &Process) {
+    if let Some(network) = &process.network {
+        for line in network_lines(&network.take_report()) {
+            push_line(text, &line);
+        }
+    }
 }
 
 fn push_line(text: &mut String, line: &str) {

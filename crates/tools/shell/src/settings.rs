@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_sandbox::{Policy, SandboxError, WorkerCommand};
 
-use crate::{Environment, WithoutSandbox};
+use crate::{Environment, HostNetwork, WithoutSandbox};
 
 /// Configuration of the shell.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Settings {
     pub changes_repository: fn(&str) -> bool,
     /// Whether a call can ask to run without the sandbox.
     pub without_sandbox: WithoutSandbox,
+    /// The hosts that commands may reach although the policy gives them no network. `None`: none.
+    pub network: Option<HostNetwork>,
 }
 
 /// Why a shell cannot be created.

@@ -17,7 +17,9 @@ use crate::arguments::{Bash, BashKill, BashOutput};
 use crate::process::{End, Process, Status, lock};
 use crate::report;
 use crate::settings::{Settings, SettingsError};
-use crate::task_shell::{BACKGROUND_MAX, Entry, StartedCommand, TaskShell, Unavailable};
+use crate::task_shell::{
+    BACKGROUND_MAX, CommandRequest, Entry, StartedCommand, TaskShell, Unavailable,
+};
 
 /// How long a command that starts in the background is watched, so that one that fails at once is
 /// reported.
@@ -29,6 +31,9 @@ const FINAL_OUTPUT_WAIT: Duration = Duration::from_millis(500);
 const BASH: &str = "Runs a command with `bash -c` in the workspace and returns its output and exit \
     code. There is no input and no terminal. After `timeout_s` seconds it continues in the \
     background; read it with `bash_output`. Everything it starts ends with the task.";
+
+const HOSTS: &str = "In the sandbox, HTTP and HTTPS reach only hosts that the user has allowed; the \
+    result names those that were refused. To ask the user for more, name them in `hosts`.";
 
 const BASH_OUTPUT: &str = "Shows the new output of a command in the background since the last call, \
     and whether it has ended, with which exit code. With `wait_s` it waits for the end first.";
@@ -74,7 +79,8 @@ impl Shell {
         {
             return Ok(report::no_way_out());
         }
-        let ToolContext { task_id, mut cancel, progress, .. } = context;
+        let hosts = arguments.hosts()?;
+        let ToolContext { task_id, mut cancel, progress, granted, .. } = context;
         let task = self.task(&task_id);
         let running = task.in_background();
         if arguments.is_background() && running.len() >= BACKGROUND_MAX {
@@ -82,10 +88,18 @@ impl Shell {
         }
         let time_limit =
             if arguments.is_background() { BACKGROUND_START_WAIT } else { arguments.timeout() };
+        let request = CommandRequest {
+            command: &arguments.command,
+            workdir: &workdir,
+            access,
+            progress: &progress,
+            granted: &granted,
+            hosts: &hosts,
+        };
         let mut replaced = false;
         loop {
             let started = tokio::select! {
-                started = task.start(&arguments.command, &workdir, access, &progress) => started,
+                started = task.start(&request) => started,
                 () = &mut cancel => return Err(ToolError::Canceled),
             };
             let mut started = started.map_err(unavailable)?;
@@ -108,6 +122,13 @@ impl Shell {
                     return Err(ToolError::Canceled);
                 }
             }
+        }
+    }
+
+    fn description(&self) -> String {
+        match &self.settings.network {
+            Some(_) => format!("{BASH} {HOSTS}"),
+            None => BASH.to_owned(),
         }
     }
 
@@ -183,7 +204,7 @@ async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResu
     if arguments.is_background() {
         report::too_many(&running)
     } else {
-        report::ended_at_timeout(arguments.timeout(), &excerpt)
+        report::ended_at_timeout(process, arguments.timeout(), &excerpt)
     }
 }
 
@@ -223,7 +244,7 @@ fn unavailable(error: Unavailable) -> ToolError {
 impl ToolExecutor for Shell {
     fn tools(&self) -> Vec<Tool> {
         vec![
-            definition::<Bash>(Bash::NAME, BASH),
+            definition::<Bash>(Bash::NAME, &self.description()),
             definition::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
             definition::<BashKill>(BashKill::NAME, BASH_KILL),
         ]

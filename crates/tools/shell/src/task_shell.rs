@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::TaskId;
-use antiphon_core::port::Progress;
+use antiphon_core::port::{Progress, Rule};
+use antiphon_hosts::HostRule;
 use rustix::io::ioctl_fionbio;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
@@ -17,7 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::access::Access;
-use crate::message::{CallId, Request};
+use crate::message::{CallId, ProxyRequest, Request};
+use crate::network::CallNetwork;
 use crate::output_reader::read_output;
 use crate::process::{End, Output, Process, Status, lock};
 use crate::refusal::SandboxBounds;
@@ -69,6 +71,19 @@ pub(crate) struct StartedCommand {
     owned: bool,
 }
 
+/// A command to start.
+pub(crate) struct CommandRequest<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) workdir: &'a Path,
+    /// What it gets beyond the sandbox of its task.
+    pub(crate) access: Access,
+    pub(crate) progress: &'a Progress,
+    /// Rules that were granted to the task.
+    pub(crate) granted: &'a [Rule],
+    /// Hosts that the call asked for and was allowed.
+    pub(crate) hosts: &'a [HostRule],
+}
+
 /// A running [`read_output`].
 pub(crate) type OutputFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -114,10 +129,7 @@ impl TaskShell {
     /// Starts a command in the current worker, or in a new one if there is none.
     pub(crate) async fn start(
         &self,
-        command: &str,
-        workdir: &Path,
-        access: Access,
-        progress: &Progress,
+        request: &CommandRequest<'_>,
     ) -> Result<StartedCommand, Unavailable> {
         let open = lock(&self.processes).iter().filter(|entry| !is_gone(entry)).count();
         if open >= OPEN_MAX {
@@ -125,11 +137,13 @@ impl TaskShell {
                 "{OPEN_MAX} commands are running already: end some with `bash_kill`"
             )));
         }
-        let link = match access {
+        let link = match request.access {
             Access::Sandbox => self.link().await?,
-            Access::Repository | Access::Everything => self.own_link(access, workdir).await?,
+            Access::Repository | Access::Everything => {
+                self.own_link(request.access, request.workdir).await?
+            }
         };
-        self.send_start(&link, command, workdir, access, progress).await
+        self.send_start(&link, request).await
     }
 
     /// Ends the worker of a command that has one of its own, and waits until it has cleaned up.
@@ -245,10 +259,7 @@ impl TaskShell {
     async fn send_start(
         &self,
         link: &Arc<WorkerLink>,
-        command: &str,
-        workdir: &Path,
-        access: Access,
-        progress: &Progress,
+        request: &CommandRequest<'_>,
     ) -> Result<StartedCommand, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
         let (reader, writer) =
@@ -256,26 +267,41 @@ impl TaskShell {
         ioctl_fionbio(&reader, true).map_err(|error| failed(error.into()))?;
         let id = CallId::new();
         let transcript = Transcript::new(self.results.clone(), id.to_string());
-        let bounds = SandboxBounds::of(&access.policy(&self.settings.policy, workdir), access);
-        let process = Arc::new(Process::new(id.clone(), transcript, progress.clone(), bounds));
+        let network = self.network(request);
+        let proxy = network.as_ref().map(|network| ProxyRequest { no_proxy: network.no_proxy() });
+        let progress = request.progress.clone();
+        let policy = request.access.policy(&self.settings.policy, request.workdir);
+        let bounds = SandboxBounds::of(&policy, request.access);
+        let process = Arc::new(Process::new(id.clone(), transcript, progress, network, bounds));
         link.register(&process);
         let entry = Entry {
             process: Arc::clone(&process),
             link: Arc::clone(link),
             background: false,
-            has_own_worker: access != Access::Sandbox,
+            has_own_worker: request.access != Access::Sandbox,
         };
         self.record(entry.clone());
         let reading_output = Box::pin(read_output(process, reader, Arc::clone(link)));
         let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };
-        let request =
-            Request::Start { call: id, command: command.to_owned(), workdir: workdir.to_owned() };
+        let request = Request::Start {
+            call: id,
+            command: request.command.to_owned(),
+            workdir: request.workdir.to_owned(),
+            proxy,
+        };
         if let Err(error) = link.request(&request, Some(writer.as_fd())).await {
             let too_long = error.kind() == io::ErrorKind::FileTooLarge;
             let advice = "it is too long: write it to a file and run that";
             entry.process.end(if too_long { End::Failed(advice.to_owned()) } else { End::Lost });
         }
         Ok(started)
+    }
+
+    fn network(&self, request: &CommandRequest<'_>) -> Option<CallNetwork> {
+        // Without the sandbox a command has the network of the machine.
+        let network = self.settings.network.as_ref();
+        let network = network.filter(|_| request.access != Access::Everything)?;
+        network.for_call(&self.settings.policy, request.granted, request.hosts)
     }
 
     fn record(&self, entry: Entry) {

@@ -13,6 +13,7 @@
 mod command_loop;
 mod guard;
 mod process_list;
+mod proxy_socket;
 mod signals;
 mod usage;
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -71,8 +71,8 @@ impl WorkerLink {
         let socket = Arc::new(socket);
         let mut buffer = vec![0; REPLY_BYTES_MAX];
         match timeout(START_MAX, next(&socket, &mut buffer)).await {
-            Ok(Some(Reply::Ready)) => {}
-            Ok(Some(Reply::Refused { reason })) => return Err(reason),
+            Ok(Some((Reply::Ready, _))) => {}
+            Ok(Some((Reply::Refused { reason }, _))) => return Err(reason),
             Ok(_) => return Err("its worker ended before it was ready".to_owned()),
             Err(_) => return Err(format!("its worker was not ready after {START_MAX:?}")),
         }
@@ -158,8 +158,8 @@ async fn supervise(
     mut child: Child,
 ) {
     let mut buffer = vec![0; REPLY_BYTES_MAX];
-    while let Some(reply) = next(&socket, &mut buffer).await {
-        dispatch(reply, &calls);
+    while let Some((reply, socket)) = next(&socket, &mut buffer).await {
+        dispatch(reply, socket, &calls);
     }
     state.send_replace(WorkerState::Ending);
     // The worker may still run, but its replies are no longer read.
@@ -171,7 +171,7 @@ async fn supervise(
     state.send_replace(WorkerState::Gone);
 }
 
-fn dispatch(reply: Reply, calls: &Calls) {
+fn dispatch(reply: Reply, socket: Option<OwnedFd>, calls: &Calls) {
     let find = |call: &CallId| lock(calls).get(call).cloned();
     let end = |call: &CallId, end| {
         if let Some(process) = find(call) {
@@ -179,6 +179,14 @@ fn dispatch(reply: Reply, calls: &Calls) {
         }
     };
     match reply {
+        Reply::Listening { call } => {
+            let process = find(&call);
+            if let (Some(socket), Some(process)) = (socket, process)
+                && let Some(network) = &process.network
+            {
+                network.serve(socket, process.watch());
+            }
+        }
         Reply::Failed { call, reason } => end(&call, End::Failed(reason)),
         Reply::Stale { call, path } => end(&call, End::Stale(path)),
         Reply::Ended { call, exit } => end(&call, End::Exit(exit)),
@@ -191,11 +199,11 @@ fn dispatch(reply: Reply, calls: &Calls) {
     }
 }
 
-/// The next reply. `None` if the worker is gone or sent an invalid message.
-async fn next(socket: &UnixStream, buffer: &mut [u8]) -> Option<Reply> {
+/// The next reply, with the socket that may come with it. `None` if the worker is gone or sent an invalid message.
+async fn next(socket: &UnixStream, buffer: &mut [u8]) -> Option<(Reply, Option<OwnedFd>)> {
     loop {
         match socket.try_io(Interest::READABLE, || receive(socket, buffer)) {
-            Ok(Some((reply, _))) => return Some(reply),
+            Ok(Some(reply)) => return Some(reply),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.readable().await.ok()?;
             }

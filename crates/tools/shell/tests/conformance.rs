@@ -32,6 +32,7 @@ fn shell(folder: &Path, mode: Mode) -> Shell {
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
         changes_repository: |_| false,
         without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
+        network: None,
     })
     .unwrap()
 }

@@ -1,9 +1,16 @@
 //! `antiphon agents … --server URL`.
 
+use std::path::Path;
+
+use antiphon_agent_files::Draft;
+use antiphon_api::{AgentDetail, AgentProblem, CreateAgent};
+use antiphon_client::ClientError;
+use antiphon_core::AgentName;
+use antiphon_project::unknown_agent;
 use serde_json::json;
 
-use super::{Agents, live};
-use crate::connection::ProjectServer;
+use super::{Agents, list, live, show};
+use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::server_args::not_through_server;
 use crate::terminal;
@@ -11,41 +18,58 @@ use crate::terminal;
 impl Agents {
     /// Runs the command through a server.
     pub(crate) async fn run_at(self, server: &ProjectServer) -> Result<(), Failure> {
+        let connection = || {
+            let unnamed = || Failure::failed("the server was not named with --server");
+            Connection::named(server).ok_or_else(unnamed)
+        };
         match self {
-            Self::Start { name, json } => {
-                let started = server.client.start_agent(&name).await;
-                let started = started.map_err(|error| server.failure(error))?;
-                if json {
-                    terminal::print(&terminal::json(&started)?);
-                    return Ok(());
-                }
-                let word = if started.already { "is live already" } else { "is started" };
-                terminal::print(&format!("`{name}` {word}: task {}\n", started.task_id));
-                Ok(())
+            Self::List { json } => list(&server.answer(server.client.agents().await)?, json),
+            Self::Show { name, json } => show::show(&agent(server, &name).await?, json),
+            Self::New { user: true, .. } => {
+                Err(Failure::usage("a server defines agents of its project only: omit --user"))
             }
-            Self::Stop { name, json } => {
-                let stopped = server.client.stop_agent(&name).await;
-                let stopped = stopped.map_err(|error| server.failure(error))?;
-                terminal::print(&match (json, &stopped.task_id) {
-                    (true, Some(task_id)) => {
-                        terminal::json(&json!({ "agent": name, "task_id": task_id }))?
-                    }
-                    (true, None) => terminal::json(&json!({ "agent": name }))?,
-                    (false, Some(task_id)) => format!("`{name}` is stopped: task {task_id}\n"),
-                    (false, None) => format!("`{name}` was not live\n"),
-                });
-                Ok(())
+            Self::New { name, description, user: false, model } => {
+                new(server, Draft { name, description, model }).await
             }
-            Self::Status { json } => {
-                let agents = server.agent_presences().await?;
-                let shown = if json { terminal::json(&agents)? } else { live::table(&agents) };
-                terminal::print(&shown);
-                Ok(())
-            }
-            Self::List { .. } => Err(not_through_server("agents list")),
-            Self::Show { .. } => Err(not_through_server("agents show")),
-            Self::New { .. } => Err(not_through_server("agents new")),
+            Self::Start { name, json } => live::start_with(&connection()?, &name, json).await,
+            Self::Stop { name, json } => live::stop_with(&connection()?, &name, json).await,
+            Self::Status { json } => live::print(&server.agent_presences().await?, json),
             Self::Attach(_) => Err(not_through_server("agents attach")),
         }
     }
+}
+
+/// The definition of an agent, or the reason why there is none.
+async fn agent(server: &ProjectServer, name: &str) -> Result<AgentDetail, Failure> {
+    let found = match AgentName::parse(name) {
+        Ok(name) => server.client.agent(&name).await,
+        Err(_) => return Err(unknown_agent(name, &server.agent_names().await?).into()),
+    };
+    let error = match found {
+        Ok(agent) => return Ok(agent),
+        Err(error @ ClientError::Refused { status: 404, .. }) => error,
+        Err(error) => return Err(server.failure(error)),
+    };
+    let problems = server.answer(server.client.agents().await)?.problems;
+    let is_its = |problem: &&AgentProblem| {
+        Path::new(&problem.path).file_stem().is_some_and(|stem| stem == name)
+    };
+    Err(match problems.iter().find(is_its) {
+        Some(problem) => Failure::usage(problem.to_string()),
+        None => server.failure(error),
+    })
+}
+
+/// Defines an agent, with the same first values as in a new file here.
+async fn new(server: &ProjectServer, draft: Draft) -> Result<(), Failure> {
+    let name = draft.name.to_string();
+    let mut fields = serde_json::Map::new();
+    fields.insert("description".to_owned(), json!(draft.description()));
+    fields.insert("context".to_owned(), json!(draft.context()));
+    if let Some(model) = &draft.model {
+        fields.insert("model".to_owned(), json!(model));
+    }
+    let created = server.client.define_agent(&CreateAgent { name, rest: fields }, None).await;
+    terminal::print(&format!("{}\n", server.answer(created)?.path));
+    Ok(())
 }

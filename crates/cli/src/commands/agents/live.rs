@@ -4,8 +4,8 @@ use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState, visible};
 use antiphon_project::agent_files::check_defined;
-use antiphon_project::agent_presences;
 use antiphon_project::environment::Environment;
+use antiphon_project::idle_agents;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
@@ -24,6 +24,15 @@ pub(super) async fn start(
 ) -> Result<(), Failure> {
     check_defined(project, &settings, name)?;
     let connection = Connection::open_with_agents(project, Models::new(settings)).await?;
+    start_with(&connection, name, json).await
+}
+
+/// Starts an agent through a connection.
+pub(super) async fn start_with(
+    connection: &Connection,
+    name: &AgentName,
+    json: bool,
+) -> Result<(), Failure> {
     let started = connection.start_agent(name).await?;
     if json {
         let row = json!({ "agent": name, "task_id": started.task_id, "already": started.already });
@@ -67,6 +76,15 @@ pub(super) async fn stop(
             "it runs on a peer, which only a server can reach: start `antiphon serve`, then stop it",
         ));
     }
+    stop_with(&connection, name, json).await
+}
+
+/// Stops an agent through a connection.
+pub(super) async fn stop_with(
+    connection: &Connection,
+    name: &AgentName,
+    json: bool,
+) -> Result<(), Failure> {
     let stopped = connection.stop_agent(name).await?;
     if json {
         let row = match &stopped {
@@ -95,13 +113,18 @@ pub(super) async fn status(
     let project = Project::find_existing(environment)?;
     let agents = match ProjectServer::find(&project).await? {
         Some(served) => served.agent_presences().await?,
-        None => agent_presences(&project.reader(Models::new(settings))?).await?,
+        None => idle_agents(&project.reader(Models::new(settings))?).await?,
     };
-    terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });
+    print(&agents, json)
+}
+
+/// Prints live agents.
+pub(super) fn print(agents: &[AgentPresence], json: bool) -> Result<(), Failure> {
+    terminal::print(&if json { terminal::json(&agents)? } else { table(agents) });
     Ok(())
 }
 
-pub(super) fn table(agents: &[AgentPresence]) -> String {
+fn table(agents: &[AgentPresence]) -> String {
     if agents.is_empty() {
         return "no live agents\n".to_owned();
     }

@@ -1,13 +1,14 @@
 //! `antiphon agents show`: the definition of one agent.
 
-use antiphon_agent_files::Entry;
+use antiphon_api::AgentDetail;
 use antiphon_core::{
-    CallableAgents, Cost, ModelRef, Profile, RawJson, Runtime, SilentIntents, TaskLimits,
+    CallableAgents, Cost, ModelRef, Profile, RawJson, RunnerConfig, Runtime, SilentIntents,
+    TaskLimits,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Row, joined, row, shown};
+use super::{Row, joined, origin, row};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -58,12 +59,12 @@ impl Tools {
 }
 
 /// Prints one agent.
-pub(super) fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), Failure> {
-    let agent = &entry.definition;
+pub(super) fn show(agent: &AgentDetail, json: bool) -> Result<(), Failure> {
+    let here = agent.available_tools.clone().unwrap_or_default();
     let tools = Tools::of(agent.tools.as_deref(), here);
     if json {
         let detail = Detail {
-            row: row(entry),
+            row: row(agent),
             profile: agent.profile,
             tools,
             agents: &agent.agents,
@@ -71,17 +72,16 @@ pub(super) fn show(entry: &Entry, here: Vec<String>, json: bool) -> Result<(), F
             limits: &agent.limits,
             silent_intents: &agent.silent_intents,
             output_schema: agent.output_schema.as_ref(),
-            context: &agent.context,
+            context: agent.context.as_deref().unwrap_or_default(),
         };
         terminal::print(&terminal::json(&detail)?);
         return Ok(());
     }
-    terminal::print(&described(entry, &tools));
+    terminal::print(&described(agent, &tools));
     Ok(())
 }
 
-fn described(entry: &Entry, tools: &Tools) -> String {
-    let agent = &entry.definition;
+fn described(agent: &AgentDetail, tools: &Tools) -> String {
     let models: Vec<String> =
         agent.model.iter().chain(&agent.fallbacks).map(ModelRef::to_string).collect();
     let runtimes: Vec<String> = agent.runtimes.iter().map(runtime_text).collect();
@@ -93,7 +93,7 @@ fn described(entry: &Entry, tools: &Tools) -> String {
         Profile::Native => "native",
     };
     let mut rows = vec![
-        ("file", format!("{} ({})", shown(&entry.path), entry.origin.as_str())),
+        ("file", format!("{} ({})", agent.path, origin(agent))),
         ("profile", profile.to_owned()),
         ("model", joined(&models, "the caller's")),
         ("tools", tools.line()),
@@ -101,29 +101,34 @@ fn described(entry: &Entry, tools: &Tools) -> String {
         ("runs", joined(&runtimes, "local")),
         ("limits", limits(&agent.limits)),
     ];
-    rows.extend(entry.shadows.iter().map(|path| ("shadows", shown(path))));
+    rows.extend(agent.shadows.iter().map(|path| ("shadows", path.clone())));
     let silent = words(&agent.silent_intents);
     rows.extend((!silent.is_empty()).then(|| ("silent", silent.join(", "))));
     rows.extend(agent.output_schema.iter().map(|schema| ("result", schema.to_string())));
     let rows: Vec<[String; 2]> =
         rows.into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
-    format!("{}\n\n{}\n{}\n", agent.description, terminal::table(&rows), agent.context)
+    let context = agent.context.as_deref().unwrap_or_default();
+    format!("{}\n\n{}\n{context}\n", agent.description, terminal::table(&rows))
 }
 
-fn runtime_json(runtime: &Runtime) -> Value {
-    match runtime {
-        Runtime::Local => json!({ "kind": "local" }),
-        Runtime::Runner(runner) => json!({ "kind": runner.kind, "config": runner.config }),
-    }
+/// The runtime of this process has no configuration.
+fn is_local(runtime: &RunnerConfig) -> bool {
+    runtime.kind == Runtime::Local.kind()
 }
 
-fn runtime_text(runtime: &Runtime) -> String {
-    match runtime {
-        Runtime::Runner(runner) if runner.config.as_object().is_some_and(|map| !map.is_empty()) => {
-            format!("{} {}", runner.kind, runner.config)
-        }
-        Runtime::Local | Runtime::Runner(_) => runtime.kind().to_owned(),
+fn runtime_json(runtime: &RunnerConfig) -> Value {
+    if is_local(runtime) {
+        return json!({ "kind": runtime.kind });
     }
+    json!({ "kind": runtime.kind, "config": runtime.config })
+}
+
+fn runtime_text(runtime: &RunnerConfig) -> String {
+    let is_configured = runtime.config.as_object().is_some_and(|map| !map.is_empty());
+    if is_configured && !is_local(runtime) {
+        return format!("{} {}", runtime.kind, runtime.config);
+    }
+    runtime.kind.clone()
 }
 
 fn limits(limits: &TaskLimits) -> String {

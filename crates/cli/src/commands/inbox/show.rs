@@ -9,12 +9,13 @@ use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary, visible,
 };
-use antiphon_project::{Inboxes, live_agents, queued_interactions, request_status};
+use antiphon_project::{Inboxes, live_agents};
 use antiphon_runtime::{Orchestrator, session_of};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{mode, salience, word};
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -40,14 +41,14 @@ struct Found {
 
 /// Shows one interaction.
 pub(super) async fn show(
-    books: &Orchestrator,
+    connection: &Connection,
     names: &[AgentName],
     id: &str,
     json: bool,
 ) -> Result<(), Failure> {
-    let Found { interaction, waits } = match find_waiting(books, names, id).await? {
+    let Found { interaction, waits } = match find_waiting(connection, names, id).await? {
         Some(found) => found,
-        None => find_read(books, names, id).await?.ok_or_else(|| {
+        None => find_read(connection.reader(), names, id).await?.ok_or_else(|| {
             Failure::usage(format!(
                 "there is no interaction `{id}` here: see `antiphon inbox list`"
             ))
@@ -58,7 +59,7 @@ pub(super) async fn show(
         PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest
     );
     let status_found =
-        if is_request { request_status(books, names, interaction.id).await? } else { None };
+        if is_request { connection.request_status(names, interaction.id).await? } else { None };
     let (state, result) = match status_found {
         Some(status) => (state(status.state), status.result),
         None if waits => ("waiting", None),
@@ -84,11 +85,11 @@ fn matches_id(found: InteractionId, id: &str) -> bool {
 }
 
 async fn find_waiting(
-    books: &Orchestrator,
+    connection: &Connection,
     names: &[AgentName],
     id: &str,
 ) -> Result<Option<Found>, Failure> {
-    let found = queued_interactions(books, Inboxes::All(names)).await?;
+    let (found, _) = connection.queued_interactions(Inboxes::All(names), NonZeroUsize::MAX).await?;
     let mut matching = found.into_iter().filter(|waiting| matches_id(waiting.id, id));
     match (matching.next(), matching.next()) {
         (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),

@@ -4,27 +4,31 @@
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId, visible};
 use antiphon_project::models::Models;
-use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::saved_session;
+use antiphon_project::settings::UserSettings;
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 use antiphon_runtime::Recovered;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, ProjectAccess};
 use crate::failure::{Exit, Failure};
 use crate::outcome;
 use crate::terminal;
 
 /// Resumes one task, or every interrupted one.
 pub(super) async fn resume_tasks(
-    project: &Project,
-    models: Models,
+    access: ProjectAccess<'_>,
     task: Option<String>,
 ) -> Result<(), Failure> {
+    let (project, environment) = match &access {
+        ProjectAccess::Folder { project, environment } => (project, environment),
+        ProjectAccess::Server { .. } => return resume(&access.change().await?, task).await,
+    };
     if let Some(connection) = Connection::server(project).await? {
         return resume(&connection, task).await;
     }
+    let models = Models::new(UserSettings::load(environment)?);
     let overrides = PermissionOverrides::default();
     let toolset = Toolset::of(project, models.settings(), &overrides).await?;
     let project_agents =
@@ -68,7 +72,9 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
         let ended = match connection.wait(&task_id).await {
             Ok(state) => {
                 terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-                match saved_session::save(&state) {
+                // The session file of a task at another machine is not a file here.
+                let is_here = connection.is_on_this_machine();
+                match if is_here { saved_session::save(&state) } else { Ok(()) } {
                     Ok(()) => outcome::outcome(&state),
                     Err(error) => Err(error.into()),
                 }

@@ -39,12 +39,7 @@ pub(super) async fn print_json(
     let mut tree = reader.tree(task).await?;
     let all = 0..tree.tasks().len();
     reader.read_details(&mut tree, all).await?;
-    print_tree_json(&tree, prices)
-}
-
-/// Prints a tree as JSON.
-pub(super) fn print_tree_json(tree: &TaskTree, prices: &PriceTable) -> Result<(), Failure> {
-    terminal::print(&terminal::json(&TreeNode::of_tree(tree, prices))?);
+    terminal::print(&terminal::json(&TreeNode::of_tree(&tree, prices))?);
     Ok(())
 }
 

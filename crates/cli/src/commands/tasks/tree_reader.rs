@@ -1,16 +1,14 @@
-//! Reads a tree of tasks from the journal, also while another process writes it. It takes no lock and
+//! Reads a tree of tasks from a journal, also while another process writes it, here or at a server. It takes no lock and
 //! delays no writer. It is not notified of new events: the caller polls.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Journal, JournalError, Read, TaskSelector};
+use antiphon_core::port::{JournalError, Read, TaskJournal, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskId};
-use antiphon_sqlite::SqliteJournal;
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
 use crate::failure::Failure;
-use antiphon_project::project::Project;
 use antiphon_project::task_lookup::{choose_task, task_query};
 
 /// Events read at a time.
@@ -24,14 +22,13 @@ const UPDATE_EVENTS_MAX: usize = 20_000;
 
 /// A read-only journal, and the position up to which it has been read.
 pub(super) struct TreeReader {
-    journal: Arc<dyn Journal>,
+    journal: Arc<dyn TaskJournal>,
     after: Position,
 }
 
 impl TreeReader {
-    pub(super) fn open(project: &Project) -> Result<Self, Failure> {
-        let journal = SqliteJournal::open_read_only(&project.journal_path())?;
-        Ok(Self { journal: Arc::new(journal), after: Position(0) })
+    pub(super) fn new(journal: Arc<dyn TaskJournal>) -> Self {
+        Self { journal, after: Position(0) }
     }
 
     /// The task of this name and its descendants.

@@ -1,6 +1,6 @@
 //! `antiphon tasks watch`: a tree of tasks while it changes, until the task at its top has ended.
 //!
-//! Another process runs the tasks, so the journal is polled. On a terminal the tree is drawn again in
+//! Another process runs the tasks, here or at a server, so the journal is polled. On a terminal the tree is drawn again in
 //! place when a task changed, and stays on the screen at the end; elsewhere, or as JSON, each change of
 //! a task is one line. Ctrl-C ends the watching and not the tasks.
 
@@ -19,9 +19,6 @@ use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// How often the journal is polled.
-const POLL: Duration = Duration::from_millis(250);
-
 /// Numbers of shown siblings that are tried, until the tree fits on the terminal.
 const SIBLINGS_SHOWN: [usize; 5] = [12, 6, 3, 1, 0];
 
@@ -37,6 +34,7 @@ pub(super) enum Form {
 /// Watches the tree of a task.
 pub(super) async fn watch(
     mut reader: TreeReader,
+    poll: Duration,
     task: &str,
     prices: &PriceTable,
     form: Form,
@@ -52,7 +50,7 @@ pub(super) async fn watch(
     };
     let cannot = |error| Failure::failed(format!("cannot listen for Ctrl-C: {error}"));
     let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
-    let mut polls = tokio::time::interval(POLL);
+    let mut polls = tokio::time::interval(poll);
     polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut changed: Vec<usize> = (0..tree.tasks().len()).collect();
     loop {

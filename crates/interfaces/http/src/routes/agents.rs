@@ -11,12 +11,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use antiphon_api::{AgentChange, AgentDetail, AgentList, AgentOrigin, CreateAgent};
-use antiphon_core::{AgentDefinition, AgentName, ErrorCode, RunnerConfig, Runtime};
+use antiphon_core::{AgentName, ErrorCode};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Decider, Json, PathId, idempotency,
 };
-use antiphon_project::{DefinedAgent, live_agents, unknown_agent};
+use antiphon_project::{AgentScope, DefinedAgent, live_agents, unknown_agent};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -61,56 +61,15 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         .merge(requests::routes())
 }
 
-/// Whether an agent is shown with its instructions.
-#[derive(Clone, Copy)]
-enum Detail {
-    Summary,
-    Full,
-}
-
-/// A definition as the API shows it.
-fn agent_detail(defined: &DefinedAgent, live: bool, detail: Detail) -> AgentDetail {
-    let AgentDefinition { name, description, model, fallbacks, tools, agents, .. } =
-        &*defined.definition;
-    let definition = &defined.definition;
-    AgentDetail {
-        name: name.clone(),
-        description: description.clone(),
-        model: model.clone(),
-        fallbacks: fallbacks.clone(),
-        tools: tools.clone(),
-        agents: agents.clone(),
-        runtimes: definition.runtimes.iter().map(runtime).collect(),
-        limits: definition.limits,
-        intents: definition.intents.keys().cloned().collect(),
-        output_schema: definition.output_schema.clone(),
-        origin: defined.origin,
-        path: defined.path.clone(),
-        fault: defined.fault.clone(),
-        live,
-        context: match detail {
-            Detail::Summary => None,
-            Detail::Full => Some(definition.context.clone()),
-        },
-    }
-}
-
-fn runtime(runtime: &Runtime) -> RunnerConfig {
-    match runtime {
-        Runtime::Local => RunnerConfig::new(runtime.kind()),
-        Runtime::Runner(runner) => runner.clone(),
-    }
-}
-
 async fn list(State(state): State<Arc<AppState>>) -> Result<axum::Json<AgentList>, ApiError> {
     let live = live(&state).await?;
     let shown = |defined: &DefinedAgent| {
         let is_live = live.contains(defined.definition.name.as_str());
-        agent_detail(defined, is_live, Detail::Summary)
+        defined.detail(is_live, AgentScope::Summary)
     };
-    Ok(axum::Json(AgentList {
-        agents: state.deps.task_factory.defined().iter().map(shown).collect(),
-    }))
+    let factory = &state.deps.task_factory;
+    let agents = factory.defined().iter().map(shown).collect();
+    Ok(axum::Json(AgentList { agents, problems: factory.problems() }))
 }
 
 async fn show(
@@ -184,7 +143,9 @@ async fn delete(
 
 async fn shown(state: &AppState, defined: &DefinedAgent) -> Result<AgentDetail, ApiError> {
     let is_live = live(state).await?.contains(defined.definition.name.as_str());
-    Ok(agent_detail(defined, is_live, Detail::Full))
+    let tools = state.deps.orchestrator.tools();
+    let tools: Vec<String> = tools.into_iter().map(|tool| tool.name).collect();
+    Ok(defined.detail(is_live, AgentScope::Full(&tools)))
 }
 
 /// Names of the resident agents that are live.

@@ -30,7 +30,8 @@ async fn a_list_of_agents_has_no_context_and_a_single_agent_has() {
     assert_eq!(
         shown,
         json!({
-            "name": "reviewer", "description": "", "model": "scripted/test",
+            "name": "reviewer", "description": "", "profile": "native", "model": "scripted/test",
+            "available_tools": ["look", "act", "hang"],
             "tools": ["look", "hang"], "agents": {"only": []}, "intents": ["review"],
             "limits": {"turns_max": 50}, "origin": "project", "path": "agents/reviewer.md", "live": true,
             "context": "You are here.",

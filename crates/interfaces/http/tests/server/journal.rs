@@ -249,3 +249,34 @@ async fn the_stream_of_the_journal_ends_at_shutdown() {
     server.orchestrator.cancel(&task_id).await.unwrap();
     server.ended().await;
 }
+
+#[tokio::test]
+async fn a_page_of_the_journal_ends_where_the_journal_ends() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "one").await;
+    server.orchestrator.wait(&task_id).await.unwrap();
+    let (mut after, mut positions) = (0, Vec::new());
+    loop {
+        let path = format!("/v1/journal?task_id={task_id}&after={after}&limit=2");
+        let page = get(server.address, &path).await.json();
+        let events = page["events"].as_array().unwrap();
+        assert!(events.len() <= 2, "{page}");
+        assert!(events.iter().all(|event| event["task_id"] == json!(task_id)), "{page}");
+        positions.extend(events.iter().map(|event| event["position"].as_u64().unwrap()));
+        if events.is_empty() {
+            break;
+        }
+        after = page["next"].as_u64().unwrap();
+    }
+    let head = server.orchestrator.head().await.unwrap();
+    assert_eq!(positions, (1..=head.0).collect::<Vec<_>>());
+    for (query, status) in
+        [("task_id=none", 404), ("limit=1001", 400), ("limit=0", 400), ("after=x", 400)]
+    {
+        let reply = get(server.address, &format!("/v1/journal?{query}")).await;
+        assert_eq!(reply.status, status, "{query}: {reply:?}");
+    }
+    let beyond = get(server.address, &format!("/v1/journal?after={}", u64::MAX)).await.json();
+    assert_eq!((&beyond["events"], &beyond["head"]), (&json!([]), &json!(head.0)));
+    server.ended().await;
+}

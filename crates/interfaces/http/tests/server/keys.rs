@@ -28,6 +28,29 @@ async fn asking(keyed: &Keyed) -> (TaskId, String) {
 }
 
 #[tokio::test]
+async fn a_key_of_too_low_a_level_is_told_the_level_of_the_route() {
+    let keyed = Keyed::new().await;
+    let key = keyed.person(Level::Read);
+    let document = get(keyed.server.address, "/openapi.json").await.json();
+    let mut told = Vec::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let Some(level @ ("write" | "admin")) = operation["x-level"].as_str() else { continue };
+            let path = path.replace("{id}", "some").replace("{name}", "some");
+            let reply = keyed.ask(&key, &method.to_uppercase(), &path, Some(&json!({}))).await;
+            let needed = format!("level `{level}`");
+            assert!(
+                reply.status == 403 && reply.body.contains(&needed),
+                "{method} {path}: {reply:?}"
+            );
+            told.push(level.to_owned());
+        }
+    }
+    assert!(told.iter().filter(|level| *level == "admin").count() >= 5, "{told:?}");
+    keyed.server.ended().await;
+}
+
+#[tokio::test]
 async fn a_key_allows_what_its_level_allows() {
     let keyed = Keyed::new().await;
     let message = json!({"message": "hi"});

@@ -3,9 +3,10 @@
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalLog};
 use antiphon_core::{SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus};
 use chrono::Utc;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::get;
+use crate::tasks::accepted;
 use crate::world::TestServer;
 
 async fn create(
@@ -112,6 +113,29 @@ async fn an_invalid_list_query_is_refused() {
     ] {
         let reply = get(server.address, &format!("/v1/tasks?{query}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
+    }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn tasks_are_found_by_the_beginning_of_their_id_and_by_nothing_else_at_once() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "one").await;
+    accepted(&server, "two").await;
+    let address = server.address;
+    let listed = |query: String| async move { get(address, &format!("/v1/tasks?{query}")).await };
+    let found = listed(format!("id_prefix={task_id}")).await.json();
+    assert_eq!(found["tasks"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["tasks"][0]["task_id"], task_id.as_str());
+    let found = listed(format!("id_prefix={}&limit=1", &task_id.as_str()[..4])).await.json();
+    assert_eq!(
+        (found["tasks"].as_array().unwrap().len(), &found["next_cursor"]),
+        (1, &Value::Null)
+    );
+    assert_eq!(listed("id_prefix=none".to_owned()).await.json()["tasks"], json!([]));
+    for other in ["tops=true", "all=true", "unfinished=true", "agent=a", "status=failed"] {
+        let refused = listed(format!("id_prefix=a&{other}")).await;
+        assert_eq!(refused.status, 400, "{other}: {refused:?}");
     }
     server.ended().await;
 }

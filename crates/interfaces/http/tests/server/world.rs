@@ -116,7 +116,7 @@ impl RecordingFactory {
             AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
         let (origin, path) = (AgentOrigin::Project, format!("agents/{name}.md"));
-        DefinedAgent { definition: Arc::new(agent), origin, path, fault: None }
+        DefinedAgent { definition: Arc::new(agent), origin, path, shadows: Vec::new(), fault: None }
     }
 }
 
@@ -134,7 +134,13 @@ impl TaskFactory for RecordingFactory {
         let listed = |definition: Arc<AgentDefinition>| {
             let name = definition.name.as_str();
             let origin = if name == "mute" { AgentOrigin::User } else { AgentOrigin::Project };
-            DefinedAgent { path: format!("agents/{name}.md"), origin, definition, fault: None }
+            DefinedAgent {
+                path: format!("agents/{name}.md"),
+                origin,
+                definition,
+                shadows: Vec::new(),
+                fault: None,
+            }
         };
         let mut defined: Vec<DefinedAgent> = TestAgents.list().into_iter().map(listed).collect();
         defined.extend(self.written.lock().unwrap().iter().cloned());

@@ -67,15 +67,17 @@ impl Caller {
         Ok((Self::Key(Box::new(allowed)), Some(verdict)))
     }
 
-    /// Refuses a method that the level of the key does not allow, and a change by an agent's key through a
-    /// route that is not `agent_writable`.
+    /// Refuses a request that needs a higher level than the key has (of a person: `level`), and a change by
+    /// an agent's key through a route that is not `agent_writable`.
     pub(crate) fn check_allowed(
         &self,
         method: &Method,
+        level: Level,
         agent_writable: bool,
     ) -> Result<(), ApiError> {
         let Self::Key(allowed) = self else { return Ok(()) };
-        let needed = level_for(method);
+        // No level allows an agent to decide.
+        let needed = if self.agent().is_some() { level_for(method) } else { level };
         if !allowed.may(needed) {
             return Err(too_low(needed, allowed.level));
         }

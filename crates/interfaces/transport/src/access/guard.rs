@@ -136,7 +136,8 @@ fn check_allowed(
     }
     if let Some(caller) = caller {
         let agent_writable = state.access.is_agent_writable(route(request));
-        caller.check_allowed(request.method(), agent_writable)?;
+        let level = state.access.level(request.method(), route(request));
+        caller.check_allowed(request.method(), level, agent_writable)?;
     }
     let length = single_header(request.headers(), &CONTENT_LENGTH);
     let length = length.and_then(|length| length.parse::<u64>().ok());

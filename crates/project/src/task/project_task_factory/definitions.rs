@@ -3,26 +3,15 @@
 use std::sync::Arc;
 
 use antiphon_agent_files::{Entry, Origin};
-use antiphon_api::{AgentChange, AgentOrigin};
+use antiphon_api::AgentChange;
+use antiphon_core::port::Agents;
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
 
 use super::refusal;
 use crate::agent_files::AgentFiles;
 use crate::agent_files::edit::{self, EditError};
+use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::DefinedAgent;
-
-/// An agent definition as clients see it.
-pub(super) fn defined(entry: Entry) -> DefinedAgent {
-    DefinedAgent {
-        definition: entry.definition,
-        origin: match entry.origin {
-            Origin::Project => AgentOrigin::Project,
-            Origin::User => AgentOrigin::User,
-        },
-        path: entry.path.display().to_string(),
-        fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),
-    }
-}
 
 pub(super) async fn create(
     files: &AgentFiles,
@@ -62,7 +51,11 @@ pub(super) async fn delete(files: &AgentFiles, name: &AgentName) -> Result<(), E
 
 /// The definition of an agent whose file belongs to the project.
 async fn project_agent(files: &AgentFiles, name: &AgentName) -> Result<Entry, ErrorResponse> {
-    let none = || refusal(ErrorCode::NotFound, format!("there is no agent `{name}`"));
+    let none = || {
+        let known = files.catalog.list();
+        let known: Vec<AgentName> = known.iter().map(|agent| agent.name.clone()).collect();
+        refusal(ErrorCode::NotFound, unknown_agent(name, &known).to_string())
+    };
     let entry = files.find(name).await.ok_or_else(none)?;
     match entry.origin {
         Origin::Project => Ok(entry),
@@ -80,7 +73,7 @@ fn found(files: &AgentFiles, name: &AgentName) -> Result<DefinedAgent, ErrorResp
         let message = format!("`{name}` was written but is not valid: see `antiphon agents list`");
         refusal(ErrorCode::Conflict, message)
     };
-    files.catalog.entry(name.as_str()).map(defined).ok_or_else(none)
+    files.catalog.entry(name.as_str()).map(DefinedAgent::from).ok_or_else(none)
 }
 
 fn refused(error: EditError) -> ErrorResponse {

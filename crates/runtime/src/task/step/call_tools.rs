@@ -308,6 +308,7 @@ impl TaskRun {
             task_id: task_id.clone(),
             tool_call_id: tool_call_id.clone(),
             cancel: self.interruption(),
+            granted: self.state.granted.clone(),
             progress: Progress::to(move |text| {
                 running.heartbeat();
                 let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());

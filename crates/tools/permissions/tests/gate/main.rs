@@ -8,6 +8,7 @@ mod explained;
 mod grants;
 mod guide;
 mod narrowed;
+mod network;
 mod properties;
 mod remembered;
 mod table;

@@ -16,11 +16,12 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
 
 use super::process_list::{ProcessList, Scope};
+use super::proxy_socket;
 use super::signals::Signals;
 use super::usage::{self, DiskWatch};
 use crate::message::{
-    CALL_VARIABLE, CallId, Exceeded, Exit, MESSAGE_BYTES_MAX, Reply, Request, SETUP, Setup, packet,
-    receive, send,
+    CALL_VARIABLE, CallId, Exceeded, Exit, MESSAGE_BYTES_MAX, ProxyRequest, Reply, Request, SETUP,
+    Setup, packet, receive, send,
 };
 
 /// Interval of the checks of processes and memory while commands run.
@@ -137,11 +138,11 @@ impl CommandLoop {
 
     fn handle(&mut self, request: Request, pipe: Option<OwnedFd>) -> io::Result<()> {
         match request {
-            Request::Start { call, command, workdir } => {
+            Request::Start { call, command, workdir, proxy } => {
                 if let Some(path) = self.stale() {
                     return self.reply(&Reply::Stale { call, path });
                 }
-                match self.start(&call, &command, &workdir, pipe) {
+                match self.start(&call, &command, &workdir, pipe, proxy.as_ref()) {
                     Ok(leader) => {
                         self.leaders.insert(leader, call);
                         if self.usage_at.is_none() {
@@ -175,12 +176,15 @@ impl CommandLoop {
         command: &str,
         workdir: &Path,
         pipe: Option<OwnedFd>,
+        proxy: Option<&ProxyRequest>,
     ) -> io::Result<Pid> {
         let output = pipe.ok_or(io::ErrorKind::BrokenPipe)?;
+        let proxy = proxy.map(|proxy| proxy_socket::open(&self.shell, call, proxy)).transpose()?;
         let mut bash = Command::new(&self.bash);
         bash.args(["-c", "--", command])
             .current_dir(workdir)
             .env_remove(SETUP)
+            .envs(proxy.into_iter().flatten())
             .env(CALL_VARIABLE, &call.0)
             .env("PWD", workdir)
             .stdin(Stdio::null())

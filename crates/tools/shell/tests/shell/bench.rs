@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Cancel, Progress, ToolContext};
+use antiphon_core::port::{Cancel, Progress, Rule, ToolContext};
 use antiphon_core::{InputBlock, RawJson, TaskId, ToolCallId, ToolError, ToolExecutor};
 use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
 use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
@@ -23,6 +23,7 @@ pub(crate) struct Bench {
     pub(crate) root: PathBuf,
     pub(crate) shell: Arc<Shell>,
     pub(crate) task_id: TaskId,
+    pub(crate) granted: Vec<Rule>,
     progress: Arc<Mutex<Vec<String>>>,
 }
 
@@ -69,7 +70,7 @@ impl Bench {
         change(&mut settings);
         let shell = Arc::new(Shell::new(settings).unwrap());
         let task_id = TaskId::parse("task-1").unwrap();
-        Self { folder, root, shell, task_id, progress: Arc::default() }
+        Self { folder, root, shell, task_id, granted: Vec::new(), progress: Arc::default() }
     }
 
     /// A path outside of the workspace, in a folder that is read-only to commands.
@@ -94,6 +95,7 @@ impl Bench {
             tool_call_id: ToolCallId::parse("call-1").unwrap(),
             cancel,
             progress: Progress::to(move |text| progress.lock().unwrap().push(text.to_owned())),
+            granted: self.granted.clone(),
         };
         let arguments = RawJson::of(&arguments).unwrap();
         let result = self.shell.execute(tool, &arguments, context).await?;
@@ -161,6 +163,7 @@ pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
         environment: Environment::choose(variables, &[], &[]).unwrap(),
         changes_repository: |script| script.starts_with("git "),
         without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
+        network: None,
     }
 }
 

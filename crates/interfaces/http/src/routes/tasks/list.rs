@@ -19,6 +19,7 @@ pub(crate) async fn list(
     QueryParams(query): QueryParams<ListQuery>,
 ) -> Result<axum::Json<TaskPage>, ApiError> {
     let limit = page_size(query.limit)?;
+    let by_prefix = query.id_prefix.is_some();
     if let Some(cursor) = query.cursor.clone() {
         let existing = TaskQuery { which: TaskSelector::One(cursor), limit: NonZeroUsize::MIN };
         if state.deps.orchestrator.tasks(existing).await?.is_empty() {
@@ -26,12 +27,28 @@ pub(crate) async fn list(
             return Err(ApiError::invalid(message));
         }
     }
-    let which = TaskSelector::Matching(filter(query)?);
+    let which = match &query.id_prefix {
+        None => TaskSelector::Matching(filter(query)?),
+        Some(prefix) => {
+            let alone = ListQuery {
+                limit: query.limit,
+                id_prefix: Some(prefix.clone()),
+                ..ListQuery::default()
+            };
+            if query != alone {
+                let message = "`id_prefix` selects by itself: send it with `limit` alone";
+                return Err(ApiError::invalid(message));
+            }
+            TaskSelector::IdPrefix(prefix.clone())
+        }
+    };
     // One more task says that there is another page.
     let one_more = NonZeroUsize::MIN.saturating_add(limit);
     let mut tasks = state.deps.orchestrator.tasks(TaskQuery { which, limit: one_more }).await?;
     let more = tasks.len() > limit;
     tasks.truncate(limit);
+    // A prefix has no second page: a client gives a longer one.
+    let more = more && !by_prefix;
     let next_cursor = tasks.last().filter(|_| more).map(|last| last.task_id.clone());
     Ok(axum::Json(TaskPage { tasks, next_cursor }))
 }

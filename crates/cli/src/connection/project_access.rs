@@ -1,0 +1,111 @@
+//! How a command reaches its project: in a folder of this machine, or through the server that `--server`
+//! names. What a command prints is the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::PriceTable;
+use antiphon_core::port::TaskJournal;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Models;
+use antiphon_project::project::Project;
+use antiphon_project::settings::UserSettings;
+use antiphon_project::toolset::Toolset;
+use antiphon_sqlite::SqliteJournal;
+
+use super::{Connection, ProjectServer};
+use crate::failure::Failure;
+
+/// How often a journal on this machine is polled.
+const POLL: Duration = Duration::from_millis(250);
+
+/// How often the journal of a server is polled.
+const POLL_SERVER: Duration = Duration::from_secs(1);
+
+/// The project of a command.
+pub(crate) enum ProjectAccess<'a> {
+    Folder { project: Project, environment: &'a Environment },
+    Server { server: &'a ProjectServer, environment: &'a Environment },
+}
+
+impl<'a> ProjectAccess<'a> {
+    /// The project of this folder. It has to exist.
+    pub(crate) fn of_folder(environment: &'a Environment) -> Result<Self, Failure> {
+        let project = Project::find_existing(environment)?;
+        Ok(Self::Folder { project, environment })
+    }
+
+    /// The project of the server that `--server` names.
+    pub(crate) fn of_server(server: &'a ProjectServer, environment: &'a Environment) -> Self {
+        Self::Server { server, environment }
+    }
+
+    /// Prices of the user's configuration.
+    pub(crate) fn prices(&self) -> Result<PriceTable, Failure> {
+        let (Self::Folder { environment, .. } | Self::Server { environment, .. }) = self;
+        Ok(UserSettings::load(environment)?.prices)
+    }
+
+    /// Opens the project to read it.
+    pub(crate) fn read(&self) -> Result<Connection, Failure> {
+        match self {
+            Self::Folder { project, environment } => {
+                // No server is asked: looking is always possible.
+                Ok(Connection::Local(project.reader(models(environment)?)?))
+            }
+            Self::Server { server, .. } => named(server),
+        }
+    }
+
+    /// The journal, to read it while another process writes it.
+    pub(crate) fn journal(&self) -> Result<Arc<dyn TaskJournal>, Failure> {
+        match self {
+            Self::Folder { project, .. } => {
+                Ok(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?))
+            }
+            Self::Server { server, .. } => Ok(server.named_journal().ok_or_else(unnamed)?),
+        }
+    }
+
+    /// How often the journal is read while it is watched. A key of a server has a rate limit.
+    pub(crate) fn poll_interval(&self) -> Duration {
+        match self {
+            Self::Folder { .. } => POLL,
+            Self::Server { .. } => POLL_SERVER,
+        }
+    }
+
+    /// Opens the project for a change.
+    pub(crate) async fn change(&self) -> Result<Connection, Failure> {
+        match self {
+            Self::Folder { project, environment } => {
+                Connection::open(project, models(environment)?, Toolset::none()).await
+            }
+            Self::Server { server, .. } => named(server),
+        }
+    }
+
+    /// Opens the project for a decision; the gate records a rule that is always allowed.
+    pub(crate) async fn decide(&self) -> Result<Connection, Failure> {
+        match self {
+            Self::Folder { project, environment } => {
+                let models = models(environment)?;
+                let toolset = Toolset::gate_only(project, models.settings())?;
+                Connection::open(project, models, toolset).await
+            }
+            Self::Server { server, .. } => named(server),
+        }
+    }
+}
+
+fn models(environment: &Environment) -> Result<Models, Failure> {
+    Ok(Models::new(UserSettings::load(environment)?))
+}
+
+fn named(server: &ProjectServer) -> Result<Connection, Failure> {
+    Connection::named(server).ok_or_else(unnamed)
+}
+
+fn unnamed() -> Failure {
+    Failure::failed("the server was not named with --server")
+}

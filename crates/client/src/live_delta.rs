@@ -1,0 +1,71 @@
+//! Live deltas: pieces of answers and of tool output that are still being written.
+
+use antiphon_core::{Event, TaskId, ToolCallId};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a stream with deltas delivers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamItem {
+    /// An event of the journal.
+    Event(Box<Event>),
+    /// A piece that is not in the journal. The event that holds the whole message or result follows.
+    Delta(LiveDelta),
+}
+
+/// A piece of an answer or of tool output. It may be missing or repeated after a connection broke.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct LiveDelta {
+    /// Id of the task; absent when deltas of several tasks were missed.
+    pub task_id: Option<TaskId>,
+    /// The piece.
+    #[serde(flatten)]
+    pub piece: DeltaPiece,
+}
+
+/// The piece of a delta.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum DeltaPiece {
+    /// More text of the answer.
+    TextDelta {
+        /// Text to append.
+        delta: String,
+    },
+    /// More thinking.
+    ThinkingDelta {
+        /// Text to append.
+        delta: String,
+    },
+    /// A tool call begins.
+    ToolCallBegin {
+        /// Id of the call.
+        id: ToolCallId,
+        /// Name of the tool.
+        name: String,
+    },
+    /// More of a call's arguments.
+    ToolCallDelta {
+        /// Id of the call.
+        id: ToolCallId,
+        /// JSON text to append.
+        delta: String,
+    },
+    /// A call is complete.
+    ToolCallEnd {
+        /// The call, in the form of an assistant message.
+        call: Value,
+    },
+    /// More output of a running tool.
+    ToolOutput {
+        /// Id of the call.
+        tool_call_id: ToolCallId,
+        /// Text to append.
+        delta: String,
+    },
+    /// The client was too slow, and deltas were dropped. The journal has the whole text.
+    DeltasMissed {
+        /// Number of dropped deltas.
+        count: u64,
+    },
+}
