@@ -93,10 +93,14 @@ fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
             tmp: folder.join("tmp"),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         },
         results: folder.join("results"),
         environment: Environment::choose(std::env::vars_os(), &[], &[])?,
+        changes_repository: |_| false,
+        without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
         network: None,
     };
     Ok(Arc::new(Shell::new(settings)?))

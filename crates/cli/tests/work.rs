@@ -73,7 +73,7 @@ name = "work"
 [[reply]]
 when = { turn = 0 }
 step = [
-    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; touch .git/hook; cat JOURNAL" } } },
+    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; mkdir .git/hook; cat JOURNAL" } } },
     { call = { name = "write", arguments = { path = "made.txt", content = "made\n" } } },
     { call = { name = "write", arguments = { path = "../outside", content = "x" } } },
     { call = { name = "read", arguments = { path = "JOURNAL" } } },

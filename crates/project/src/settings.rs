@@ -13,7 +13,7 @@ mod telemetry;
 mod webhooks;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use antiphon_core::{ModelRef, PriceTable, SourceName, SpendLimits};
 use antiphon_schedule::{ScheduleConfig, Schedules};
@@ -93,6 +93,36 @@ pub struct SandboxConfig {
     pub env: Vec<String>,
     /// Folders beneath `/tmp` or `/run` that commands may read.
     pub readable: Vec<PathBuf>,
+    /// Files and folders that commands and file tools may not read, in addition to the usual ones.
+    /// Absolute, or beginning with `~/`.
+    pub hidden: Vec<PathBuf>,
+    /// Commands may open Unix sockets.
+    pub unix_sockets: bool,
+    /// Most memory of the commands of a task, in MiB. Absent: three quarters of the machine's.
+    pub memory_mib: Option<u64>,
+    /// Most processes of the commands of a task at a time. Absent: 512.
+    pub processes: Option<u64>,
+    /// Most MiB by which the commands of a task may fill a disk. Absent: 32 GiB.
+    pub disk_mib: Option<u64>,
+}
+
+impl SandboxConfig {
+    /// Refuses hidden paths that would hide nothing.
+    fn checked(self, file: &Path) -> Result<Self, ProjectError> {
+        let plain = |path: &PathBuf| {
+            let parts = path.components();
+            (path.is_absolute() || path.starts_with("~"))
+                && parts.into_iter().all(|part| part != Component::ParentDir)
+        };
+        match self.hidden.iter().find(|path| !plain(path)) {
+            None => Ok(self),
+            Some(path) => Err(ProjectError::InvalidInput(format!(
+                "{}: `sandbox.hidden`: `{}` must be absolute or begin with `~/`, without `..`",
+                file.display(),
+                path.display()
+            ))),
+        }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -147,7 +177,7 @@ impl UserSettings {
             path: path.clone(),
             windows,
             permissions: file.permissions,
-            sandbox: file.sandbox,
+            sandbox: file.sandbox.checked(&path)?,
             mcp: file.mcp,
             peers: file.peers,
             terminals: terminals(&path, file.terminals)?,

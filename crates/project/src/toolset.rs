@@ -9,19 +9,22 @@ use antiphon_core::redaction::Secrets;
 use antiphon_core::{ToolExecutor, visible};
 use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
-    EditTool, GlobTool, GrepTool, ReadTool, ReadTracker, Workspace, WorkspaceConfig, WriteTool,
+    EditTool, GlobTool, GrepTool, Outside, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
+    WriteTool,
 };
 use antiphon_hosts::HostAccess;
 use antiphon_mcp::{Mcp, McpOptions};
-use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry};
+use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
-use antiphon_sandbox::{Network, Policy, Protected, SECRETS_IN_HOME};
-use antiphon_shell::{Environment, HostNetwork, Shell, WorkerCommand};
+use antiphon_sandbox::{
+    Limits, Network, Policy, Protected, SECRETS_IN_HOME, SECRETS_OF_MACHINE, UnixSockets,
+};
+use antiphon_shell::{Environment, HostNetwork, Shell, WithoutSandbox, WorkerCommand};
 use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
 
 use crate::error::ProjectError;
 use crate::project::Project;
-use crate::settings::UserSettings;
+use crate::settings::{SandboxConfig, UserSettings};
 use crate::state::state_base;
 
 /// First argument of the process that runs shell commands in the sandbox.
@@ -95,12 +98,20 @@ impl Toolset {
         executors.extend(mcp.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
         let results = project.state().join("results");
         let secrets: Secrets = settings.secrets().into_iter().collect();
-        let tools = toolbox(project.root(), &results, mode, executors)?.redacting(secrets.clone());
+        let hidden = hidden_paths(project, settings);
+        let files = WorkspaceConfig {
+            hidden: hidden.clone(),
+            // Every call has passed the gate, which asks about paths outside of the project.
+            outside: Outside::AskedFor,
+            ..WorkspaceConfig::of(project.root(), file_mode(mode))
+        };
+        let tools = toolbox(files, &results, executors)?.redacting(secrets.clone());
         let tools = Arc::new(tools);
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
-            sandboxed: mode != Mode::Full,
+            sandbox: if mode == Mode::Full { Sandbox::None } else { Sandbox::OfCommand },
+            hidden,
             effects: Effects::new(move |tool| known.effect(tool)),
         };
         let gate = gate(project, settings, &permissions, bounds)?;
@@ -113,7 +124,8 @@ impl Toolset {
     pub fn gate_only(project: &Project, settings: &UserSettings) -> Result<Self, ProjectError> {
         let bounds = Bounds {
             root: project.root().to_owned(),
-            sandboxed: true,
+            sandbox: Sandbox::OfCommand,
+            hidden: hidden_paths(project, settings),
             effects: Effects::new(|_| None),
         };
         let gate = gate(project, settings, &settings.permissions, bounds)?;
@@ -174,20 +186,23 @@ pub fn worker() -> WorkerCommand {
     WorkerCommand { program: PathBuf::from("/proc/self/exe"), args: vec![WORKER.into()] }
 }
 
-/// The file tools for a folder, and `executors`. Results that are too long are stored in `results`.
-pub fn toolbox(
-    root: &Path,
-    results: &Path,
-    mode: Mode,
-    executors: Vec<Arc<dyn ToolExecutor>>,
-) -> Result<Toolbox, ProjectError> {
-    let files = match mode {
+/// The mode of file tools.
+pub fn file_mode(mode: Mode) -> antiphon_file_tools::Mode {
+    match mode {
         Mode::ReadOnly => antiphon_file_tools::Mode::ReadOnly,
         Mode::Workspace => antiphon_file_tools::Mode::Workspace,
         Mode::Full => antiphon_file_tools::Mode::Full,
-    };
-    let workspace = Workspace::open(WorkspaceConfig::of(root, files))
-        .map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
+    }
+}
+
+/// The file tools for a workspace, and `executors`. Results that are too long are stored in `results`.
+pub fn toolbox(
+    files: WorkspaceConfig,
+    results: &Path,
+    executors: Vec<Arc<dyn ToolExecutor>>,
+) -> Result<Toolbox, ProjectError> {
+    let workspace =
+        Workspace::open(files).map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
     let (workspace, seen) = (Arc::new(workspace), Arc::new(ReadTracker::new()));
     let outputs = OutputStore::open(results).map_err(|error| {
         ProjectError::InvalidInput(format!("cannot use {}: {error}", results.display()))
@@ -226,23 +241,16 @@ pub fn shell(
         network: hosts.filter(|_| !has_network),
         results: project.state().join("results"),
         environment: command_environment(settings)?,
+        changes_repository: antiphon_permissions::changes_repository,
+        without_sandbox: WithoutSandbox::AskedFor,
     };
     Shell::new(shell).map_err(|error| error.to_string())
 }
 
 /// What sandboxed commands may read, write and reach.
 pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: bool) -> Policy {
-    let home = settings.environment.home();
-    let secrets = home.iter().flat_map(|home| SECRETS_IN_HOME.iter().map(|name| home.join(name)));
-    // The user's configuration folder is hidden; when the project lies in it, only our files are.
-    let own: Vec<PathBuf> = match settings.path.parent() {
-        Some(folder) if project.root().starts_with(folder) => {
-            vec![settings.path.clone(), settings.remembered_path()]
-        }
-        Some(folder) => vec![folder.to_owned()],
-        None => Vec::new(),
-    };
-    let state = state_base(&settings.environment).ok();
+    let unix_sockets =
+        if settings.sandbox.unix_sockets { UnixSockets::Allowed } else { UnixSockets::Refused };
     let network = if network || settings.sandbox.network { Network::On } else { Network::Off };
     Policy {
         mode: match mode {
@@ -252,12 +260,53 @@ pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: b
         },
         roots: vec![project.root().to_owned()],
         protected: Protected::usual(),
-        hidden: secrets.chain(own).chain(state).filter(|path| path.exists()).collect(),
+        hidden: hidden_paths(project, settings),
         tmp: project.state().join("tmp"),
         readable: settings.sandbox.readable.clone(),
         network,
-        limits: antiphon_sandbox::Limits::default(),
+        unix_sockets,
+        repository: None,
+        limits: limits(&settings.sandbox),
     }
+}
+
+fn limits(sandbox: &SandboxConfig) -> Limits {
+    let bytes = |mib: u64| mib.saturating_mul(1 << 20);
+    Limits {
+        process_bytes_max: None,
+        memory_bytes_max: sandbox.memory_mib.map(bytes),
+        processes_max: sandbox.processes,
+        disk_bytes_max: sandbox.disk_mib.map(bytes),
+    }
+}
+
+/// What neither commands nor file tools may read: keys, passwords, the user's own list, and the files of
+/// Antiphon itself, in this and every other project.
+pub fn hidden_paths(project: &Project, settings: &UserSettings) -> Vec<PathBuf> {
+    let (environment, root) = (&settings.environment, project.root());
+    let home = environment.home();
+    let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
+    let mut hidden: Vec<PathBuf> =
+        SECRETS_IN_HOME.iter().filter_map(|name| in_home(name)).collect();
+    hidden.extend(SECRETS_OF_MACHINE.iter().map(PathBuf::from));
+    hidden.extend(settings.sandbox.hidden.iter().filter_map(|path| match path.strip_prefix("~") {
+        Ok(rest) => home.as_ref().map(|home| home.join(rest)),
+        Err(_) => Some(path.clone()),
+    }));
+    hidden.extend(state_base(environment).ok());
+    // What lies in the project and is missing needs no place reserved for it. The rest may appear later.
+    hidden.retain(|path| !path.starts_with(root) || path.exists());
+    // The user's configuration folder is hidden; when the project lies in it, only our files are.
+    match settings.path.parent() {
+        Some(folder) if root.starts_with(folder) => {
+            hidden.extend([settings.path.clone(), settings.remembered_path()]);
+        }
+        Some(folder) => hidden.push(folder.to_owned()),
+        None => {}
+    }
+    // Hiding a folder that contains the project would hide the project.
+    hidden.retain(|path| !root.starts_with(path));
+    hidden
 }
 
 /// Connects to the configured MCP servers and lists their tools. Warns about those without tools; `None`

@@ -10,13 +10,14 @@ use antiphon_core::port::{Agents, Gate, PromptSource, RandomIds, RunnerError, Sy
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
-use antiphon_permissions::{Bounds, Effects};
+use antiphon_file_tools::{Outside, WorkspaceConfig};
+use antiphon_permissions::{Bounds, Effects, Sandbox};
 use antiphon_runtime::{
     ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
 };
 use antiphon_sandbox::{Network, Policy};
 use antiphon_sandboxed::WorkerPorts;
-use antiphon_shell::Shell;
+use antiphon_shell::{Shell, WithoutSandbox};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -130,6 +131,8 @@ fn tools(
         tmp: "/tmp/commands".into(),
         readable: Vec::new(),
         network: Network::Off,
+        unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+        repository: None,
         limits: antiphon_sandbox::Limits::default(),
     };
     let results = Path::new("/tmp/results");
@@ -138,12 +141,20 @@ fn tools(
         policy,
         results: results.to_owned(),
         environment: variables.map_err(|error| error.to_string())?,
+        // The sandbox of this process does not open the repository.
+        changes_repository: |_| false,
+        without_sandbox: WithoutSandbox::Impossible,
         // The runner's process is outside of it, and has no proxy for it.
         network: None,
     });
     let shell = shell.map_err(|error| error.to_string())?;
     let mode = settings.permissions.mode;
-    let tools = toolset::toolbox(&settings.root, results, mode, vec![Arc::new(shell)]);
+    // The sandbox of this process hides what is hidden, and the gate asks about the rest.
+    let files = WorkspaceConfig {
+        outside: Outside::AskedFor,
+        ..WorkspaceConfig::of(&settings.root, toolset::file_mode(mode))
+    };
+    let tools = toolset::toolbox(files, results, vec![Arc::new(shell)]);
     Ok(Arc::new(tools.map_err(|error| error.to_string())?))
 }
 
@@ -151,7 +162,8 @@ fn gate(settings: &WorkerSettings, tools: &Arc<dyn ToolExecutor>) -> Result<Arc<
     let known = Arc::clone(tools);
     let bounds = Bounds {
         root: settings.root.clone(),
-        sandboxed: true,
+        sandbox: Sandbox::OfTask,
+        hidden: Vec::new(),
         effects: Effects::new(move |tool| known.effect(tool)),
     };
     let gate = antiphon_permissions::Gate::new(&settings.permissions, bounds);

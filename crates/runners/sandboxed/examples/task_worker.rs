@@ -46,6 +46,8 @@ fn shell(root: &Path) -> Shell {
         tmp: "/tmp/shell".into(),
         readable: Vec::new(),
         network: Network::Off,
+        unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+        repository: None,
         limits: antiphon_sandbox::Limits::default(),
     };
     Shell::new(antiphon_shell::Settings {
@@ -53,6 +55,8 @@ fn shell(root: &Path) -> Shell {
         policy,
         results: "/tmp/results".into(),
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
+        changes_repository: |_| false,
+        without_sandbox: antiphon_shell::WithoutSandbox::Impossible,
         network: None,
     })
     .unwrap()

@@ -7,8 +7,11 @@
 //! |--------------------------------------------|---------------|---------------|---------------|
 //! | leads beneath a root                       | read          | read, write   | read, write   |
 //! | leads beneath a readable root              | read          | read          | read, write   |
-//! | leads elsewhere, by `..`, `/` or a symlink | refused       | refused       | read, write   |
+//! | is spelled as leading elsewhere            | as [`Outside`] says | as [`Outside`] says | read, write |
+//! | leads elsewhere by a symlink               | refused       | refused       | read, write   |
 //! | has a protected component (`.git`)         | read          | read          | read          |
+//! | is in a folder of git with another name    | read          | read          | read          |
+//! | is hidden, or in a hidden folder           | refused       | refused       | read, write   |
 //! | has a secret component (`.antiphon`)       | refused       | refused       | refused       |
 //! | is a device, FIFO, socket, in `/proc`      | refused       | refused       | refused       |
 //!
@@ -21,6 +24,8 @@
 //! Needs `openat2` (Linux 5.6) and `/proc`. Without them no workspace can be opened.
 
 mod display_path;
+mod git_dir;
+mod hidden;
 mod opened_path;
 mod path_error;
 mod protected;
@@ -34,11 +39,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub(crate) use display_path::DisplayPath;
+use hidden::Hidden;
 pub use opened_path::{Identity, Kind, OpenedPath};
 pub use path_error::{PathError, WorkspaceError};
 pub use protected::{Protected, ReadAccess};
 pub(crate) use replacement::{ReplaceError, ReplacedFile};
 pub use requested_path::PATH_BYTES_MAX;
+use resolve::Reach;
 use root::Root;
 pub(crate) use write_target::WriteTarget;
 
@@ -54,6 +61,17 @@ pub enum Mode {
     Full,
 }
 
+/// What happens to paths that are spelled as leading out of the roots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Outside {
+    /// They are refused.
+    #[default]
+    Refused,
+    /// They are opened: every call has passed a gate that asks about such paths. A symlink in a
+    /// root that leads out of it is refused nevertheless, because the gate does not see it.
+    AskedFor,
+}
+
 /// Configuration of a workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceConfig {
@@ -63,6 +81,11 @@ pub struct WorkspaceConfig {
     pub readable: Vec<PathBuf>,
     /// Names that are protected wherever they are found beneath a root.
     pub protected: Vec<Protected>,
+    /// Files and folders that are neither read nor written, except in [`Mode::Full`]. Absolute
+    /// paths; they need not exist.
+    pub hidden: Vec<PathBuf>,
+    /// What happens to paths that lead out of the roots.
+    pub outside: Outside,
     /// Permitted access.
     pub mode: Mode,
 }
@@ -74,6 +97,8 @@ impl WorkspaceConfig {
             roots: vec![root.into()],
             readable: Vec::new(),
             protected: Protected::defaults(),
+            hidden: Vec::new(),
+            outside: Outside::Refused,
             mode,
         }
     }
@@ -86,6 +111,8 @@ pub struct Workspace {
     roots: Vec<Root>,
     writable: usize,
     protected: Vec<Protected>,
+    hidden: Hidden,
+    outside: Outside,
     mode: Mode,
     /// Locked from the last check of a file to its replacement, so that of two tasks that change a
     /// file, the second detects the change of the first.
@@ -116,6 +143,8 @@ impl Workspace {
             roots: roots.map(|path| Root::open(path)).collect::<Result<_, _>>()?,
             writable,
             protected: config.protected,
+            hidden: Hidden::new(config.hidden),
+            outside: config.outside,
             mode: config.mode,
             replacing: Mutex::new(()),
         })
@@ -134,9 +163,19 @@ impl Workspace {
     /// Opens a file or a folder for reading, by descriptor.
     pub fn open_path(&self, path: &str) -> Result<OpenedPath, PathError> {
         let requested = requested_path::parse(path)?;
-        let found = self.find(&requested, Access::Read).map_err(|error| self.with_hint(error))?;
-        self.check_access(&found, Access::Read)?;
+        let reach = self.reach(&requested);
+        let found =
+            self.find(&requested, Access::Read, reach).map_err(|error| self.with_hint(error))?;
+        self.check_access(&found, Access::Read, reach)?;
         Ok(found)
+    }
+
+    /// The hidden paths beneath `folder`, a real path, relative to it.
+    pub(crate) fn hidden_beneath(&self, folder: &Path) -> Vec<PathBuf> {
+        match self.mode {
+            Mode::ReadOnly | Mode::Workspace => self.hidden.beneath(folder),
+            Mode::Full => Vec::new(),
+        }
     }
 
     /// Resolves a path for writing. Creates nothing yet.

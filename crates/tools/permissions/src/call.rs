@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::commands::{Item, StartFolder, analyze};
 use crate::normalized_path::NormalizedPath;
+use crate::repository::only_git;
 use crate::rule::Arguments;
 
 /// Tools whose calls take one path.
@@ -16,6 +17,9 @@ const SCRIPT_ARGUMENT: &str = "command";
 
 /// The argument of `bash` that holds the folder to run it in.
 const FOLDER_ARGUMENT: &str = "workdir";
+
+/// The argument of `bash` that asks to run without the sandbox.
+const UNSANDBOXED_ARGUMENT: &str = "without_sandbox";
 
 /// The argument of `bash` that holds the hosts it asks for.
 const HOSTS_ARGUMENT: &str = "hosts";
@@ -34,8 +38,17 @@ pub(crate) struct Call<'a> {
 /// What rules match in a call.
 #[derive(Debug)]
 pub(crate) enum Subject {
-    /// A script for bash, and the hosts that it asks for.
-    Script { text: String, items: Vec<Item>, hosts: Vec<HostRule> },
+    /// A script for bash.
+    Script {
+        text: String,
+        items: Vec<Item>,
+        /// Hosts that it asks for.
+        hosts: Vec<HostRule>,
+        /// It runs in a sandbox that lets git change the repository.
+        repository: bool,
+        /// It asks to run without the sandbox.
+        unsandboxed: bool,
+    },
     /// A file or folder.
     File { resolved: NormalizedPath, writes: bool },
     /// Arguments of a tool this crate does not know.
@@ -66,7 +79,9 @@ fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
     let from =
         if resolved.relative.is_some() { StartFolder::In(folder) } else { StartFolder::Outside };
     let (text, items) = (script.to_owned(), analyze(script, from));
-    Ok(Subject::Script { text, items, hosts: hosts(arguments)? })
+    let unsandboxed = flag(arguments, UNSANDBOXED_ARGUMENT)?;
+    let repository = !unsandboxed && only_git(&items);
+    Ok(Subject::Script { text, items, hosts: hosts(arguments)?, repository, unsandboxed })
 }
 
 /// The hosts that a call of `bash` asks for.
@@ -120,6 +135,18 @@ fn argument<'a>(arguments: &'a Arguments, name: &str) -> Result<Option<&'a Value
     match (found.next(), found.next()) {
         (_, Some(_)) => Err(format!("`{name}` is there twice")),
         (found, None) => Ok(found),
+    }
+}
+
+/// Whether the argument `name` is true. An error if it is not a boolean or present twice.
+fn flag(arguments: &Arguments, name: &str) -> Result<bool, String> {
+    let given = arguments.0.iter().flatten().filter(|(key, _)| key == name).map(|(_, value)| value);
+    let mut given = given.fuse();
+    match (given.next(), given.next()) {
+        (None | Some(Value::Null), None) => Ok(false),
+        (Some(Value::Bool(value)), None) => Ok(*value),
+        (_, Some(_)) => Err(format!("`{name}` is there twice")),
+        (Some(_), None) => Err(format!("`{name}` is neither true nor false")),
     }
 }
 

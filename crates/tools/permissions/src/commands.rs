@@ -7,6 +7,7 @@ mod find;
 mod git;
 mod hidden;
 mod options;
+mod overwrites;
 mod safe;
 mod shells;
 mod wrapper;
@@ -323,7 +324,8 @@ impl Analyzer {
 fn analyze_program(name: &str, words: &[Word]) -> Analysis {
     let known = wrapper::analyze(name, words)
         .or_else(|| shells::analyze(name, words))
-        .or_else(|| builtin::analyze(name, words));
+        .or_else(|| builtin::analyze(name, words))
+        .or_else(|| overwrites::analyze(name, words));
     match known {
         Some(analysis) => analysis,
         None => match name {

@@ -15,7 +15,7 @@ use crate::finding::Explanation;
 use crate::layer::Layer;
 use crate::normalized_path::normalize;
 use crate::remembered::Remembered;
-use crate::rule::{ParsedRule, escape};
+use crate::rule::{ParsedRule, UNSANDBOXED, escape};
 
 /// Judges calls by rules and a mode. The strictest finding decides.
 #[derive(Debug, Clone)]
@@ -31,11 +31,24 @@ pub struct Gate {
 pub struct Bounds {
     /// The workspace, as an absolute path. Relative paths in rules and calls start there.
     pub root: PathBuf,
-    /// Whether commands run in a sandbox. If not, the gate asks about every command that is not
-    /// known to be harmless.
-    pub sandboxed: bool,
+    /// The sandbox of commands.
+    pub sandbox: Sandbox,
+    /// Files and folders that no file tool touches, whatever the rules say, except in mode `full`:
+    /// what the sandbox hides from commands. Absolute paths.
+    pub hidden: Vec<PathBuf>,
     /// Effect of each tool.
     pub effects: Effects,
+}
+
+/// The sandbox of commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sandbox {
+    /// There is none: the gate asks about every command that is not known to be harmless.
+    None,
+    /// Each command has one. A person can let git change the repository, and a command leave it.
+    OfCommand,
+    /// The whole task runs in one, which no approval opens.
+    OfTask,
 }
 
 /// Effect of each tool by name. A tool without a known effect counts as external. The declared
@@ -69,7 +82,9 @@ impl Gate {
         let root = bounds.root.to_str().filter(|root| root.starts_with('/'));
         let root = normalize(root.ok_or_else(bad_root)?);
         let layer = Layer::new(config.mode, [&config.allow, &config.ask, &config.deny], &root)?;
-        let context = GateContext { root, sandboxed: bounds.sandboxed, effects: bounds.effects };
+        let hidden = bounds.hidden.iter().filter_map(|path| path.to_str()).map(normalize).collect();
+        let Bounds { sandbox, effects, .. } = bounds;
+        let context = GateContext { root, sandbox, hidden, effects };
         Ok(Self { layers: vec![Arc::new(layer)], context: Arc::new(context), remembered: None })
     }
 
@@ -165,13 +180,16 @@ impl antiphon_core::port::Gate for Gate {
 pub(crate) struct GateContext {
     /// The workspace, absolute and normalized.
     pub(crate) root: String,
-    pub(crate) sandboxed: bool,
+    pub(crate) sandbox: Sandbox,
+    /// Absolute and normalized.
+    pub(crate) hidden: Vec<String>,
     pub(crate) effects: Effects,
 }
 
 /// The rule that allows exactly this call.
 fn rule_for(call: &Call<'_>) -> Rule {
     Rule(match &call.subject {
+        Subject::Script { text, unsandboxed: true, .. } => format!("{UNSANDBOXED}(={text})"),
         Subject::Script { text, .. } => format!("bash(={text})"),
         Subject::File { resolved, .. } => format!("{}({})", call.tool, escape(resolved.shown())),
         Subject::Other | Subject::Malformed(_) => call.tool.to_owned(),

@@ -15,6 +15,7 @@ use crate::rules::{LoadedRule, RuleKind};
 mod file;
 mod network;
 mod script;
+mod unsandboxed;
 
 /// Rules and a mode. A gate has one layer, and one more for each time it was narrowed.
 #[derive(Debug)]
@@ -71,9 +72,12 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items, hosts } => {
-                findings.extend(evaluation.script(text, items));
+            Subject::Script { text, items, hosts, repository, unsandboxed } => {
+                findings.extend(evaluation.script(text, items, *repository));
                 findings.extend(evaluation.requested_hosts(hosts));
+                if *unsandboxed {
+                    findings.extend(evaluation.unsandboxed(text, items));
+                }
             }
             Subject::File { resolved, writes } => {
                 findings.push(evaluation.file_call(resolved, *writes));
@@ -138,7 +142,7 @@ impl Evaluation<'_> {
         }
         let rule = self.layer.ask.iter().find(sure(Match::Possible))?;
         let granted = self.grants.iter().any(|grant| match subject {
-            Subject::Script { text, .. } => grant.is_script(text),
+            Subject::Script { text, .. } => grant.is_this_script(text),
             Subject::File { resolved, .. } => file::is_for_file(grant, tool, resolved),
             Subject::Other => grant.names_tool() && matches_other(grant, self.call),
             Subject::Malformed(_) => false,

@@ -43,6 +43,12 @@ impl NormalizedPath {
         })
     }
 
+    /// Whether the path is `folder`, or in it. `folder` is absolute and normalized.
+    pub(crate) fn is_within(&self, folder: &str) -> bool {
+        let rest = self.absolute.strip_prefix(folder);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Whether the path is a system stream that stores nothing, such as `/dev/null`.
     pub(crate) fn is_stream(&self) -> bool {
         const STREAMS: [&str; 7] = [

@@ -3,6 +3,7 @@
 //! | tool                                    | pattern                                            |
 //! |-----------------------------------------|----------------------------------------------------|
 //! | `bash`                                  | words of a command, or `=` and a whole script      |
+//! | `unsandboxed`                           | the same, for calls of `bash` without the sandbox  |
 //! | `read`, `write`, `edit`, `grep`, `glob` | a path with `*`, `**`, `?`, `[…]`, `{…}`           |
 //! | `network`                               | hosts and presets, separated by spaces             |
 //! | any other                               | `ARGUMENT=VALUE`, with `*` in the value            |
@@ -23,6 +24,10 @@ use wildcard::Wildcard;
 use antiphon_hosts::{HostRule, host_rules};
 
 use crate::call::FILE_TOOLS;
+
+/// The name in rules for calls of `bash` that run without the sandbox. A rule for `bash` does not
+/// allow these.
+pub(crate) const UNSANDBOXED: &str = "unsandboxed";
 
 /// Longest rule that can be remembered, in bytes. A longer one can only be granted for a task.
 pub const RULE_BYTES_MAX: usize = 8 * 1024;
@@ -111,9 +116,14 @@ impl ParsedRule {
         matches!(self.scope, Scope::Everything) && self.is_for(tool)
     }
 
-    /// Whether the rule matches exactly this script for `bash`.
-    pub(crate) fn is_script(&self, script: &str) -> bool {
+    /// Whether the rule matches exactly this script, with or without the sandbox.
+    pub(crate) fn is_this_script(&self, script: &str) -> bool {
         matches!(&self.scope, Scope::Script(text) if text == script)
+    }
+
+    /// Whether the rule matches exactly this script of `tool`.
+    pub(crate) fn is_script(&self, tool: &str, script: &str) -> bool {
+        self.is_for(tool) && self.is_this_script(script)
     }
 
     /// The pattern for commands, if it has one.
@@ -173,7 +183,7 @@ impl ParsedRule {
 }
 
 fn scope(tool: &str, pattern: &str) -> Result<Scope, String> {
-    if tool == "bash" {
+    if tool == "bash" || tool == UNSANDBOXED {
         return match pattern.strip_prefix('=') {
             Some(script) => Ok(Scope::Script(script.to_owned())),
             None => CommandPattern::parse(pattern).map(Scope::Command),

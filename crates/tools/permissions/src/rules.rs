@@ -7,7 +7,7 @@ use antiphon_hosts::requested_hosts;
 use crate::call::{Call, Subject};
 use crate::commands::{Item, Role};
 use crate::config::{ConfigError, RuleEntry};
-use crate::rule::{Match, NETWORK, Naming, ParsedRule};
+use crate::rule::{Match, NETWORK, Naming, ParsedRule, UNSANDBOXED};
 
 /// A parsed rule with its configured reason.
 #[derive(Debug, Clone)]
@@ -76,12 +76,14 @@ fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Resu
     }
     let (tool, arguments) = example_call(rule, example)?;
     let call = Call::of(&GateRequest { tool: &tool, arguments: &arguments, granted: &[] }, root);
-    if rule.is_whole(&tool) {
+    if rule.is_whole(&tool) || rule.is_whole(UNSANDBOXED) {
         return Ok(true);
     }
     Ok(match &call.subject {
         Subject::Malformed(reason) => return Err(reason.clone()),
-        Subject::Script { text, items, .. } => rule.is_script(text) || in_items(rule, kind, items),
+        Subject::Script { text, items, .. } => {
+            rule.is_this_script(text) || in_items(rule, kind, items)
+        }
         Subject::File { resolved, .. } => {
             rule.is_for(&tool)
                 && rule.path().is_some_and(|pattern| pattern.matches(resolved) == Match::Certain)
@@ -129,7 +131,7 @@ fn example_call(rule: &ParsedRule, example: &str) -> Result<(String, RawJson), S
     let arguments = |name: &str, value: &str| {
         RawJson::of(&serde_json::json!({ name: value })).map_err(|error| error.to_string())
     };
-    if rule.names_tool() && rule.is_for("bash") {
+    if rule.names_tool() && (rule.is_for("bash") || rule.is_for(UNSANDBOXED)) {
         return Ok(("bash".to_owned(), arguments("command", example)?));
     }
     if rule.names_tool()

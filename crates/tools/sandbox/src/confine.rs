@@ -7,8 +7,10 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use rustix::process::{getegid, geteuid, set_child_subreaper};
 
+use crate::control_group::ControlGroup;
 use crate::placeholder::Placeholders;
-use crate::protected_path::protected_paths;
+use crate::protected_path::named_paths;
+use crate::repository::Repository;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::{Mode, Policy, SandboxError, capability, limits};
 
@@ -18,7 +20,19 @@ pub struct Confined {
     /// The second process. In every mode but [`Mode::Full`] all its descendants have ended when it
     /// is seen to end.
     pub child: Child,
+    _repository: Option<OpenRepository>,
     _placeholders: Placeholders,
+    _group: Option<ControlGroup>,
+}
+
+/// Cleans up a repository that commands could change. Dropped after the second process has ended.
+#[derive(Debug)]
+struct OpenRepository(Repository);
+
+impl Drop for OpenRepository {
+    fn drop(&mut self) {
+        self.0.sweep();
+    }
 }
 
 impl Policy {
@@ -30,20 +44,25 @@ impl Policy {
     /// leaves become children of the caller.
     pub fn confine(&self, inside: &mut Command) -> Result<Confined, SandboxError> {
         let policy = self.resolved()?;
+        let repository = Repository::of(&policy)?;
         let placeholders = match policy.mode {
             Mode::Full => {
                 set_child_subreaper(rustix::process::Pid::from_raw(1)).during("adopt orphans")?;
-                Placeholders::claim(&[])?
+                Placeholders::claim(&[], None)?
             }
             Mode::ReadOnly | Mode::Workspace => {
                 require_single_thread()?;
-                let placeholders = Placeholders::claim(&protected_paths(&policy)?)?;
+                let placeholders =
+                    Placeholders::claim(&named_paths(&policy)?, repository.as_ref())?;
                 isolate()?;
                 placeholders
             }
         };
+        let group = ControlGroup::create(&policy.limits);
         let child = inside.spawn().during("start the confined process")?;
-        Ok(Confined { child, _placeholders: placeholders })
+        let group = group.filter(|group| group.add(child.id()).is_some());
+        let repository = repository.map(OpenRepository);
+        Ok(Confined { child, _repository: repository, _placeholders: placeholders, _group: group })
     }
 }
 

@@ -13,16 +13,19 @@ use crate::confine::{require_single_thread, unavailable, unconfined};
 use crate::listener::listeners;
 use crate::mounts::View;
 use crate::protected_path::protected_paths;
+use crate::repository::Repository;
 use crate::sandbox_error::Step;
+use crate::syscalls::{self, UnixFamily};
+use crate::write_limit::{self, SocketLimit};
 use crate::{
-    Mode, Network, Policy, SandboxError, capability, limits, loopback, syscalls, write_limit,
+    Mode, Network, Policy, SandboxError, UnixSockets, capability, limits, loopback, nested,
 };
 
 /// Proof that this process is restricted, with the paths that must stay covered.
 #[derive(Debug)]
 pub struct Enforced {
-    covered: Vec<PathBuf>,
-    absent: Vec<PathBuf>,
+    policy: Policy,
+    view: View,
 }
 
 impl Policy {
@@ -39,9 +42,9 @@ impl Policy {
         match policy.mode {
             Mode::Full => {
                 unconfined()?;
-                Ok(Enforced { covered: Vec::new(), absent: Vec::new() })
+                Ok(Enforced { policy, view: View::default() })
             }
-            Mode::ReadOnly | Mode::Workspace => confined(&policy),
+            Mode::ReadOnly | Mode::Workspace => confined(policy),
         }
     }
 }
@@ -50,13 +53,24 @@ impl Enforced {
     /// A path that is no longer protected, because a process outside replaced or created it. Then a
     /// new sandbox is needed.
     pub fn stale(&self) -> Option<&Path> {
-        let uncovered = self.covered.iter().find(|path| !is_covered(path));
-        let made = || self.absent.iter().find(|path| path.symlink_metadata().is_ok());
+        let View { covered, absent, .. } = &self.view;
+        let uncovered = covered.iter().find(|path| !is_covered(path));
+        let made = || absent.iter().find(|path| path.symlink_metadata().is_ok());
         uncovered.or_else(made).map(PathBuf::as_path)
+    }
+
+    /// A repository or another protected path that has appeared below a root since the sandbox was
+    /// made. Only a new sandbox protects it. The search takes a short time only, so it may miss one
+    /// in a large workspace.
+    pub fn appeared(&self) -> Option<PathBuf> {
+        if !self.policy.mode.writes_roots() || self.policy.repository.is_some() {
+            return None;
+        }
+        nested::appeared(&self.policy, |path| self.view.protects(path))
     }
 }
 
-fn confined(policy: &Policy) -> Result<Enforced, SandboxError> {
+fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
     require_single_thread()?;
     if getpid().as_raw_pid() != 1 {
         return Err(SandboxError::Failed {
@@ -66,14 +80,15 @@ fn confined(policy: &Policy) -> Result<Enforced, SandboxError> {
     }
     // Read before the view is built, while the sockets outside are visible.
     let listeners = listeners(&std::fs::read("/proc/net/unix").unwrap_or_default());
-    let protected_paths = protected_paths(policy)?;
+    let repository = Repository::of(&policy)?;
+    let protected_paths = protected_paths(&policy, repository.as_ref())?;
     let mut namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     match policy.network {
         Network::Off => namespaces |= CloneFlags::CLONE_NEWNET,
         Network::On => {}
     }
     unshare(namespaces).map_err(unavailable)?;
-    let view = View::build(policy, &protected_paths, &listeners)?;
+    let view = View::build(&policy, &protected_paths, repository.as_ref(), &listeners)?;
     match policy.network {
         Network::Off => loopback::bring_up()?,
         Network::On => {}
@@ -82,11 +97,14 @@ fn confined(policy: &Policy) -> Result<Enforced, SandboxError> {
     capability::drop_all()?;
     // No process inside may inspect this process, whose socket leads outside.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during("close its memory")?;
-    let mut writable = view.writable;
+    let mut writable = view.writable.clone();
     writable.push(PathBuf::from("/dev"));
-    write_limit::only_below(&writable)?;
-    syscalls::restrict()?;
-    Ok(Enforced { covered: view.covered, absent: view.absent })
+    let limit = write_limit::only_below(&writable, policy.unix_sockets)?;
+    syscalls::restrict(match (policy.unix_sockets, limit) {
+        (UnixSockets::Refused, SocketLimit::None) => UnixFamily::PairsOnly,
+        (UnixSockets::Refused, SocketLimit::Own) | (UnixSockets::Allowed, _) => UnixFamily::Open,
+    })?;
+    Ok(Enforced { policy, view })
 }
 
 fn is_covered(path: &Path) -> bool {

@@ -21,32 +21,43 @@
 //!
 //! - Programs for 32-bit processors do not run; programs that sandbox themselves with namespaces
 //!   must have that turned off; debuggers do not work.
-//! - Sockets in the file system are hidden in `/run` and `/tmp`, and where a program listened when
-//!   the sandbox was created. A socket created later in another folder can be reached before Linux
-//!   7.1.
+//! - Before Linux 7.1 commands can open no Unix socket, not even to each other, unless the policy
+//!   allows all ([`UnixSockets`]). Connected pairs work.
 //! - With the network on, abstract sockets can be reached before Linux 6.12.
-//! - Names are protected directly below each root. A repository further down is not.
-//! - Readable files can be read: keys in the home folder must be listed ([`SECRETS_IN_HOME`]).
+//! - A mount can only cover what exists. A protected name that a command itself creates further
+//!   down than directly below a root can be written by that command; from the next command on it is
+//!   protected. A symbolic link with a protected name further down can be replaced.
+//! - Readable files can be read: keys must be listed ([`SECRETS_IN_HOME`]).
 
 mod capability;
 mod confine;
+mod control_group;
 mod device;
 mod enforce;
+mod git_dir;
+mod hidden;
 mod limits;
 mod listener;
 mod loopback;
 mod mount_table;
 mod mounts;
+mod nested;
 mod placeholder;
 mod policy;
 mod probe;
 mod protected_path;
+mod repository;
 mod sandbox_error;
 mod syscalls;
 mod write_limit;
 
 pub use confine::Confined;
+pub use control_group::ended_for_memory;
 pub use enforce::Enforced;
-pub use policy::{Guard, Limits, Mode, Network, Policy, Protected, SECRETS_IN_HOME, WorkerCommand};
+pub use hidden::{SECRETS_IN_HOME, SECRETS_OF_MACHINE};
+pub use policy::{
+    DISK_BYTES_DEFAULT, Guard, Limits, Mode, Network, PROCESSES_DEFAULT, Policy, Protected,
+    UnixSockets, WorkerCommand,
+};
 pub use probe::{Report, Trial, answer_probe, probe};
 pub use sandbox_error::SandboxError;

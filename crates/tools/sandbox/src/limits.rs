@@ -26,6 +26,8 @@ pub(crate) fn all(limits: &Limits) -> Result<(), SandboxError> {
     files_and_dumps()?;
     // Root is exempt from this limit; the PID namespace has the same limit.
     lower(Resource::Nproc, tasks_max())?;
+    // A file of the memory counts as a file.
+    lower(Resource::Fsize, limits.disk_bytes())?;
     limits.process_bytes_max.map_or(Ok(()), |bytes_max| lower(Resource::As, bytes_max))
 }
 

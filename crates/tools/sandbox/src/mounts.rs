@@ -18,6 +18,7 @@ use rustix::mount::{
 use crate::device::{self, NOTHING};
 use crate::mount_table::mounts;
 use crate::protected_path::{ProtectedPath, metadata_of};
+use crate::repository::Repository;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::{Guard, Policy, SandboxError};
 
@@ -41,6 +42,8 @@ pub(crate) struct View {
     pub(crate) absent: Vec<PathBuf>,
     /// `/tmp`, `/run` and similar folders, whose contents belong to the sandbox.
     private: Vec<PathBuf>,
+    /// Paths that are protected, and with each everything below it.
+    protected: Vec<PathBuf>,
 }
 
 impl View {
@@ -48,6 +51,7 @@ impl View {
     pub(crate) fn build(
         policy: &Policy,
         protected_paths: &[ProtectedPath],
+        repository: Option<&Repository>,
         listeners: &[PathBuf],
     ) -> Result<Self, SandboxError> {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -62,6 +66,13 @@ impl View {
             }
             shown.push((open_path(&root)?, root));
         }
+        let mut opened = Vec::new();
+        for path in repository.iter().flat_map(|repository| &repository.writable) {
+            view.covered.push(over_itself(path)?);
+            view.writable.push(path.clone());
+            opened.push((open_path(path)?, path.clone()));
+            shown.push((open_path(path)?, path.clone()));
+        }
         read_only_but(&view.writable, &policy.tmp)?;
         for path in &policy.readable {
             shown.push((open_path(path)?, path.clone()));
@@ -71,6 +82,13 @@ impl View {
         view.cover_private(&tmp, &shown)?;
         for protected in protected_paths {
             view.protect(protected)?;
+        }
+        // What contains them may have become read-only meanwhile.
+        for (fd, path) in &opened {
+            bind(&fd_path(fd), path)?;
+        }
+        for path in repository.iter().flat_map(|repository| &repository.kept) {
+            view.keep(path)?;
         }
         cover_listeners(listeners)?;
         std::env::set_current_dir("/").during("leave its folder")?;
@@ -118,6 +136,18 @@ impl View {
         self.private.iter().any(|at| path.starts_with(at))
     }
 
+    /// Whether a path is protected, or something that contains it.
+    pub(crate) fn protects(&self, path: &Path) -> bool {
+        self.protected.iter().any(|protected| path.starts_with(protected))
+    }
+
+    /// Makes a path in a writable repository read-only. It exists, if only as a placeholder.
+    fn keep(&mut self, path: &Path) -> Result<(), SandboxError> {
+        self.covered.push(over_itself(path)?);
+        self.protected.push(path.to_owned());
+        read_only_below(path)
+    }
+
     fn protect(&mut self, protected: &ProtectedPath) -> Result<(), SandboxError> {
         let path = &protected.path;
         let Some(found) = metadata_of(path) else {
@@ -142,6 +172,7 @@ impl View {
             Guard::Hidden => bind(Path::new(NOTHING), path)?,
         }
         self.covered.push(path.clone());
+        self.protected.push(path.clone());
         Ok(())
     }
 }

@@ -16,7 +16,8 @@ pub struct Policy {
     pub mode: Mode,
     /// The folders to work in. Absolute paths of existing folders.
     pub roots: Vec<PathBuf>,
-    /// Names directly below each root that commands cannot change. A missing one cannot be created.
+    /// Names that commands cannot change, anywhere below each root. Directly below a root a missing
+    /// one cannot be created either.
     pub protected: Vec<Protected>,
     /// Files and folders that cannot even be read, anywhere: keys, settings, results.
     pub hidden: Vec<PathBuf>,
@@ -26,6 +27,13 @@ pub struct Policy {
     pub readable: Vec<PathBuf>,
     /// Whether commands have network access.
     pub network: Network,
+    /// Whether commands may open sockets of the file system.
+    #[serde(default)]
+    pub unix_sockets: UnixSockets,
+    /// A folder below a root whose repository git may change: objects, index, references and logs,
+    /// but nothing that decides which programs git runs. `None`: repositories are read-only.
+    #[serde(default)]
+    pub repository: Option<PathBuf>,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -54,6 +62,20 @@ pub enum Network {
     On,
 }
 
+/// Whether commands may open Unix sockets. Programs that serve the user listen on such sockets:
+/// container engines, key agents, other projects of Antiphon.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnixSockets {
+    /// Commands reach sockets of their own sandbox only. Before Linux 7.1 the kernel cannot tell
+    /// these from others, and then no Unix socket can be opened at all, except connected pairs.
+    #[default]
+    Refused,
+    /// Commands may open Unix sockets. Those that a program listened on when the sandbox was made
+    /// are hidden, others can be reached.
+    Allowed,
+}
+
 /// A name below each root that commands cannot change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +102,49 @@ pub enum Guard {
 pub struct Limits {
     /// Most address space of one process, in bytes. `None` by default: many runtimes reserve far
     /// more than they use.
+    #[serde(default)]
     pub process_bytes_max: Option<u64>,
+    /// Most memory of all processes of a task's commands, in bytes. `None`: three quarters of what
+    /// the machine has.
+    #[serde(default)]
+    pub memory_bytes_max: Option<u64>,
+    /// Most processes of a task's commands at a time. `None`: [`PROCESSES_DEFAULT`].
+    #[serde(default)]
+    pub processes_max: Option<u64>,
+    /// Most bytes by which commands may fill a disk, and most bytes of one file. `None`:
+    /// [`DISK_BYTES_DEFAULT`].
+    #[serde(default)]
+    pub disk_bytes_max: Option<u64>,
+}
+
+/// Default of [`Limits::processes_max`].
+pub const PROCESSES_DEFAULT: u64 = 512;
+
+/// Default of [`Limits::disk_bytes_max`]: 32 GiB.
+pub const DISK_BYTES_DEFAULT: u64 = 32 << 30;
+
+/// Least memory that a limit leaves, in bytes.
+const MEMORY_BYTES_MIN: u64 = 64 << 20;
+
+impl Limits {
+    /// Most memory of all processes, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let machine = || {
+            let info = rustix::system::sysinfo();
+            info.totalram.saturating_mul(info.mem_unit.into())
+        };
+        self.memory_bytes_max.unwrap_or_else(|| machine() / 4 * 3).max(MEMORY_BYTES_MIN)
+    }
+
+    /// Most processes at a time.
+    pub fn processes(&self) -> u64 {
+        self.processes_max.unwrap_or(PROCESSES_DEFAULT).max(2)
+    }
+
+    /// Most bytes by which commands may fill a disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.disk_bytes_max.unwrap_or(DISK_BYTES_DEFAULT)
+    }
 }
 
 /// The program that runs commands: usually this binary with an argument that makes it a worker. It
@@ -92,24 +156,6 @@ pub struct WorkerCommand {
     /// Arguments that make the program a worker.
     pub args: Vec<OsString>,
 }
-
-/// Names in a home folder that contain keys and passwords, for [`Policy::hidden`].
-pub const SECRETS_IN_HOME: [&str; 14] = [
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/op",
-    ".docker/config.json",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".netrc",
-    ".npmrc",
-    ".password-store",
-    ".pypirc",
-    ".ssh",
-];
 
 impl Protected {
     /// The default: the repository and the control folders.
@@ -192,6 +238,8 @@ mod tests {
             tmp: std::env::temp_dir(),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         }
     }

@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use nix::sys::ptrace;
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox_error::Step;
-use crate::{Limits, Mode, Network, Policy, Protected, SandboxError, WorkerCommand};
+use crate::{Limits, Mode, Network, Policy, Protected, SandboxError, UnixSockets, WorkerCommand};
 
 /// The environment variable that contains the [`ProbeRequest`] of a worker.
 const PROBE_VARIABLE: &str = "ANTIPHON_PROBE";
@@ -60,6 +60,7 @@ pub fn probe(worker: &WorkerCommand, scratch: &Path) -> Result<Report, SandboxEr
         ProbeRequest { step: ProbeStep::Guard, policy: targets.policy(), targets: targets.clone() };
     let port = TcpListener::bind(("127.0.0.1", targets.port)).during(step)?;
     let socket = UnixListener::bind(&targets.socket).during(step)?;
+    let datagrams = UnixDatagram::bind(&targets.datagrams).during(step)?;
     let output = Command::new(&worker.program)
         .args(&worker.args)
         .env_clear()
@@ -68,7 +69,7 @@ pub fn probe(worker: &WorkerCommand, scratch: &Path) -> Result<Report, SandboxEr
         .stderr(Stdio::null())
         .output()
         .during("start its worker")?;
-    drop((port, socket));
+    drop((port, socket, datagrams));
     let answer = serde_json::from_slice::<Answer>(&output.stdout);
     match answer.during("hear from its worker")? {
         Answer::Trials(mut trials) => {
@@ -144,6 +145,7 @@ struct ProbeTargets {
     outside: PathBuf,
     secret: PathBuf,
     socket: PathBuf,
+    datagrams: PathBuf,
     port: u16,
 }
 
@@ -156,9 +158,11 @@ impl ProbeTargets {
             outside: folder.join("outside"),
             secret: folder.join("secret"),
             socket: folder.join("socket"),
+            datagrams: folder.join("datagrams"),
             port: TcpListener::bind("127.0.0.1:0")?.local_addr()?.port(),
         };
         fs::create_dir_all(targets.root.join(".git"))?;
+        fs::create_dir_all(targets.root.join("deep/er/.git/hooks"))?;
         fs::create_dir(&targets.tmp)?;
         fs::write(&targets.outside, "as it was")?;
         fs::write(&targets.secret, "secret")?;
@@ -174,6 +178,8 @@ impl ProbeTargets {
             tmp: self.tmp.clone(),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         }
     }
@@ -187,10 +193,19 @@ impl ProbeTargets {
             refused("write outside of the workspace", fs::write(&self.outside, "changed")),
             refused("write to .git", fs::write(self.root.join(".git/config"), "changed")),
             refused("move .git away", fs::rename(self.root.join(".git"), self.root.join("git"))),
+            refused(
+                "write to a nested .git",
+                fs::write(self.root.join("deep/er/.git/hooks/pre-commit"), "changed"),
+            ),
+            refused(
+                "move a nested .git away",
+                fs::rename(self.root.join("deep"), self.root.join("d")),
+            ),
             refused("make .antiphon", fs::create_dir(self.root.join(".antiphon/agents"))),
             refused("read what is hidden", readable(&self.secret)),
             refused("connect to the machine", TcpStream::connect_timeout(&address, CONNECT_MAX)),
             refused("connect to a socket outside", UnixStream::connect(&self.socket)),
+            refused("send to a socket outside", send(&self.datagrams)),
             refused("trace a process", ptrace::traceme()),
             refused("make a user namespace", unshare(CloneFlags::CLONE_NEWUSER)),
             refused("see processes outside", others()),
@@ -220,6 +235,11 @@ fn refused<T, E: std::fmt::Display>(what: &str, outcome: Result<T, E>) -> Trial 
     let passed = outcome.is_err();
     let detail = outcome.err().map_or_else(|| "was possible".to_owned(), |error| error.to_string());
     Trial { what: what.to_owned(), passed, detail }
+}
+
+/// One of a pair needs no permission to open a socket.
+fn send(to: &Path) -> io::Result<usize> {
+    UnixDatagram::pair()?.0.send_to(b"x", to)
 }
 
 fn readable(path: &Path) -> io::Result<()> {

@@ -7,6 +7,8 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
+use crate::nested::{Nested, nested};
+use crate::repository::Repository;
 use crate::{Guard, Policy, SandboxError};
 
 /// A path to protect.
@@ -29,8 +31,31 @@ impl ProtectedPath {
     }
 }
 
-/// The paths that a resolved policy protects, outermost first.
-pub(crate) fn protected_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
+/// The paths that a resolved policy protects by name, outermost first.
+pub(crate) fn named_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
+    Ok(without_covered(by_name(policy)?))
+}
+
+/// All paths that a resolved policy protects, outermost first: also those found further down. What
+/// commands may change in `repository` is not among them.
+pub(crate) fn protected_paths(
+    policy: &Policy,
+    repository: Option<&Repository>,
+) -> Result<Vec<ProtectedPath>, SandboxError> {
+    let mut protected_paths = by_name(policy)?;
+    if policy.mode.writes_roots() {
+        for Nested { path, guard } in nested(policy)? {
+            let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+            protected_paths.push(ProtectedPath { path, guard, root });
+        }
+    }
+    if let Some(repository) = repository {
+        protected_paths.retain(|protected| !repository.writable.contains(&protected.path));
+    }
+    Ok(without_covered(protected_paths))
+}
+
+fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
     let mut protected_paths = Vec::new();
     for root in &policy.roots {
         for protected in &policy.protected {
@@ -44,6 +69,10 @@ pub(crate) fn protected_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, San
     for hidden in &policy.hidden {
         protected_paths.extend(protected_path(policy, hidden, Guard::Hidden)?);
     }
+    Ok(protected_paths)
+}
+
+fn without_covered(mut protected_paths: Vec<ProtectedPath>) -> Vec<ProtectedPath> {
     protected_paths
         .sort_by_key(|protected| (protected.path.components().count(), protected.path.clone()));
     let mut distinct: Vec<ProtectedPath> = Vec::new();
@@ -59,7 +88,7 @@ pub(crate) fn protected_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, San
             None => distinct.push(protected),
         }
     }
-    Ok(distinct)
+    distinct
 }
 
 fn protected_path(
@@ -95,7 +124,7 @@ fn protected_path(
 }
 
 /// The innermost root that contains `path`, and the path relative to it.
-fn within<'a>(roots: &'a [PathBuf], path: &Path) -> Option<(&'a Path, PathBuf)> {
+pub(crate) fn within<'a>(roots: &'a [PathBuf], path: &Path) -> Option<(&'a Path, PathBuf)> {
     path.ancestors().find_map(|ancestor| {
         let real = ancestor.canonicalize().ok()?;
         let root = roots.iter().find(|root| **root == real)?;
@@ -114,7 +143,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::{Limits, Mode, Network, Protected};
+    use crate::{Limits, Mode, Network, Protected, UnixSockets};
 
     fn policy(root: &Path, hidden: &[&Path]) -> Policy {
         let policy = Policy {
@@ -125,6 +154,8 @@ mod tests {
             tmp: std::env::temp_dir(),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         };
         policy.resolved().unwrap()
@@ -136,7 +167,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir_all(root.join(".config/antiphon")).unwrap();
         let protected_paths =
-            protected_paths(&policy(&root, &[&root.join(".config/antiphon/keys")])).unwrap();
+            protected_paths(&policy(&root, &[&root.join(".config/antiphon/keys")]), None).unwrap();
         let keys = protected_paths.last().unwrap();
         assert_eq!(keys.path, root.join(".config/antiphon/keys"));
         assert_eq!(keys.pins(), [root.join(".config"), root.join(".config/antiphon")]);
@@ -148,7 +179,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let protected_paths =
-            protected_paths(&policy(&root, &[&root.join(".antiphon/tmp"), &root.join(".git")]))
+            named_paths(&policy(&root, &[&root.join(".antiphon/tmp"), &root.join(".git")]))
                 .unwrap();
         let seen: Vec<_> =
             protected_paths.iter().map(|protected| (&protected.path, protected.guard)).collect();
@@ -166,7 +197,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir(root.join("elsewhere")).unwrap();
         symlink(root.join("elsewhere"), root.join(".git")).unwrap();
-        let error = protected_paths(&policy(&root, &[])).unwrap_err();
+        let error = named_paths(&policy(&root, &[])).unwrap_err();
         assert!(
             matches!(error, SandboxError::Unprotectable { path, .. } if path == root.join(".git"))
         );
@@ -180,7 +211,7 @@ mod tests {
         fs::write(base.join("key"), "").unwrap();
         symlink(base.join("key"), base.join("link")).unwrap();
         let protected_paths =
-            protected_paths(&policy(&base.join("root"), &[&base.join("link")])).unwrap();
+            named_paths(&policy(&base.join("root"), &[&base.join("link")])).unwrap();
         assert!(protected_paths.iter().any(|protected| protected.path == base.join("key")));
     }
 }

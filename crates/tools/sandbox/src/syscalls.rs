@@ -85,15 +85,27 @@ const NAMESPACES: [i32; 7] = [
 /// Socket families that may be opened.
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
+/// The bits of a socket's type that are not flags.
+const SOCKET_KIND: u64 = 0xf;
+
 /// `TIOCSTI` and `TIOCLINUX`: requests to a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
+/// Which Unix sockets may be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnixFamily {
+    /// Every one.
+    Open,
+    /// Only connected pairs of streams. A pair of datagram sockets can send to any address.
+    PairsOnly,
+}
+
 /// Restricts this process and every process it starts, for good.
-pub(crate) fn restrict() -> Result<(), SandboxError> {
+pub(crate) fn restrict(unix: UnixFamily) -> Result<(), SandboxError> {
     let step = "restrict system calls with seccomp";
     // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.
     let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    for (rules, errno) in [(unknown, libc::ENOSYS), (refused().during(step)?, libc::EPERM)] {
+    for (rules, errno) in [(unknown, libc::ENOSYS), (refused(unix).during(step)?, libc::EPERM)] {
         apply_filter(&filter(rules, errno).during(step)?).during(step)?;
     }
     Ok(())
@@ -101,7 +113,7 @@ pub(crate) fn restrict() -> Result<(), SandboxError> {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn refused() -> Result<Rules, seccompiler::BackendError> {
+fn refused(unix: UnixFamily) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
     let namespace = |bit: &i32| {
         let bit = u64::from(bit.cast_unsigned());
@@ -114,7 +126,19 @@ fn refused() -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_unshare, namespaces.into_iter().chain([time]).collect());
     let typing = |request: &u64| SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, *request)?]);
     rules.insert(libc::SYS_ioctl, TYPING.iter().map(typing).collect::<Result<_, _>>()?);
-    rules.insert(libc::SYS_socket, sockets()?);
+    let mut families = sockets()?;
+    let number = |value: i32| u64::from(value.cast_unsigned());
+    match unix {
+        UnixFamily::Open => {}
+        UnixFamily::PairsOnly => {
+            let is_unix = condition(0, SeccompCmpOp::Eq, number(libc::AF_UNIX))?;
+            families.push(SeccompRule::new(vec![is_unix.clone()])?);
+            let kind = SeccompCmpOp::MaskedEq(SOCKET_KIND);
+            let datagram = condition(1, kind, number(libc::SOCK_DGRAM))?;
+            rules.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![is_unix, datagram])?]);
+        }
+    }
+    rules.insert(libc::SYS_socket, families);
     Ok(rules)
 }
 
@@ -171,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_filters_compile() {
-        let filter = filter(refused().unwrap(), libc::EPERM).unwrap();
+        let rules = refused(UnixFamily::PairsOnly).unwrap();
+        let filter = filter(rules, libc::EPERM).unwrap();
         // The kernel takes 4096 instructions at most.
         assert!(filter.len() < 1000, "{}", filter.len());
     }

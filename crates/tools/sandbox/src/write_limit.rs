@@ -8,28 +8,46 @@ use landlock::{
     RulesetError, RulesetStatus, Scope,
 };
 
-use crate::SandboxError;
 use crate::sandbox_error::{LANDLOCK_REMEDY, Step};
+use crate::{SandboxError, UnixSockets};
 
 /// The newest interface version this code uses. On an older kernel the mounts remain as protection.
 const KNOWN: ABI = ABI::V9;
 
+/// Whether Landlock keeps commands from the sockets of programs outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SocketLimit {
+    /// A command reaches only sockets that were made in the sandbox.
+    Own,
+    /// The kernel is too old for that.
+    None,
+}
+
 /// Lets this process and every process it starts write only below `folders`. After this nothing can
 /// be mounted.
-pub(crate) fn only_below(folders: &[PathBuf]) -> Result<(), SandboxError> {
+pub(crate) fn only_below(
+    folders: &[PathBuf],
+    unix_sockets: UnixSockets,
+) -> Result<SocketLimit, SandboxError> {
     let step = "restrict writes with landlock";
     let writing = AccessFs::from_write(KNOWN);
+    // Sockets of the same sandbox need no rule. A rule would open those of other programs as well.
+    let granted = match unix_sockets {
+        UnixSockets::Refused => writing & !AccessFs::ResolveUnix,
+        UnixSockets::Allowed => writing,
+    };
     let create = || -> Result<_, RulesetError> {
         Ruleset::default().handle_access(writing)?.scope(Scope::from_all(KNOWN))?.create()
     };
     let mut rules = create().during(step)?;
     for folder in folders {
         let beneath = PathFd::new(folder).during(format!("open `{}`", folder.display()))?;
-        rules = rules.add_rule(PathBeneath::new(beneath, writing)).during(step)?;
+        rules = rules.add_rule(PathBeneath::new(beneath, granted)).during(step)?;
     }
     let status = rules.restrict_self().during(step)?;
     match status.ruleset {
-        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+        RulesetStatus::FullyEnforced => Ok(SocketLimit::Own),
+        RulesetStatus::PartiallyEnforced => Ok(SocketLimit::None),
         RulesetStatus::NotEnforced => Err(SandboxError::Unavailable {
             what: "landlock",
             reason: format!("{:?}", status.landlock),

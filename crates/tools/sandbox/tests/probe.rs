@@ -12,7 +12,7 @@ fn the_sandbox_holds_on_this_machine() {
     let report = probe(&WorkerCommand { program, args: Vec::new() }, &scratch()).unwrap();
     let failed: Vec<_> = report.trials.iter().filter(|trial| !trial.passed).collect();
     assert!(report.holds(), "{failed:#?}");
-    assert_eq!(report.trials.len(), 13);
+    assert_eq!(report.trials.len(), 16);
 }
 
 #[test]

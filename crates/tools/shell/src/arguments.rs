@@ -31,6 +31,9 @@ pub(crate) struct Bash {
     pub(crate) background: Option<bool>,
     /// Folder to run the command in, within the workspace. Default: the workspace itself.
     pub(crate) workdir: Option<String>,
+    /// Run the command without the sandbox: with the network and with all files of the user. The user
+    /// is asked first. Only if the sandbox refused something that the task needs. Default: false.
+    pub(crate) without_sandbox: Option<bool>,
     /// Network hosts that the command needs and the user has not allowed yet, such as
     /// `example.com` or `localhost:8081`. The user is asked about them.
     #[schemars(length(max = 16))]
@@ -87,6 +90,10 @@ impl Bash {
 
     pub(crate) fn is_background(&self) -> bool {
         self.background.unwrap_or(false)
+    }
+
+    pub(crate) fn is_without_sandbox(&self) -> bool {
+        self.without_sandbox.unwrap_or(false)
     }
 
     pub(crate) fn timeout(&self) -> Duration {

@@ -92,8 +92,19 @@ pub(crate) enum Exit {
     Code(i32),
     /// A signal ended it.
     Signal(i32),
-    /// It was ended because it had started too many processes.
-    TooManyProcesses,
+    /// It was stopped because it used more than it may.
+    Stopped(Exceeded),
+}
+
+/// The limit that a command exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Exceeded {
+    /// More processes at a time than this.
+    Processes(u64),
+    /// More bytes of memory than this.
+    Memory(u64),
+    /// More bytes of disk than this.
+    Disk(u64),
 }
 
 impl CallId {

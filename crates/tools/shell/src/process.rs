@@ -12,6 +12,7 @@ use tokio::task::spawn_blocking;
 use crate::message::{CallId, Exit};
 use crate::network::CallNetwork;
 use crate::progress_writer::ProgressWriter;
+use crate::refusal::SandboxBounds;
 use crate::transcript::{Cursor, Excerpt, Transcript};
 
 pub(crate) struct Process {
@@ -23,6 +24,7 @@ pub(crate) struct Process {
     /// The end of the output that the model has read.
     cursor: Mutex<Cursor>,
     progress_writer: Mutex<ProgressWriter>,
+    pub(crate) bounds: SandboxBounds,
     flooded: AtomicBool,
     /// `None`: its commands have no proxy.
     pub(crate) network: Option<CallNetwork>,
@@ -81,6 +83,7 @@ impl Process {
         transcript: Transcript,
         progress: Progress,
         network: Option<CallNetwork>,
+        bounds: SandboxBounds,
     ) -> Self {
         let status = Status { end: None, output: Output::Open, stopped: false };
         Self {
@@ -91,6 +94,7 @@ impl Process {
             transcript: Mutex::new(transcript),
             cursor: Mutex::default(),
             progress_writer: Mutex::new(ProgressWriter::new(progress)),
+            bounds,
             flooded: AtomicBool::new(false),
             network,
         }

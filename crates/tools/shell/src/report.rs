@@ -6,21 +6,33 @@ use std::time::Duration;
 use antiphon_core::ToolResult;
 use nix::sys::signal::Signal;
 
-use crate::message::{CallId, Exit};
+use crate::message::{CallId, Exceeded, Exit};
 use crate::network::report::lines as network_lines;
 use crate::process::{End, Output, Process, Status};
 use crate::task_shell::BACKGROUND_MAX;
 use crate::transcript::Excerpt;
-use crate::worker::PROCESSES_MAX;
 
 /// Longest result, in bytes. Results stay well below it.
 pub const RESULT_BYTES_MAX: usize = 30_000;
+
+/// The signal for a file that is too large: `SIGXFSZ`.
+const FILE_TOO_LARGE: i32 = Signal::SIGXFSZ as i32;
 
 /// The result of a command that has ended.
 pub(crate) fn ended(process: &Process, status: &Status, excerpt: &Excerpt) -> ToolResult {
     let mut text = render(excerpt);
     let is_error = push_end_line(&mut text, process, status);
+    push_refusal(&mut text, process, is_error, excerpt);
     result(text, is_error)
+}
+
+/// Adds why the sandbox made a command fail, if it did.
+fn push_refusal(text: &mut String, process: &Process, is_error: bool, excerpt: &Excerpt) {
+    let refusal = || process.bounds.refusal(&excerpt.tail);
+    let refusal = refusal().or_else(|| process.bounds.refusal(&excerpt.head));
+    if let Some(refusal) = refusal.filter(|_| is_error) {
+        push_line(text, &format!("[{refusal}]"));
+    }
 }
 
 /// Adds a line with the state of a command. Returns whether the command failed.
@@ -100,10 +112,19 @@ pub(crate) fn too_many(running: &[CallId]) -> ToolResult {
     ))
 }
 
+/// The command asked to run without the sandbox, and cannot.
+pub(crate) fn no_way_out() -> ToolResult {
+    ToolResult::failed(
+        "this task runs in a sandbox as a whole, and no approval lifts it: do without, or tell the \
+         user that the task needs another runner",
+    )
+}
+
 /// The new output of a command in the background.
 pub(crate) fn new_output(process: &Process, status: &Status, excerpt: &Excerpt) -> ToolResult {
     let mut text = if excerpt.is_empty() { "(nothing new)".to_owned() } else { render(excerpt) };
     let is_error = push_end_line(&mut text, process, status);
+    push_refusal(&mut text, process, is_error, excerpt);
     result(text, is_error)
 }
 
@@ -141,17 +162,18 @@ fn end_line(process: &Process, end: Option<&End>, elapsed: &str) -> (String, boo
         return (line.to_owned(), true);
     }
     match end {
+        Some(End::Exit(Exit::Code(code))) if *code == 128 + FILE_TOO_LARGE => {
+            (format!("[exit code {code}, {elapsed}: {}]", too_large(process)), true)
+        }
         Some(End::Exit(Exit::Code(code))) => (format!("[exit code {code}, {elapsed}]"), *code != 0),
+        Some(End::Exit(Exit::Signal(FILE_TOO_LARGE))) => {
+            (format!("[{}]", too_large(process)), true)
+        }
         Some(End::Exit(Exit::Signal(signal))) => {
             let name = Signal::try_from(*signal).map_or("unknown", Signal::as_str);
             (format!("[killed by signal {signal} ({name}), {elapsed}]"), true)
         }
-        Some(End::Exit(Exit::TooManyProcesses)) => {
-            let line = format!(
-                "[ended: it had more than {PROCESSES_MAX} processes at a time. Run fewer at once]"
-            );
-            (line, true)
-        }
+        Some(End::Exit(Exit::Stopped(exceeded))) => (format!("[{}]", stopped(*exceeded)), true),
         Some(End::Failed(reason)) => (format!("[could not be started: {reason}]"), true),
         Some(End::Stale(path)) => {
             let path = path.display();
@@ -163,6 +185,47 @@ fn end_line(process: &Process, end: Option<&End>, elapsed: &str) -> (String, boo
             (line.to_owned(), true)
         }
         None => (format!("[still running, for {elapsed}]"), false),
+    }
+}
+
+fn stopped(exceeded: Exceeded) -> String {
+    let raise = |key: &str| format!("or ask the user to raise `{key}` under `[sandbox]`");
+    match exceeded {
+        Exceeded::Processes(most) => format!(
+            "stopped: it had more than {most} processes at a time. Run fewer at once, {}",
+            raise("processes")
+        ),
+        Exceeded::Memory(most) => format!(
+            "stopped: it used more than {} of memory, all its processes together. Use fewer \
+             parallel jobs or smaller pieces, {}",
+            size(most),
+            raise("memory_mib")
+        ),
+        Exceeded::Disk(most) => format!(
+            "stopped: it filled the disk by more than {}, or nearly to its end. Remove what it \
+             wrote and write less, {}",
+            size(most),
+            raise("disk_mib")
+        ),
+    }
+}
+
+fn too_large(process: &Process) -> String {
+    format!(
+        "stopped: a file became larger than {}. Write less, or ask the user to raise `disk_mib` \
+         under `[sandbox]`",
+        size(process.bounds.disk_bytes_max)
+    )
+}
+
+/// A size in the largest unit that shows it in a few digits.
+fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let (unit, one) = UNITS.into_iter().find(|(_, one)| bytes >= *one).unwrap_or(("bytes", 1));
+    let tenths = bytes.saturating_mul(10) / one;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        rest => format!("{}.{rest} {unit}", tenths / 10),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_sandbox::{Policy, SandboxError, WorkerCommand};
 
-use crate::{Environment, HostNetwork};
+use crate::{Environment, HostNetwork, WithoutSandbox};
 
 /// Configuration of the shell.
 #[derive(Debug, Clone)]
@@ -22,6 +22,11 @@ pub struct Settings {
     pub results: PathBuf,
     /// The environment variables of commands.
     pub environment: Environment,
+    /// Whether a script changes a repository and does nothing else: it runs in a sandbox in which
+    /// git may do that. A gate has asked about it.
+    pub changes_repository: fn(&str) -> bool,
+    /// Whether a call can ask to run without the sandbox.
+    pub without_sandbox: WithoutSandbox,
     /// The hosts that commands may reach although the policy gives them no network. `None`: none.
     pub network: Option<HostNetwork>,
 }

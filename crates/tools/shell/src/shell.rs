@@ -12,6 +12,7 @@ use antiphon_toolbox::definition;
 use async_trait::async_trait;
 use tokio::time::{sleep, timeout};
 
+use crate::access::{Access, WithoutSandbox};
 use crate::arguments::{Bash, BashKill, BashOutput};
 use crate::process::{End, Process, Status, lock};
 use crate::report;
@@ -72,6 +73,12 @@ impl Shell {
 
     async fn bash(&self, arguments: &Bash, context: ToolContext) -> Result<ToolResult, ToolError> {
         let workdir = arguments.workdir(&self.settings.policy.roots)?;
+        let access = Access::of(&self.settings, arguments, &workdir);
+        if arguments.is_without_sandbox()
+            && self.settings.without_sandbox == WithoutSandbox::Impossible
+        {
+            return Ok(report::no_way_out());
+        }
         let hosts = arguments.hosts()?;
         let ToolContext { task_id, mut cancel, progress, granted, .. } = context;
         let task = self.task(&task_id);
@@ -84,6 +91,7 @@ impl Shell {
         let request = CommandRequest {
             command: &arguments.command,
             workdir: &workdir,
+            access,
             progress: &progress,
             granted: &granted,
             hosts: &hosts,
@@ -109,6 +117,7 @@ impl Shell {
                 WaitOutcome::Canceled => {
                     let entry = started.release_to(&task);
                     task.stop(&entry).await;
+                    task.close_own_worker(&entry).await;
                     task.unregister(&entry);
                     return Err(ToolError::Canceled);
                 }
@@ -129,16 +138,20 @@ impl Shell {
         mut context: ToolContext,
     ) -> Result<ToolResult, ToolError> {
         let task = self.task(&context.task_id);
-        let Some(Entry { process, .. }) = task.find(&arguments.id) else {
+        let Some(entry) = task.find(&arguments.id) else {
             return Ok(report::unknown(&arguments.id, &task.in_background()));
         };
-        match wait(&process, arguments.wait(), &mut context.cancel).await {
+        let process = &entry.process;
+        match wait(process, arguments.wait(), &mut context.cancel).await {
             WaitOutcome::Canceled => Err(ToolError::Canceled),
             WaitOutcome::Over(_) | WaitOutcome::TimedOut => {
                 // The status is read before the output: if it says that the command has ended, the
                 // output is complete.
                 let status = process.status();
-                Ok(report::new_output(&process, &status, &process.new_output().await))
+                if status.is_gone() {
+                    task.close_own_worker(&entry).await;
+                }
+                Ok(report::new_output(process, &status, &process.new_output().await))
             }
         }
     }
@@ -153,6 +166,7 @@ impl Shell {
             task.stop(&entry).await;
             // If another process still holds the output open, the text read so far is all there is.
             let _ = timeout(FINAL_OUTPUT_WAIT, entry.process.over()).await;
+            task.close_own_worker(&entry).await;
         }
         report::killed(&entry.process, &before, &entry.process.new_output().await)
     }
@@ -164,6 +178,7 @@ async fn over(task: &TaskShell, entry: Entry, status: &Status) -> ToolResult {
     process.stop_progress();
     let result = report::ended(process, status, &process.new_output().await);
     if process.status().is_gone() {
+        task.close_own_worker(&entry).await;
         task.unregister(&entry);
     }
     result
@@ -184,6 +199,7 @@ async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResu
     task.stop(&entry).await;
     let _ = timeout(FINAL_OUTPUT_WAIT, process.over()).await;
     let excerpt = process.new_output().await;
+    task.close_own_worker(&entry).await;
     task.unregister(&entry);
     if arguments.is_background() {
         report::too_many(&running)

@@ -17,10 +17,12 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::access::Access;
 use crate::message::{CallId, ProxyRequest, Request};
 use crate::network::CallNetwork;
 use crate::output_reader::read_output;
 use crate::process::{End, Output, Process, Status, lock};
+use crate::refusal::SandboxBounds;
 use crate::result_files::ResultFiles;
 use crate::settings::Settings;
 use crate::transcript::Transcript;
@@ -56,6 +58,8 @@ pub(crate) struct Entry {
     link: Arc<WorkerLink>,
     /// No call waits for it.
     background: bool,
+    /// Its worker runs nothing else and ends with it.
+    has_own_worker: bool,
 }
 
 /// A command that a call waits for. Dropping it before [`StartedCommand::release_to`] ends the
@@ -71,6 +75,8 @@ pub(crate) struct StartedCommand {
 pub(crate) struct CommandRequest<'a> {
     pub(crate) command: &'a str,
     pub(crate) workdir: &'a Path,
+    /// What it gets beyond the sandbox of its task.
+    pub(crate) access: Access,
     pub(crate) progress: &'a Progress,
     /// Rules that were granted to the task.
     pub(crate) granted: &'a [Rule],
@@ -131,8 +137,20 @@ impl TaskShell {
                 "{OPEN_MAX} commands are running already: end some with `bash_kill`"
             )));
         }
-        let link = self.link().await?;
+        let link = match request.access {
+            Access::Sandbox => self.link().await?,
+            Access::Repository | Access::Everything => {
+                self.own_link(request.access, request.workdir).await?
+            }
+        };
         self.send_start(&link, request).await
+    }
+
+    /// Ends the worker of a command that has one of its own, and waits until it has cleaned up.
+    pub(crate) async fn close_own_worker(&self, entry: &Entry) {
+        if entry.has_own_worker {
+            entry.link.close().await;
+        }
     }
 
     /// Ends a worker whose sandbox no longer protects its paths, and every process in it.
@@ -194,13 +212,18 @@ impl TaskShell {
         }
         let mut readers = std::mem::take(&mut *lock(&self.readers));
         readers.shutdown().await;
-        lock(&self.processes).clear();
+        let entries = std::mem::take(&mut *lock(&self.processes));
+        for entry in entries {
+            self.close_own_worker(&entry).await;
+        }
     }
 
     async fn link(&self) -> Result<Arc<WorkerLink>, Unavailable> {
         loop {
             let cell = Arc::clone(&lock(&self.link));
-            let link = cell.get_or_try_init(|| WorkerLink::start(&self.settings)).await;
+            let policy = || self.settings.policy.clone();
+            let start = || WorkerLink::start(&self.settings, policy(), Vec::new());
+            let link = cell.get_or_try_init(start).await;
             let link = link.map_err(Unavailable)?;
             if self.closed.load(Ordering::Acquire) {
                 link.close().await;
@@ -217,6 +240,22 @@ impl TaskShell {
         }
     }
 
+    /// A worker for one command.
+    async fn own_link(
+        &self,
+        access: Access,
+        workdir: &Path,
+    ) -> Result<Arc<WorkerLink>, Unavailable> {
+        let policy = access.policy(&self.settings.policy, workdir);
+        let link = WorkerLink::start(&self.settings, policy, access.variables()).await;
+        let link = link.map_err(Unavailable)?;
+        if self.closed.load(Ordering::Acquire) {
+            link.close().await;
+            return Err(Unavailable("its task has ended".to_owned()));
+        }
+        Ok(link)
+    }
+
     async fn send_start(
         &self,
         link: &Arc<WorkerLink>,
@@ -231,10 +270,16 @@ impl TaskShell {
         let network = self.network(request);
         let proxy = network.as_ref().map(|network| ProxyRequest { no_proxy: network.no_proxy() });
         let progress = request.progress.clone();
-        let process = Arc::new(Process::new(id.clone(), transcript, progress, network));
+        let policy = request.access.policy(&self.settings.policy, request.workdir);
+        let bounds = SandboxBounds::of(&policy, request.access);
+        let process = Arc::new(Process::new(id.clone(), transcript, progress, network, bounds));
         link.register(&process);
-        let entry =
-            Entry { process: Arc::clone(&process), link: Arc::clone(link), background: false };
+        let entry = Entry {
+            process: Arc::clone(&process),
+            link: Arc::clone(link),
+            background: false,
+            has_own_worker: request.access != Access::Sandbox,
+        };
         self.record(entry.clone());
         let reading_output = Box::pin(read_output(process, reader, Arc::clone(link)));
         let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };
@@ -253,7 +298,9 @@ impl TaskShell {
     }
 
     fn network(&self, request: &CommandRequest<'_>) -> Option<CallNetwork> {
-        let network = self.settings.network.as_ref()?;
+        // Without the sandbox a command has the network of the machine.
+        let network = self.settings.network.as_ref();
+        let network = network.filter(|_| request.access != Access::Everything)?;
         network.for_call(&self.settings.policy, request.granted, request.hosts)
     }
 

@@ -15,13 +15,12 @@ mod guard;
 mod process_list;
 mod proxy_socket;
 mod signals;
+mod usage;
 
 use std::io::{self, stdin};
 use std::process::ExitCode;
 
 use antiphon_sandbox::answer_probe;
-
-pub(crate) use command_loop::PROCESSES_MAX;
 
 use crate::message::{Reply, SETUP, Setup, WorkerRole, packet, send};
 

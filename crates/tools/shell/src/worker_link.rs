@@ -59,8 +59,12 @@ enum WorkerState {
 
 impl WorkerLink {
     /// Starts a worker and waits until it is ready. The error is a text for the user.
-    pub(crate) async fn start(settings: &Settings) -> Result<Arc<Self>, String> {
-        let launched = launch(settings).map_err(|error| {
+    pub(crate) async fn start(
+        settings: &Settings,
+        policy: Policy,
+        variables: Vec<(String, String)>,
+    ) -> Result<Arc<Self>, String> {
+        let launched = launch(settings, policy, variables).map_err(|error| {
             format!("its worker `{}` cannot be started: {error}", settings.worker.program.display())
         })?;
         let LaunchedWorker { socket, child, tmp } = launched;
@@ -215,20 +219,25 @@ struct LaunchedWorker {
     tmp: TempDir,
 }
 
-fn launch(settings: &Settings) -> io::Result<LaunchedWorker> {
+fn launch(
+    settings: &Settings,
+    policy: Policy,
+    variables: Vec<(String, String)>,
+) -> io::Result<LaunchedWorker> {
     let flags = SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     ioctl_fionbio(&ours, true)?;
     // The socket keeps packets apart, but readiness works as for a stream.
     let ours = UnixStream::from_std(std::os::unix::net::UnixStream::from(ours))?;
     let tmp = tempfile::Builder::new().prefix("task-").tempdir_in(&settings.policy.tmp)?;
-    let policy = Policy { tmp: tmp.path().to_owned(), ..settings.policy.clone() };
+    let policy = Policy { tmp: tmp.path().to_owned(), ..policy };
     let mut command = Command::new(&settings.worker.program);
     command
         .args(&settings.worker.args)
         .env_clear()
         .envs(settings.environment.variables())
         .envs(temp_variables(&policy))
+        .envs(variables)
         .env(SETUP, serde_json::to_string(&Setup { role: WorkerRole::Guard, policy })?)
         .current_dir("/")
         .stdin(theirs)

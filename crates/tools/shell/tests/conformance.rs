@@ -24,10 +24,14 @@ fn shell(folder: &Path, mode: Mode) -> Shell {
             tmp: folder.join("tmp"),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         },
         results: folder.join("results"),
         environment: Environment::choose(std::env::vars_os(), &[], &[]).unwrap(),
+        changes_repository: |_| false,
+        without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
         network: None,
     })
     .unwrap()

@@ -140,6 +140,8 @@ pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
             tmp: folder.join("tmp"),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+            repository: None,
             limits: SandboxLimits::default(),
         },
         limits: Limits::default(),

@@ -17,6 +17,8 @@ pub(crate) struct SearchStart {
     pub(crate) real: PathBuf,
     /// The outermost folder whose ignore rules apply outside of a repository.
     pub(crate) root: PathBuf,
+    /// Hidden paths beneath it, relative to it.
+    pub(crate) secret: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,7 @@ impl SearchStart {
             },
             name: RelPath::from(if name == Path::new(".") { Path::new("") } else { name }),
             real: found.path().to_owned(),
+            secret: workspace.hidden_beneath(found.path()),
             root: if found.path().starts_with(root) { root } else { found.path() }.to_owned(),
         })
     }

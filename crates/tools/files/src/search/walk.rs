@@ -7,6 +7,7 @@
 use std::ffi::{CStr, CString};
 use std::io;
 use std::mem;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -36,6 +37,8 @@ pub(crate) struct Walk<'a> {
     start: &'a Folder,
     deadline: &'a Deadline<'a>,
     hidden: bool,
+    /// Paths that are never entered nor shown, relative to the start.
+    secret: Vec<Vec<u8>>,
     /// The path of the start from where the rules begin. All paths in here begin there.
     above: RelPath,
     rules: Option<Arc<Rules>>,
@@ -65,7 +68,9 @@ impl<'a> Walk<'a> {
     ) -> Self {
         let budget = Arc::new(RuleBudget::default());
         let (above, rules) = Rules::above(&place.real, &place.root, &budget);
-        Self { start, deadline, hidden, above, rules, budget, entries: AtomicUsize::new(0) }
+        let secret = place.secret.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+        let entries = AtomicUsize::new(0);
+        Self { start, deadline, hidden, secret, above, rules, budget, entries }
     }
 
     /// Walks. Each thread gets a visitor of its own.
@@ -109,6 +114,12 @@ impl<'a> Walk<'a> {
     fn is_visible(&self, name: &CStr, path: &[u8], kind: Kind, rules: Option<&Rules>) -> bool {
         if NEVER_ENTERED.iter().any(|never| never.as_bytes() == name.to_bytes()) {
             return false;
+        }
+        if !self.secret.is_empty() {
+            let path = self.relative_to_start(path);
+            if self.secret.iter().any(|secret| secret == path) {
+                return false;
+            }
         }
         let verdict =
             rules.map_or(Verdict::Silent, |rules| rules.verdict(path::as_path(path), kind));

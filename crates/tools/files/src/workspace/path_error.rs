@@ -51,6 +51,28 @@ pub enum PathError {
         /// Refused access.
         access: Access,
     },
+    /// The path is hidden.
+    #[error(
+        "{} is hidden: keys, passwords and Antiphon's own files are kept from agents. Do without it, \
+         or ask the user for what you need from it",
+        DisplayPath(path)
+    )]
+    Hidden {
+        /// The requested path.
+        path: PathBuf,
+    },
+    /// The path is in a folder of git that is not called `.git`.
+    #[error(
+        "{} is in the git repository {}: tools do not write there, use git",
+        DisplayPath(path),
+        DisplayPath(folder)
+    )]
+    InRepository {
+        /// The requested path.
+        path: PathBuf,
+        /// The folder of git.
+        folder: PathBuf,
+    },
     /// The workspace is read-only.
     #[error("files may only be read here (read-only mode): say what you would change instead")]
     ReadOnly,

@@ -9,7 +9,8 @@ use rustix::io::Errno;
 
 use super::opened_path::real_path;
 use super::{
-    Access, Identity, Kind, Mode, OpenedPath, PathError, Workspace, replacement, requested_path,
+    Access, Identity, Kind, Mode, OpenedPath, PathError, Reach, Workspace, replacement,
+    requested_path,
 };
 use super::{ReplaceError, ReplacedFile};
 
@@ -62,22 +63,23 @@ pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarg
     if path.ends_with('/') || path.ends_with("/.") || requested.file_name().is_none() {
         return Err(folder(requested));
     }
+    let reach = workspace.reach(&requested);
     for _ in 0..TRIES_MAX {
-        let found = match workspace.find(&requested, Access::Write) {
+        let found = match workspace.find(&requested, Access::Write, reach) {
             Ok(found) => found,
             Err(error @ (PathError::NotFound { .. } | PathError::Outside { .. })) => {
-                return new_target(workspace, &requested, error);
+                return new_target(workspace, &requested, reach, error);
             }
             Err(error) => return Err(error),
         };
-        workspace.check_access(&found, Access::Write)?;
+        workspace.check_access(&found, Access::Write, reach)?;
         if found.kind() == Kind::Folder {
             return Err(folder(requested));
         }
         if found.stat().st_mode & 0o222 == 0 {
             return Err(PathError::Locked { path: requested });
         }
-        if let Some(place) = existing_target(workspace, found)? {
+        if let Some(place) = existing_target(workspace, found, reach)? {
             return Ok(place);
         }
     }
@@ -88,12 +90,13 @@ pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarg
 fn existing_target(
     workspace: &Workspace,
     found: OpenedPath,
+    reach: Reach,
 ) -> Result<Option<WriteTarget<'_>>, PathError> {
     let path = found.path().to_owned();
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(None);
     };
-    let folder = match workspace.open_real(parent, Access::Write) {
+    let folder = match workspace.open_real(parent, Access::Write, reach) {
         Ok(folder) => folder,
         Err(PathError::NotFound { .. } | PathError::Loop { .. }) => return Ok(None),
         Err(error) => return Err(error),
@@ -123,6 +126,7 @@ fn existing_target(
 fn new_target<'a>(
     workspace: &'a Workspace,
     requested: &Path,
+    reach: Reach,
     error: PathError,
 ) -> Result<WriteTarget<'a>, PathError> {
     let Some(name) = requested.file_name() else {
@@ -135,7 +139,7 @@ fn new_target<'a>(
             return Err(error);
         };
         above = parent;
-        match workspace.find(above, Access::Write) {
+        match workspace.find(above, Access::Write, reach) {
             Ok(found) => break found,
             Err(PathError::NotFound { .. } | PathError::Outside { .. }) => {}
             Err(error) => return Err(error),
@@ -162,7 +166,7 @@ fn new_target<'a>(
     let real = real_path(folder.descriptor())
         .map_err(|reason| PathError::Io { path: requested.to_owned(), reason })?;
     let path = real.join(missing.iter().collect::<PathBuf>()).join(name);
-    workspace.check_access_at(&path, Access::Write)?;
+    workspace.check_access_at(&path, Access::Write, reach)?;
     let name = name.to_owned();
     let folder = folder.descriptor().try_clone_to_owned();
     let folder = folder.map_err(|reason| PathError::Io { path: requested.to_owned(), reason })?;

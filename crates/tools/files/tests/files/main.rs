@@ -6,6 +6,7 @@ mod calls;
 mod edit;
 mod hostile;
 mod limits;
+mod outside;
 mod property;
 mod races;
 mod read;

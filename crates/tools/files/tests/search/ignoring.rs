@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::world::Tool::{Glob, Grep};
-use crate::world::Tree;
+use crate::world::{Outcome, Tree, call_with};
 
 /// All files that are listed, in order of their names.
 fn listed(tree: &Tree, arguments: serde_json::Value) -> Vec<String> {
@@ -200,4 +200,35 @@ proptest! {
         let shown = listed(&tree, json!({ "hidden": hidden }));
         prop_assert_eq!(shown, expected.into_iter().collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn hidden_paths_are_neither_entered_nor_shown() {
+    let tree = Tree::new();
+    tree.file("plain", "needle")
+        .file("deep/.aws/credentials", "needle")
+        .file("deep/token", "needle");
+    tree.file("deep/tokens", "needle");
+    let root = tree.root().canonicalize().unwrap();
+    let config = || antiphon_file_tools::WorkspaceConfig {
+        hidden: vec![root.join("deep/.aws"), root.join("deep/token")],
+        ..antiphon_file_tools::WorkspaceConfig::of(&root, antiphon_file_tools::Mode::Workspace)
+    };
+    for path in [".", "deep"] {
+        for (tool, arguments) in [
+            (Grep, json!({ "pattern": "needle", "hidden": true, "path": path })),
+            (Glob, json!({ "pattern": "**", "hidden": true, "path": path })),
+        ] {
+            let Outcome::Shows(text) =
+                call_with(config(), tool, &arguments, antiphon_core::Cancel::never())
+            else {
+                panic!("{tool:?} {path}");
+            };
+            assert!(text.contains("tokens"), "{text}");
+            assert!(!text.contains("credentials") && !text.contains("deep/token\n"), "{text}");
+        }
+    }
+    let inside = json!({ "pattern": "needle", "path": "deep/.aws" });
+    let refused = call_with(config(), Grep, &inside, antiphon_core::Cancel::never());
+    assert!(matches!(refused, Outcome::Fails(_)), "{refused:?}");
 }

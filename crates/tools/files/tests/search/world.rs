@@ -107,7 +107,16 @@ impl Tree {
 
 /// Calls a tool in a workspace of one root.
 pub(crate) fn call_in(root: &Path, tool: Tool, arguments: &Value, cancel: Cancel) -> Outcome {
-    let config = WorkspaceConfig::of(root, Mode::Workspace);
+    call_with(WorkspaceConfig::of(root, Mode::Workspace), tool, arguments, cancel)
+}
+
+/// Calls a tool in a workspace.
+pub(crate) fn call_with(
+    config: WorkspaceConfig,
+    tool: Tool,
+    arguments: &Value,
+    cancel: Cancel,
+) -> Outcome {
     let workspace = Arc::new(Workspace::open(config).unwrap());
     let tool: Box<dyn ToolHandler> = match tool {
         Tool::Grep => Box::new(GrepTool::new(workspace)),

@@ -30,7 +30,10 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         "su" | "runuser" | "pkexec" | "run0" => risk("runs commands as another user"),
         "chroot" | "unshare" | "nsenter" | "setpriv" | "systemd-run" | "bwrap" | "firejail"
         | "strace" | "ltrace" | "gdb" | "chrt" | "script" | "at" | "batch" | "crontab"
-        | "expect" | "setarch" | "prlimit" | "capsh" | "catchsegv" | "proot" | "fakeroot" => {
+        | "expect" | "prlimit" | "capsh" | "catchsegv" | "proot" | "fakeroot" | "fakechroot"
+        | "cgexec" | "numactl" | "chpst" | "softlimit" | "envdir" | "setlock" | "runcon" | "sg"
+        | "newgrp" | "start-stop-daemon" | "daemonize" | "su-exec" | "gosu" | "dbus-launch"
+        | "proxychains" | "proxychains4" | "tini" | "dumb-init" | "systemd-inhibit" | "rlwrap" => {
             risk("runs commands that are not looked into")
         }
         _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => {

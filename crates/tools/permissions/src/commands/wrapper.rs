@@ -22,6 +22,10 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
             Some(applet) if !applet.starts_with('-') => Analysis::wrapper(&words[1..]),
             Some(_) | None => Analysis::default(),
         },
+        "setarch" => architecture(words),
+        "linux32" | "linux64" | "i386" | "i486" | "i586" | "i686" | "x86_64" | "uname26" => {
+            personality(name, words)
+        }
         _ => {
             let (options, operands) = PLAIN
                 .iter()
@@ -39,7 +43,13 @@ const COMMAND: Options = Options { flags: "p", ..NONE };
 
 /// Wrappers that take only options and operands before the nested command.
 const PLAIN: &[(&[&str], Options, usize)] = &[
-    (&["builtin", "nohup", "unbuffer"], NONE, 0),
+    (&["builtin", "eatmydata", "nohup", "torsocks", "tsocks", "unbuffer"], NONE, 0),
+    (&["dbus-run-session"], Options { long_valued: &["config-file"], ..NONE }, 0),
+    (
+        &["faketime"],
+        Options { flags: "mf", valued: "p", long_flags: &["exclude-monotonic"], ..NONE },
+        1,
+    ),
     (&["exec"], Options { flags: "cl", valued: "a", ..NONE }, 0),
     (&["setsid"], Options { flags: "cfw", long_flags: &["ctty", "fork", "wait"], ..NONE }, 0),
     (
@@ -102,6 +112,50 @@ fn plain(name: &str, words: &[Word], options: Options, operands: usize) -> Analy
             }
             Some([]) | None => Analysis::default(),
         },
+    }
+}
+
+/// Options of `setarch` and its other names.
+const PERSONALITY: Options = Options {
+    flags: "BFILRSTXZv3",
+    long_flags: &[
+        "32bit",
+        "fdpic-funcptrs",
+        "short-inode",
+        "addr-compat-layout",
+        "addr-no-randomize",
+        "whole-seconds",
+        "sticky-timeouts",
+        "read-implies-exec",
+        "mmap-page-zero",
+        "3gb",
+        "4gb",
+        "uname-2.6",
+        "verbose",
+    ],
+    ..NONE
+};
+
+/// A program that runs another one, or a shell that reads its input.
+fn personality(name: &str, words: &[Word]) -> Analysis {
+    let analysis = plain(name, words, PERSONALITY, 0);
+    if analysis.nested.is_empty() && analysis.warnings.is_empty() {
+        let reason = format!("`{name}` alone runs a shell, and what that reads is not known");
+        return Analysis { wraps: true, ..Analysis::warning(Warning::opaque(reason)) };
+    }
+    analysis
+}
+
+/// `setarch [ARCHITECTURE] [OPTION…] [PROGRAM…]`: a first word that is no option may be either.
+fn architecture(words: &[Word]) -> Analysis {
+    match words.get(1) {
+        Some(first) if first.literal().is_some_and(|text| !text.starts_with('-')) => {
+            let mut analysis = personality("setarch", &words[1..]);
+            let as_program = words.get(1..).unwrap_or_default().to_vec();
+            analysis.nested.push(Nested::Command(as_program));
+            analysis
+        }
+        Some(_) | None => personality("setarch", words),
     }
 }
 

@@ -6,6 +6,7 @@ use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by,
 use crate::commands::File;
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
+use crate::gate::Sandbox;
 use crate::normalized_path::NormalizedPath;
 use crate::rule::{Match, ParsedRule, PathPattern, escape};
 use crate::rules::LoadedRule;
@@ -71,6 +72,12 @@ impl Evaluation<'_> {
         let what = format!("{tool} `{}`", resolved.shown());
         let proposal = Some(Rule(format!("{tool}({})", escape(resolved.shown()))));
         let target = Target { candidates: vec![resolved.clone()], anywhere: false };
+        if self.layer.mode < Mode::Full
+            && self.context.hidden.iter().any(|hidden| resolved.is_within(hidden))
+        {
+            let because = "it is hidden: it holds keys, or files of Antiphon itself";
+            return by_default(what, Decision::Deny, because, None);
+        }
         if let Some(finding) = self.by_rule(&what, tool, &target, writes, proposal.clone()) {
             return finding;
         }
@@ -116,7 +123,7 @@ impl Evaluation<'_> {
             (Mode::Full, _) => (Decision::Allow, "mode full allows every file"),
             (Mode::ReadOnly, true) => (Decision::Deny, "mode read-only allows no writing"),
             _ if inside => (Decision::Allow, "it is in the workspace"),
-            (Mode::Workspace, _) if self.context.sandboxed => {
+            (Mode::Workspace, _) if self.context.sandbox != Sandbox::None => {
                 (Decision::Allow, "the sandbox bounds it")
             }
             _ => (Decision::Ask, "it may be outside of the workspace"),

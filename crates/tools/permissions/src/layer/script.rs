@@ -8,6 +8,8 @@ use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by,
 use crate::commands::{Command, Item, Role, Warning, WarningKind, is_known, is_safe};
 use crate::config::Mode;
 use crate::finding::{Decision, Finding};
+use crate::gate::Sandbox;
+use crate::repository::is_change;
 use crate::rule::{Match, Naming, ParsedRule};
 use crate::rules::LoadedRule;
 use crate::shell::Word;
@@ -15,10 +17,10 @@ use crate::shell::Word;
 const TOOL: &str = "bash";
 
 impl Evaluation<'_> {
-    pub(super) fn script(&self, text: &str, items: &[Item]) -> Vec<Finding> {
+    pub(super) fn script(&self, text: &str, items: &[Item], repository: bool) -> Vec<Finding> {
         let what = "the script".to_owned();
         let about =
-            |loaded: &&LoadedRule| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(text);
+            |loaded: &&LoadedRule| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(TOOL, text);
         if let Some(rule) = self.layer.deny.iter().find(about) {
             return vec![denied_by(what, rule)];
         }
@@ -27,6 +29,7 @@ impl Evaluation<'_> {
         let whole = WholeScript {
             allowed: allowed.is_some(),
             granted: granted.is_some() && self.layer.mode > Mode::ReadOnly,
+            repository,
         };
         let mut findings: Vec<Finding> = items.iter().map(|item| self.item(item, whole)).collect();
         if let Some(rule) = self.layer.ask.iter().find(about) {
@@ -34,7 +37,7 @@ impl Evaluation<'_> {
         } else if findings.is_empty() {
             findings.push(self.unrestricted(what, &[], whole));
         }
-        if let Some(grant) = self.grants.iter().find(|grant| grant.is_script(text)) {
+        if let Some(grant) = self.grants.iter().find(|grant| grant.is_this_script(text)) {
             for finding in &mut findings {
                 if finding.decision == Decision::Ask {
                     *finding = granted_by(std::mem::take(&mut finding.what), grant);
@@ -87,7 +90,11 @@ impl Evaluation<'_> {
         let what = format!("`{}`", command.shown());
         let sure = |least: Match| {
             move |loaded: &&LoadedRule| {
-                loaded.rule.command().is_some_and(|p| p.matches(words, Naming::Name) >= least)
+                loaded.rule.is_for(TOOL)
+                    && loaded
+                        .rule
+                        .command()
+                        .is_some_and(|p| p.matches(words, Naming::Name) >= least)
             }
         };
         let (ask, deny) = (&self.layer.ask, &self.layer.deny);
@@ -129,7 +136,16 @@ impl Evaluation<'_> {
         let (decision, because) = match self.layer.mode {
             Mode::ReadOnly => (Decision::Deny, "mode read-only runs no commands"),
             Mode::Full => (Decision::Allow, "mode full allows every command"),
-            Mode::Workspace if self.context.sandboxed => (Decision::Allow, "the sandbox bounds it"),
+            Mode::Workspace
+                if self.context.sandbox == Sandbox::OfCommand
+                    && whole.repository
+                    && is_change(words) =>
+            {
+                (Decision::Ask, "it changes the repository")
+            }
+            Mode::Workspace if self.context.sandbox != Sandbox::None => {
+                (Decision::Allow, "the sandbox bounds it")
+            }
             Mode::Workspace if words.is_empty() || is_safe(words) => {
                 (Decision::Allow, "it only looks")
             }
@@ -194,6 +210,8 @@ impl Evaluation<'_> {
 struct WholeScript {
     allowed: bool,
     granted: bool,
+    /// The script changes the repository and does nothing else.
+    repository: bool,
 }
 
 impl WholeScript {
@@ -203,7 +221,7 @@ impl WholeScript {
 }
 
 /// Whether an allow rule matches this command.
-fn covers(rule: &ParsedRule, words: &[Word]) -> bool {
+pub(super) fn covers(rule: &ParsedRule, words: &[Word]) -> bool {
     !words.is_empty()
         && rule
             .command()
@@ -213,6 +231,11 @@ fn covers(rule: &ParsedRule, words: &[Word]) -> bool {
 /// The rule for similar commands: the program, its first argument, and any further words.
 /// `None` where such a rule would be too broad, or cannot be written.
 fn proposal(words: &[Word]) -> Option<Rule> {
+    pattern(words).map(|pattern| Rule(format!("bash({pattern})")))
+}
+
+/// The pattern of that rule.
+pub(super) fn pattern(words: &[Word]) -> Option<String> {
     let plain = |word: &Word| {
         let text = word.literal()?;
         let fits = |c: char| c.is_ascii_alphanumeric() || "_./:@%+,-".contains(c);
@@ -221,10 +244,10 @@ fn proposal(words: &[Word]) -> Option<Rule> {
     let (program, arguments) = words.split_first()?;
     let program = plain(program)?;
     match arguments.first() {
-        None => Some(Rule(format!("bash({program})"))),
+        None => Some(program),
         Some(first) => {
             let first = plain(first).filter(|first| !first.starts_with('-'))?;
-            Some(Rule(format!("bash({program} {first} *)")))
+            Some(format!("{program} {first} *"))
         }
     }
 }

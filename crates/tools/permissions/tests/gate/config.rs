@@ -104,8 +104,12 @@ fn the_reason_of_a_rule_is_shown() {
 
 #[test]
 fn a_workspace_must_be_given_in_full() {
-    let bounds =
-        Bounds { root: "relative".into(), sandboxed: true, effects: Effects::new(|_| None) };
+    let bounds = Bounds {
+        root: "relative".into(),
+        sandbox: antiphon_permissions::Sandbox::OfCommand,
+        hidden: Vec::new(),
+        effects: Effects::new(|_| None),
+    };
     let error = Gate::new(&Config::default(), bounds).unwrap_err();
     assert_eq!(error, ConfigError::Root { root: "relative".into() });
 }

@@ -161,3 +161,97 @@ fn a_question_about_an_argument_is_lifted_by_the_rule_it_proposes() {
         assert_eq!(judge(&gate, tool, &arguments, &[rule]), Verdict::Allow, "{tool} with {rule}");
     }
 }
+
+fn without_sandbox(gate: &antiphon_permissions::Gate, script: &str, granted: &[&str]) -> Verdict {
+    let arguments = json!({ "command": script, "without_sandbox": true }).to_string();
+    judge(gate, "bash", &arguments, granted)
+}
+
+#[test]
+fn a_call_without_the_sandbox_is_asked_about_whatever_is_allowed_inside() {
+    let gate = gate("allow = ['bash', 'bash(*)', '*', 'bash(git push *)', 'bash(ls *)']");
+    for script in ["ls", "git push", "true", "cat x > y", "ls | wc -l", "x=1", "git push $X"] {
+        let verdict = without_sandbox(&gate, script, &["bash", "bash(git push *)", "*"]);
+        assert!(matches!(verdict, Verdict::Ask { .. }), "{script} {verdict:?}");
+    }
+    assert_eq!(
+        proposed(&without_sandbox(&gate, "git push origin", &[])),
+        "unsandboxed(git push *)"
+    );
+    assert_eq!(proposed(&without_sandbox(&gate, "ls; make", &[])), "unsandboxed(=ls; make)");
+}
+
+#[test]
+fn a_grant_for_a_call_without_the_sandbox_covers_what_it_says() {
+    let gate =
+        gate("deny = ['bash(rm *)', 'unsandboxed(curl *)']\nallow = ['unsandboxed(npm ci)']");
+    let cases: &[(Decision, &str, &[&str])] = &[
+        (Allow, "git push", &["unsandboxed(git push *)"]),
+        (Allow, "git push origin main", &["unsandboxed(git push *)"]),
+        (Ask, "git push; make", &["unsandboxed(git push *)"]),
+        (Allow, "git push; make", &["unsandboxed(=git push; make)"]),
+        (Ask, "git push > log", &["unsandboxed(git push *)"]),
+        (Ask, "PATH=. git push", &["unsandboxed(git push *)"]),
+        (Ask, "git push $X", &[]),
+        (Allow, "npm ci", &[]),
+        (Ask, "npm ci x", &[]),
+        (Deny, "rm x", &["unsandboxed", "unsandboxed(rm *)"]),
+        (Deny, "curl x", &["unsandboxed", "unsandboxed(curl *)"]),
+    ];
+    for (expected, script, granted) in cases {
+        let verdict = without_sandbox(&gate, script, granted);
+        let decision = match verdict {
+            Verdict::Allow => Allow,
+            Verdict::Ask { .. } => Ask,
+            Verdict::Deny { .. } => Deny,
+        };
+        assert_eq!(decision, *expected, "{script} with {granted:?}");
+    }
+    // Inside the sandbox these rules forbid nothing.
+    assert_eq!(granted_script(&gate, "curl x", &[]), Allow);
+}
+
+#[test]
+fn a_malformed_request_to_leave_the_sandbox_is_denied() {
+    let gate = gate("");
+    for arguments in [
+        r#"{"command":"ls","without_sandbox":"true"}"#,
+        r#"{"command":"ls","without_sandbox":false,"without_sandbox":true}"#,
+    ] {
+        assert!(
+            matches!(judge(&gate, "bash", arguments, &[]), Verdict::Deny { .. }),
+            "{arguments}"
+        );
+    }
+}
+
+#[test]
+fn a_change_of_the_repository_is_asked_about() {
+    let gate = gate("");
+    for (script, rule) in [
+        ("git commit -m x", "bash(git commit *)"),
+        ("git -C sub add .", "bash(git add *)"),
+        ("git add . && git commit -m x", "bash(=git add . && git commit -m x)"),
+    ] {
+        let verdict = judge(&gate, "bash", &json!({ "command": script }).to_string(), &[]);
+        assert_eq!(proposed(&verdict), rule, "{script}");
+        assert_eq!(granted_script(&gate, script, &[rule]), Allow, "{script}");
+    }
+    assert_eq!(granted_script(&gate, "git status; git log", &[]), Allow);
+    let read_only = crate::world::gate("mode = 'read-only'");
+    assert_eq!(granted_script(&read_only, "git commit -m x", &["bash(git commit *)"]), Deny);
+}
+
+#[test]
+fn no_approval_opens_the_sandbox_of_a_whole_task() {
+    let config: antiphon_permissions::Config = toml::from_str("allow = ['unsandboxed']").unwrap();
+    let bounds = antiphon_permissions::Bounds {
+        sandbox: antiphon_permissions::Sandbox::OfTask,
+        ..crate::world::bounds(true)
+    };
+    let gate = antiphon_permissions::Gate::new(&config, bounds).unwrap();
+    let verdict = without_sandbox(&gate, "ls", &["unsandboxed(ls)"]);
+    assert!(matches!(verdict, Verdict::Deny { .. }), "{verdict:?}");
+    // Git would be refused in any case, so there is nothing to ask.
+    assert_eq!(granted_script(&gate, "git commit -m x", &[]), Allow);
+}

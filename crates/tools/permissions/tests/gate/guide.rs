@@ -18,7 +18,16 @@ fn gate(block: &str) -> Gate {
     let document: toml::Table = toml::from_str(block).unwrap();
     let config: Config = document["permissions"].clone().try_into().unwrap();
     let effects = Effects::new(crate::world::effect);
-    Gate::new(&config, Bounds { root: ROOT.into(), sandboxed: true, effects }).unwrap()
+    Gate::new(
+        &config,
+        Bounds {
+            root: ROOT.into(),
+            sandbox: antiphon_permissions::Sandbox::OfCommand,
+            hidden: Vec::new(),
+            effects,
+        },
+    )
+    .unwrap()
 }
 
 #[test]

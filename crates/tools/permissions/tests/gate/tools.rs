@@ -3,7 +3,7 @@
 use antiphon_core::port::Verdict;
 use antiphon_permissions::Decision::{Allow, Ask, Deny};
 
-use crate::world::{explain, gate, judge};
+use crate::world::{explain, file, gate, judge};
 
 #[test]
 fn what_holds_without_rules_follows_from_the_mode_and_the_effect() {
@@ -113,4 +113,17 @@ fn a_folder_to_search_need_not_be_given_and_a_pattern_may_lead_out() {
     for (expected, tool, arguments) in cases {
         assert_eq!(explain(&gate, tool, arguments, &[]).decision(), expected, "{tool} {arguments}");
     }
+}
+
+#[test]
+fn a_hidden_file_is_denied_and_no_rule_allows_it() {
+    let gate = gate("allow = ['read(/home/me/**)', 'write(/home/me/**)']");
+    for path in ["/home/me/.aws", "/home/me/.aws/credentials", "../.aws/x", "/home/me/./.aws//x"] {
+        assert_eq!(file(&gate, "read", path), Deny, "{path}");
+        assert_eq!(file(&gate, "write", path), Deny, "{path}");
+        assert_eq!(file(&gate, "grep", path), Deny, "{path}");
+    }
+    assert_eq!(file(&gate, "read", "/home/me/.awsx"), Allow);
+    let full = crate::world::open_gate("mode = 'full'");
+    assert_eq!(file(&full, "read", "/home/me/.aws/credentials"), Allow);
 }

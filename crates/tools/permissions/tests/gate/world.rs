@@ -2,7 +2,9 @@
 
 use antiphon_core::port::{Gate as _, GateRequest, Rule, Verdict};
 use antiphon_core::{Effect, RawJson};
-use antiphon_permissions::{Bounds, Config, ConfigError, Decision, Effects, Explanation, Gate};
+use antiphon_permissions::{
+    Bounds, Config, ConfigError, Decision, Effects, Explanation, Gate, Sandbox,
+};
 use serde_json::json;
 
 /// The workspace. It need not exist: the gate does not look.
@@ -22,7 +24,9 @@ pub(crate) fn effect(tool: &str) -> Option<Effect> {
 }
 
 pub(crate) fn bounds(sandboxed: bool) -> Bounds {
-    Bounds { root: ROOT.into(), sandboxed, effects: Effects::new(effect) }
+    let sandbox = if sandboxed { Sandbox::OfCommand } else { Sandbox::None };
+    let hidden = vec!["/home/me/.aws".into()];
+    Bounds { root: ROOT.into(), sandbox, hidden, effects: Effects::new(effect) }
 }
 
 pub(crate) fn try_gate(config: &str, sandboxed: bool) -> Result<Gate, ConfigError> {

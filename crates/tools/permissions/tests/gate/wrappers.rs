@@ -82,6 +82,30 @@ const WRAPPERS: &[&str] = &[
     "ionice -c 2 -n 7 %",
     "taskset 1 %",
     "taskset -c 0 %",
+    "linux64 %",
+    "linux64 -R %",
+    "linux64 --addr-no-randomize -v %",
+    "linux32 %",
+    "i386 %",
+    "i386 -- %",
+    "x86_64 %",
+    "setarch %",
+    "setarch x86_64 %",
+    "setarch x86_64 -R %",
+    "setarch -R %",
+    "setarch linux64 %",
+    "uname26 %",
+    "echo '%' | linux64",
+    "echo '%' | linux64 -R",
+    "echo '%' | setarch x86_64",
+    "dbus-run-session %",
+    "dbus-run-session -- %",
+    "dbus-run-session --config-file=/usr/share/dbus-1/session.conf -- %",
+    "faketime yesterday %",
+    "faketime -f '@2001-01-01 00:00:00' %",
+    "faketime -m -f x %",
+    "faketime -p 1 x %",
+    "eatmydata %",
     "sh -c '%'",
     "bash -c '%'",
     "bash -ec '%'",
@@ -141,6 +165,12 @@ fn runs_boom(text: &str, folder: &Path) -> bool {
     let boom = programs.join("boom");
     std::fs::write(&boom, "#!/bin/sh\necho boom >> \"$LOG\"\n").unwrap();
     std::fs::set_permissions(&boom, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // It is not on every machine. This one reads its options the same way.
+    let faketime = programs.join("faketime");
+    let script = "#!/bin/sh\nwhile :; do case $1 in -p) shift 2;; -*) shift;; *) break;; esac; done\n\
+                  shift\nexec \"$@\"\n";
+    std::fs::write(&faketime, script).unwrap();
+    std::fs::set_permissions(&faketime, std::fs::Permissions::from_mode(0o755)).unwrap();
     let output = Command::new("/bin/bash")
         .args(["--norc", "--noprofile", "-c", text])
         .env_clear()
@@ -182,11 +212,113 @@ fn what_a_wrapper_runs_was_seen() {
 #[test]
 fn the_wrappers_of_the_test_do_run_what_they_wrap() {
     // Those that are on every machine.
-    for wrapper in
-        ["env %", "timeout -k 1 5 %", "echo a | xargs -I{} % {}", "nice -n1 %", "eval '%'"]
-    {
+    for wrapper in [
+        "env %",
+        "linux64 -R %",
+        "setarch x86_64 %",
+        "faketime -f x %",
+        "timeout -k 1 5 %",
+        "echo a | xargs -I{} % {}",
+        "nice -n1 %",
+        "eval '%'",
+    ] {
         let folder = tempfile::tempdir().unwrap();
         assert!(runs_boom(&wrapped(&[wrapper]), folder.path()), "{wrapper}");
+    }
+}
+
+/// Ways to change a file in a folder that no command may write to, and some that do not.
+const OVERWRITES: &[&str] = &[
+    "cp new kept/file",
+    "cp -f new kept/file",
+    "cp -- new kept/file",
+    "cp new ./kept//file",
+    "cp new other/../kept/file",
+    "cp new $PWD/kept/file",
+    "cp kept/../new kept/file",
+    "cp other/file kept",
+    "cp other/file kept/",
+    "cp -r other/. kept",
+    "cp -r other/* kept/",
+    "cp -t kept other/file",
+    "cp -tkept other/file",
+    "cp -ft kept other/file",
+    "cp --target-directory=kept other/file",
+    "cp --target-directory kept other/file",
+    "cp --targ=kept other/file",
+    "cd kept && cp ../new file",
+    "cd kept; cp ../new .; mv new file",
+    "mv new kept/file",
+    "mv kept/file gone",
+    "mv kept gone",
+    "mv -t kept other/file",
+    "install new kept/file",
+    "install -m 600 new kept/file",
+    "install -t kept other/file",
+    "ln -sf ../new kept/file",
+    "ln -f new kept/file",
+    "cd kept && ln -sf ../other/file",
+    "dd if=new of=kept/file",
+    "truncate -s 0 kept/file",
+    "rm kept/file",
+    "rm -rf kept",
+    "unlink kept/file",
+    "shred -u kept/file",
+    "timeout 5 cp new kept/file",
+    "sh -c 'cp new kept/file'",
+    "find . -maxdepth 0 -exec cp new kept/file \\;",
+    "echo kept/file | xargs cp new",
+    "d=kept; cp new $d/file",
+    "cat new > kept/file",
+    "cat new | tee kept/file",
+    "cp kept/file copy",
+    "cp -r kept copy",
+    "mv new copy",
+    "cp other/file .",
+];
+
+/// Whether a script changes what is in `kept`.
+fn overwrites(text: &str, folder: &Path) -> bool {
+    for name in ["kept", "other"] {
+        std::fs::create_dir(folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("kept/file"), "as it was").unwrap();
+    std::fs::write(folder.join("other/file"), "other").unwrap();
+    std::fs::write(folder.join("new"), "new").unwrap();
+    Command::new("/bin/bash")
+        .args(["--norc", "--noprofile", "-c", text])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    !std::fs::read(folder.join("kept/file")).is_ok_and(|text| text == b"as it was")
+}
+
+#[test]
+fn what_writes_to_a_denied_path_was_seen() {
+    let denying = gate("mode = \"full\"\ndeny = [\"write(kept)\", \"write(kept/**)\"]");
+    let mut changed = 0;
+    for text in OVERWRITES {
+        let folder = tempfile::tempdir().unwrap();
+        let has_effect = overwrites(text, folder.path());
+        changed += usize::from(has_effect);
+        let decision = script(&denying, text);
+        assert!(!has_effect || decision != Decision::Allow, "it was allowed: {text}");
+    }
+    assert_eq!(changed, OVERWRITES.len() - 4, "attempts that change nothing prove nothing");
+    // Reading is not writing.
+    for text in [
+        "cp kept/file copy",
+        "cp -r kept copy",
+        "mv new copy",
+        "cp other/file .",
+        "touch -r kept/file new",
+        "touch --reference kept/file new",
+        "truncate -rkept/file new",
+    ] {
+        assert_eq!(script(&denying, text), Decision::Allow, "{text}");
     }
 }
 

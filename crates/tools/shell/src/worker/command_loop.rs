@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_sandbox::{Enforced, Mode};
+use antiphon_sandbox::{Enforced, Limits, Mode, Policy, ended_for_memory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
@@ -18,17 +18,20 @@ use rustix::process::{Pid, Signal, WaitStatus, getppid};
 use super::process_list::{ProcessList, Scope};
 use super::proxy_socket;
 use super::signals::Signals;
+use super::usage::{self, DiskWatch};
 use crate::message::{
-    CALL_VARIABLE, CallId, Exit, MESSAGE_BYTES_MAX, ProxyRequest, Reply, Request, SETUP, Setup,
-    packet, receive, send,
+    CALL_VARIABLE, CallId, Exceeded, Exit, MESSAGE_BYTES_MAX, ProxyRequest, Reply, Request, SETUP,
+    Setup, packet, receive, send,
 };
 
-/// Most processes of a task's commands at a time. Beyond it, the call with the most processes is
-/// ended.
-pub(crate) const PROCESSES_MAX: usize = 512;
+/// Interval of the checks of processes and memory while commands run.
+const CHECK_USAGE_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Interval of the process count while commands run.
-const COUNT_INTERVAL: Duration = Duration::from_millis(100);
+/// The disk is looked at every so many of these checks.
+const CHECKS_PER_DISK_CHECK: u32 = 5;
+
+/// Exit code of a shell whose program was killed.
+const KILLED: i32 = 128 + 9;
 
 /// How long a call may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
@@ -60,7 +63,11 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         shell: stdin(),
         leaders: HashMap::new(),
         stops: Vec::new(),
-        count_at: None,
+        usage_at: None,
+        usage_checks: 0,
+        ended_for_memory: ended_for_memory(),
+        limits: setup.policy.limits.clone(),
+        disk: DiskWatch::new(watched_folders(&setup.policy), setup.policy.limits.disk_bytes()),
     };
     command_loop.reply(&Reply::Ready)?;
     command_loop.run()
@@ -75,8 +82,13 @@ struct CommandLoop {
     /// Running commands by their first process, which leads their process group.
     leaders: HashMap<Pid, CallId>,
     stops: Vec<Stop>,
-    /// Time of the next process count. `None` while no command runs.
-    count_at: Option<Instant>,
+    /// Time of the next check of what commands use. `None` while no command runs.
+    usage_at: Option<Instant>,
+    usage_checks: u32,
+    limits: Limits,
+    disk: DiskWatch,
+    /// Processes that the kernel has ended for lack of memory, as far as it says.
+    ended_for_memory: Option<u64>,
 }
 
 /// A call that is being stopped.
@@ -90,7 +102,7 @@ struct Stop {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cause {
     Requested,
-    TooManyProcesses,
+    Exceeded(Exceeded),
 }
 
 impl CommandLoop {
@@ -120,21 +132,23 @@ impl CommandLoop {
 
     /// Time until the next action. `None` when only an event can cause one.
     fn poll_timeout(&self) -> Option<Duration> {
-        let count = self.count_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let count = self.usage_at.map(|at| at.saturating_duration_since(Instant::now()));
         if self.stops.is_empty() { count } else { Some(CHECK_INTERVAL) }
     }
 
     fn handle(&mut self, request: Request, pipe: Option<OwnedFd>) -> io::Result<()> {
         match request {
             Request::Start { call, command, workdir, proxy } => {
-                if let Some(path) = self.enforced.stale() {
-                    let path = path.to_owned();
+                if let Some(path) = self.stale() {
                     return self.reply(&Reply::Stale { call, path });
                 }
                 match self.start(&call, &command, &workdir, pipe, proxy.as_ref()) {
                     Ok(leader) => {
                         self.leaders.insert(leader, call);
-                        self.count_at.get_or_insert_with(|| Instant::now() + COUNT_INTERVAL);
+                        if self.usage_at.is_none() {
+                            self.usage_at = Some(Instant::now() + CHECK_USAGE_INTERVAL);
+                            self.disk.begin();
+                        }
                         self.report_ended()
                     }
                     Err(error) => {
@@ -147,6 +161,13 @@ impl CommandLoop {
                 Ok(())
             }
         }
+    }
+
+    /// A path that this sandbox does not protect. One that has only appeared is a reason for a new
+    /// sandbox if no command would end with this one.
+    fn stale(&self) -> Option<PathBuf> {
+        let replaced = self.enforced.stale().map(Path::to_owned);
+        replaced.or_else(|| self.enforced.appeared().filter(|_| self.leaders.is_empty()))
     }
 
     fn start(
@@ -191,13 +212,26 @@ impl CommandLoop {
             if let Some(call) = self.leaders.remove(&pid) {
                 let stop = self.stops.iter().find(|stop| stop.call == call);
                 let exit = match stop.map(|stop| stop.cause) {
-                    Some(Cause::TooManyProcesses) => Exit::TooManyProcesses,
-                    Some(Cause::Requested) | None => exit(status),
+                    Some(Cause::Exceeded(exceeded)) => Exit::Stopped(exceeded),
+                    Some(Cause::Requested) => exit(status),
+                    None => self.exit(status),
                 };
                 self.reply(&Reply::Ended { call, exit })?;
             }
         }
         Ok(())
+    }
+
+    /// How a command ended that was not stopped from here.
+    fn exit(&mut self, status: WaitStatus) -> Exit {
+        let ended = ended_for_memory();
+        let is_new = ended > std::mem::replace(&mut self.ended_for_memory, ended);
+        match exit(status) {
+            Exit::Code(KILLED) | Exit::Signal(9) if is_new => {
+                Exit::Stopped(Exceeded::Memory(self.limits.memory_bytes()))
+            }
+            exit @ (Exit::Code(_) | Exit::Signal(_) | Exit::Stopped(_)) => exit,
+        }
     }
 
     fn advance_stops(&mut self) -> io::Result<()> {
@@ -210,8 +244,8 @@ impl CommandLoop {
                 self.stops.push(Stop { term_sent: true, ..stop });
             }
         }
-        if self.count_at.is_some_and(|at| at <= Instant::now()) {
-            self.count();
+        if self.usage_at.is_some_and(|at| at <= Instant::now()) {
+            self.check_usage();
         }
         Ok(())
     }
@@ -224,7 +258,7 @@ impl CommandLoop {
         if left.is_empty() && !running || waited > GRACE + KILL_WAIT_MAX {
             return true;
         }
-        if waited >= GRACE || stop.cause == Cause::TooManyProcesses {
+        if waited >= GRACE || stop.cause != Cause::Requested {
             left.signal_all(Signal::KILL);
         } else if !stop.term_sent {
             left.signal_all(Signal::TERM);
@@ -233,29 +267,64 @@ impl CommandLoop {
         false
     }
 
-    fn count(&mut self) {
-        let count = self.scope.count();
-        if count > PROCESSES_MAX && self.stops.is_empty() {
-            // So many processes leave little CPU time for this one: pause them first.
-            self.scope.pause(&self.leaders);
-            let largest = ProcessList::take(self.scope).largest(&self.leaders);
-            if let Some(call) = largest {
-                let stop = Stop {
-                    call,
-                    since: Instant::now(),
-                    cause: Cause::TooManyProcesses,
-                    term_sent: true,
-                };
+    /// Stops a call that uses more than it may. One at a time: then there may be enough.
+    fn check_usage(&mut self) {
+        let pids = self.scope.pids();
+        self.usage_checks = self.usage_checks.wrapping_add(1);
+        if self.stops.is_empty()
+            && let Some(exceeded) = self.exceeded(&pids)
+        {
+            self.stop_largest(exceeded);
+        }
+        self.usage_at = (!pids.is_empty()).then(|| Instant::now() + CHECK_USAGE_INTERVAL);
+    }
+
+    fn exceeded(&mut self, pids: &[Pid]) -> Option<Exceeded> {
+        let (processes, memory) = (self.limits.processes(), self.limits.memory_bytes());
+        if pids.len() as u64 > processes {
+            return Some(Exceeded::Processes(processes));
+        }
+        if usage::memory_above(pids, memory).is_some() {
+            return Some(Exceeded::Memory(memory));
+        }
+        let looks = self.usage_checks.is_multiple_of(CHECKS_PER_DISK_CHECK);
+        let full = looks && self.disk.is_exceeded(pids);
+        full.then(|| Exceeded::Disk(self.limits.disk_bytes()))
+    }
+
+    fn stop_largest(&mut self, exceeded: Exceeded) {
+        // Many processes leave little CPU time for this one, and memory fills fast: pause them first.
+        self.scope.pause(&self.leaders);
+        let list = ProcessList::take(self.scope);
+        let largest = match exceeded {
+            Exceeded::Processes(_) => list.largest(&self.leaders, |_| 1),
+            Exceeded::Memory(_) => list.largest(&self.leaders, usage::memory),
+            Exceeded::Disk(_) => list.largest(&self.leaders, usage::written),
+        };
+        match largest {
+            Some(call) => {
+                let cause = Cause::Exceeded(exceeded);
+                let stop = Stop { call, since: Instant::now(), cause, term_sent: true };
                 self.advance_stop(&stop);
                 self.stops.push(stop);
             }
-            ProcessList::take(self.scope).signal_all(Signal::CONT);
+            // Only processes that belong to no call are left.
+            None => list.signal_all(Signal::KILL),
         }
-        self.count_at = (count > 0).then(|| Instant::now() + COUNT_INTERVAL);
+        ProcessList::take(self.scope).signal_all(Signal::CONT);
     }
 
     fn reply(&self, reply: &Reply) -> io::Result<()> {
         send(&self.shell, &packet(reply)?, None)
+    }
+}
+
+/// Where commands can fill a disk.
+fn watched_folders(policy: &Policy) -> Vec<PathBuf> {
+    match policy.mode {
+        Mode::ReadOnly => vec!["/tmp".into()],
+        Mode::Workspace => policy.roots.iter().cloned().chain(["/tmp".into()]).collect(),
+        Mode::Full => policy.roots.clone(),
     }
 }
 

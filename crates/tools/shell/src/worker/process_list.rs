@@ -33,11 +33,6 @@ struct ProcessEntry {
 }
 
 impl Scope {
-    /// Number of processes.
-    pub(super) fn count(self) -> usize {
-        self.pids().len()
-    }
-
     /// Sends SIGSTOP to the processes.
     pub(super) fn pause(self, leaders: &HashMap<Pid, CallId>) {
         match self {
@@ -54,7 +49,8 @@ impl Scope {
         }
     }
 
-    fn pids(self) -> Vec<Pid> {
+    /// The processes, also those that have just ended.
+    pub(super) fn pids(self) -> Vec<Pid> {
         match self {
             Self::Namespace => all().into_iter().filter(|pid| pid.as_raw_pid() != 1).collect(),
             Self::Descendants(of) => {
@@ -92,13 +88,20 @@ impl ProcessList {
         Self(own.map(|(entry, _)| entry).collect())
     }
 
-    /// The call with the most processes, not counting strays.
-    pub(super) fn largest(&self, leaders: &HashMap<Pid, CallId>) -> Option<CallId> {
-        let mut counts: HashMap<&CallId, usize> = HashMap::new();
-        for owner in self.0.iter().filter_map(|entry| self.owner(entry, leaders)) {
-            *counts.entry(owner).or_default() += 1;
+    /// The call whose processes have the most `weight`, not counting strays.
+    pub(super) fn largest(
+        &self,
+        leaders: &HashMap<Pid, CallId>,
+        weight: impl Fn(Pid) -> u64,
+    ) -> Option<CallId> {
+        let mut weights: HashMap<&CallId, u64> = HashMap::new();
+        for entry in &self.0 {
+            if let Some(owner) = self.owner(entry, leaders) {
+                let sum = weights.entry(owner).or_default();
+                *sum = sum.saturating_add(weight(entry.pid));
+            }
         }
-        let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+        let largest = weights.into_iter().max_by_key(|(_, weight)| *weight);
         largest.map(|(call, _)| call).or_else(|| leaders.values().next()).cloned()
     }
 

@@ -155,10 +155,14 @@ pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
             tmp: folder.path().join("tmp"),
             readable: Vec::new(),
             network: Network::Off,
+            unix_sockets: antiphon_sandbox::UnixSockets::Refused,
+            repository: None,
             limits: Limits::default(),
         },
         results: folder.path().join("results"),
         environment: Environment::choose(variables, &[], &[]).unwrap(),
+        changes_repository: |script| script.starts_with("git "),
+        without_sandbox: antiphon_shell::WithoutSandbox::AskedFor,
         network: None,
     }
 }

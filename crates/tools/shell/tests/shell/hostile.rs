@@ -93,6 +93,69 @@ async fn memory_can_be_limited() {
 }
 
 #[tokio::test]
+async fn a_command_that_uses_too_much_memory_is_stopped_and_others_continue() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.memory_bytes_max = Some(256 << 20);
+    });
+    let token = token();
+    let id = bench.background(&format!("sleep {token}")).await;
+    for command in [
+        // One process; many; and one whose memory no process has mapped.
+        "python3 -c \"x = bytearray(600 << 20)\nimport time; time.sleep(20)\"",
+        "for i in $(seq 12); do python3 -c \"x = bytearray(60 << 20)\nimport time; time.sleep(20)\" & done; wait",
+        "python3 -c \"import os, time\nf = os.memfd_create('x')\n\
+         for _ in range(600): os.write(f, bytes(1 << 20))\ntime.sleep(20)\"",
+    ] {
+        let begun = Instant::now();
+        let said = bench.run(command).await;
+        let expected = "stopped: it used more than 256 MiB of memory";
+        assert!(said.is_error && said.text.contains(expected), "{command}\n{}", said.text);
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+    assert_eq!(running(&token), 1);
+    assert_eq!(bench.works("echo next").await, "next\n");
+    bench.kill(&id).await;
+}
+
+#[tokio::test]
+async fn shared_memory_counts_once() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.memory_bytes_max = Some(256 << 20);
+    });
+    let command = "python3 -c \"import os, time\nx = bytearray(100 << 20)\n\
+                   for _ in range(8):\n if os.fork() == 0: time.sleep(1); os._exit(0)\n\
+                   time.sleep(1); print('done')\"";
+    assert_eq!(bench.works(command).await, "done\n");
+}
+
+#[tokio::test]
+async fn a_command_that_fills_the_disk_is_stopped() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.disk_bytes_max = Some(64 << 20);
+    });
+    let said =
+        bench.run("head -c 100M /dev/zero > large; echo $?; head -c 100M /dev/zero > l").await;
+    assert!(said.is_error && said.text.contains("larger than 64 MiB"), "{}", said.text);
+    bench.works("rm -f large l").await;
+    let many = "for i in $(seq 20); do head -c 30M /dev/urandom > f$i; done; sleep 20";
+    let begun = Instant::now();
+    let said = bench.run(many).await;
+    let expected = "stopped: it filled the disk by more than 64 MiB";
+    assert!(said.is_error && said.text.contains(expected), "{}", said.text);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    // The next command starts with what is free then.
+    assert_eq!(bench.works("rm -f f*; echo next").await, "next\n");
+}
+
+#[tokio::test]
+async fn the_number_of_processes_can_be_set() {
+    let bench = Bench::with(|settings| settings.policy.limits.processes_max = Some(20));
+    let said = bench.run("for i in $(seq 30); do sleep 20 & done; wait").await;
+    assert!(said.is_error && said.text.contains("more than 20 processes"), "{}", said.text);
+    bench.works("for i in $(seq 10); do sleep 0.2 & done; wait").await;
+}
+
+#[tokio::test]
 async fn no_core_is_dumped() {
     let bench = Bench::new();
     bench.run("ulimit -c unlimited; kill -SEGV $$").await;

@@ -1,0 +1,244 @@
+//! Protected names anywhere below a root: nested repositories, submodules, worktrees, other
+//! projects' control folders.
+//!
+//! A mount can only cover what exists. So the tree is searched when a sandbox is made, and again,
+//! for a short time, before each command.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::FileType;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::git_dir::{common_of, is_git_dir, pointed_to};
+use crate::policy::Protected;
+use crate::{Guard, Policy, SandboxError};
+
+/// Most entries of a workspace that are searched when a sandbox is made. With more, it is refused:
+/// a repository beyond them would be open.
+const ENTRIES_MAX: usize = 3_000_000;
+
+/// Most nested paths that are protected. With more, the sandbox is refused.
+const NESTED_MAX: usize = 1000;
+
+/// How long the search before a command may take. It begins at the root, so that repositories far
+/// down are those that are missed.
+const SEARCH_AGAIN_MAX: Duration = Duration::from_millis(40);
+
+/// A path to protect, found below a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Nested {
+    pub(crate) path: PathBuf,
+    pub(crate) guard: Guard,
+}
+
+/// Everything below the roots of a resolved policy that has to be protected.
+pub(crate) fn nested(policy: &Policy) -> Result<Vec<Nested>, SandboxError> {
+    let mut search = Search::new(policy, None);
+    for root in &policy.roots {
+        search.below(root);
+    }
+    let too_many = |what: &str, most: usize| SandboxError::Failed {
+        step: "protect the repositories in the workspace".to_owned(),
+        reason: format!("it has more than {most} {what}: choose a smaller folder to work in"),
+    };
+    if search.entries > ENTRIES_MAX {
+        return Err(too_many("files and folders", ENTRIES_MAX));
+    }
+    if search.found.len() > NESTED_MAX {
+        return Err(too_many("repositories", NESTED_MAX));
+    }
+    Ok(search.found)
+}
+
+/// A protected path below the roots that `is_known` does not know, if one is found in time.
+pub(crate) fn appeared(policy: &Policy, is_known: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut search = Search::new(policy, Some(Instant::now() + SEARCH_AGAIN_MAX));
+    for root in &policy.roots {
+        search.below(root);
+    }
+    let paths = search.found.into_iter().map(|nested| nested.path);
+    paths.into_iter().find(|path| !is_known(path))
+}
+
+struct Search<'a> {
+    policy: &'a Policy,
+    until: Option<Instant>,
+    entries: usize,
+    found: Vec<Nested>,
+}
+
+impl<'a> Search<'a> {
+    fn new(policy: &'a Policy, until: Option<Instant>) -> Self {
+        Self { policy, until, entries: 0, found: Vec::new() }
+    }
+
+    fn below(&mut self, root: &Path) {
+        let mut folders = VecDeque::from([root.to_owned()]);
+        while let Some(folder) = folders.pop_front() {
+            if self.is_over() {
+                return;
+            }
+            // What cannot be listed cannot be listed inside either.
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let entries: Vec<(OsString, FileType)> = entries
+                .flatten()
+                .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
+                .collect();
+            self.entries += entries.len();
+            let is_git = is_git_dir(entries.iter().map(|(name, _)| name.as_os_str()));
+            if is_git && folder != root {
+                self.add(folder, Guard::ReadOnly);
+                continue;
+            }
+            for (name, kind) in entries {
+                let path = folder.join(&name);
+                match self.protected(&name) {
+                    Some(guard) => self.named(path, guard, kind),
+                    // The workspace itself is a bare repository.
+                    None if is_git && PROGRAMS.iter().any(|program| name == *program) => {
+                        self.add(path, Guard::ReadOnly);
+                    }
+                    None if kind.is_dir() && !self.policy.hidden.contains(&path) => {
+                        folders.push_back(path);
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.entries > ENTRIES_MAX
+            || self.found.len() > NESTED_MAX
+            || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Ignores case, because some file systems do.
+    fn protected(&self, name: &OsStr) -> Option<Guard> {
+        let named = |protected: &&Protected| name.eq_ignore_ascii_case(&protected.name);
+        self.policy.protected.iter().find(named).map(|protected| protected.guard)
+    }
+
+    fn named(&mut self, path: PathBuf, guard: Guard, kind: FileType) {
+        if kind.is_symlink() {
+            // The link itself can be replaced. What it leads to is protected.
+            if let Ok(real) = path.canonicalize() {
+                self.add_within(real, guard);
+            }
+            return;
+        }
+        if kind.is_file()
+            && let Some(git_dir) = pointed_to(&path)
+        {
+            if let Some(common) = common_of(&git_dir) {
+                self.add_within(common, guard);
+            }
+            self.add_within(git_dir, guard);
+        }
+        self.add(path, guard);
+    }
+
+    /// Outside of the roots nothing can be written.
+    fn add_within(&mut self, path: PathBuf, guard: Guard) {
+        let below = |root: &PathBuf| path.starts_with(root) && path != *root;
+        if self.policy.roots.iter().any(below) && path.symlink_metadata().is_ok() {
+            self.add(path, guard);
+        }
+    }
+
+    fn add(&mut self, path: PathBuf, guard: Guard) {
+        self.found.push(Nested { path, guard });
+    }
+}
+
+/// Names in a git folder that decide which programs git runs, or where it looks for that.
+pub(crate) const PROGRAMS: [&str; 9] = [
+    "config",
+    "config.worktree",
+    "commondir",
+    "hooks",
+    "info",
+    "modules",
+    "worktrees",
+    "remotes",
+    "branches",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{Limits, Mode, Network, UnixSockets};
+
+    fn policy(root: &Path) -> Policy {
+        Policy {
+            mode: Mode::Workspace,
+            roots: vec![root.canonicalize().unwrap()],
+            protected: Protected::usual(),
+            hidden: Vec::new(),
+            tmp: std::env::temp_dir(),
+            readable: Vec::new(),
+            network: Network::Off,
+            unix_sockets: UnixSockets::Refused,
+            repository: None,
+            limits: Limits::default(),
+        }
+    }
+
+    fn paths(policy: &Policy) -> Vec<PathBuf> {
+        let root = &policy.roots[0];
+        let mut paths: Vec<_> = nested(policy)
+            .unwrap()
+            .into_iter()
+            .map(|nested| nested.path.strip_prefix(root).unwrap().to_owned())
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    #[test]
+    fn repositories_of_every_form_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for made in [
+            ".git/modules/sub",
+            "a/b/c/.git/hooks",
+            "a/.antiphon",
+            "sub",
+            "store.git/objects",
+            "store.git/refs",
+            "elsewhere",
+            "apart",
+        ] {
+            fs::create_dir_all(root.join(made)).unwrap();
+        }
+        fs::write(root.join("sub/.git"), "gitdir: ../.git/modules/sub\n").unwrap();
+        fs::write(root.join("store.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(root.join("apart/.git"), "gitdir: ../elsewhere\n").unwrap();
+        let expected = [
+            ".git",
+            ".git/modules/sub",
+            "a/.antiphon",
+            "a/b/c/.git",
+            "apart/.git",
+            "elsewhere",
+            "store.git",
+            "sub/.git",
+        ];
+        assert_eq!(paths(&policy(root)), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn one_that_appears_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy = policy(folder.path());
+        assert_eq!(appeared(&policy, |_| false), None);
+        let git = policy.roots[0].join("x/.GIT");
+        fs::create_dir_all(&git).unwrap();
+        assert_eq!(appeared(&policy, |_| false), Some(git));
+        assert_eq!(appeared(&policy, |_| true), None);
+    }
+}
