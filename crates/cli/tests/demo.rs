@@ -146,9 +146,12 @@ fn a_team_fixes_a_project_despite_a_kill_and_the_suggested_commands_work() {
     let commands: Vec<&str> = commands.filter(is_short).collect();
     assert_eq!(commands.len(), 3, "{next}");
     assert!(next.contains(&format!("cd {}", project.canonicalize().unwrap().display())), "{next}");
+    let state = next.lines().find(|line| line.contains("export ANTIPHON_STATE=")).unwrap();
+    let state = state.trim_start_matches(|c: char| !c.is_ascii_alphabetic());
     for line in commands {
+        let script = format!("{state}\n{line}");
         let output =
-            environment.command(Path::new("sh"), &["-c", line]).current_dir(&project).output();
+            environment.command(Path::new("sh"), &["-c", &script]).current_dir(&project).output();
         let output = output.unwrap();
         assert!(output.status.success(), "{line}: {}", text(output.stderr));
         assert!(!output.stdout.is_empty(), "{line}");

@@ -64,7 +64,11 @@ impl Projects {
                 let folder = environment.absolute(&folder.unwrap_or_else(|| ".".into()))?;
                 let moved = registry.move_to(&known, &folder)?;
                 let (from, to) = (known.root.display(), moved.root.display());
-                terminal::print(&format!("the state of {from} now belongs to {to}\n"));
+                terminal::print(&if known.root == moved.root {
+                    format!("{to} is the folder of its project again\n")
+                } else {
+                    format!("the state of {from} now belongs to {to}\n")
+                });
                 Ok(())
             }
             Self::Forget { project, yes } => forget(&registry, &project, yes, environment),

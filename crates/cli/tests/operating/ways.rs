@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 
-use crate::project_folder::state;
+use crate::project_folder::{home, state};
 use crate::server::{Project, Server};
 
 fn socket(project: &Project) -> PathBuf {
@@ -95,12 +95,11 @@ fn commands_find_a_server_that_speaks_tls() {
 }
 
 #[test]
-fn a_folder_whose_path_is_too_long_for_a_socket_is_served_without() {
+fn a_state_folder_whose_path_is_too_long_for_a_socket_has_none() {
     let project = Project::new();
-    let deep = project.path().join("a-folder-with-a-long-name".repeat(5));
-    fs::create_dir(&deep).unwrap();
-    let mut command = project.command(&["serve", "--listen", "unix"]);
-    let output = command.current_dir(&deep).output().unwrap();
+    let deep = home(project.path()).join("a-folder-with-a-long-name".repeat(5));
+    let mut command = project.command(&["serve", "--listen", "unix", "--state"]);
+    let output = command.arg(&deep).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("SUN_LEN"), "{said}");

@@ -302,7 +302,7 @@ fn a_wrong_address_token_or_argument_says_what_to_do() {
     {
         let seen = project.antiphon_at(&project.url(), &token, order);
         assert_eq!(seen.code, 3, "{order:?}: {seen:?}");
-        assert!(seen.err.contains("does not accept the token: use the text of"), "{seen:?}");
+        assert!(seen.err.contains("does not accept the token: use what"), "{seen:?}");
     }
     server.end();
 }

@@ -11,9 +11,9 @@ use antiphon_core::{
     AssistantMessage, BudgetRaised, CallableAgents, Compacted, Decision, Effect, EventBody,
     HistoryRef, ImageBlock, InputBlock, ModelOptions, ModelRef, OpaqueBlock, OutputRejected,
     Provenance, Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged,
-    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskStatus, Temperature, ThinkingBlock,
-    Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage,
-    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskRestored, TaskStatus, Temperature,
+    ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused,
+    ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -65,6 +65,7 @@ fn of_approvals() -> Result<Vec<EventBody>, Finding> {
 fn of_the_work() -> Result<Vec<EventBody>, Finding> {
     Ok(vec![
         created()?,
+        EventBody::from(TaskRestored { file: ODD_TEXT.to_owned() }),
         EventBody::from(StatusChanged {
             status: TaskStatus::Running,
             detail: Some(odd_value()),

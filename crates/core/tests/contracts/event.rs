@@ -108,8 +108,8 @@ fn an_event_of_a_later_version_is_refused() {
 fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
     assert_eq!(
         refusal::<Event>(envelope("task_paused", &json!({}))),
-        "unknown event type `task_paused`, expected one of task_created, status_changed, \
-         state_changed, message_appended, message_queued, request_sent, replied, \
+        "unknown event type `task_paused`, expected one of task_created, task_restored, \
+         status_changed, state_changed, message_appended, message_queued, request_sent, replied, \
          approval_requested, approval_decided, tool_refused, tool_started, tool_requested, \
          dispatched, awaited, handed_over, relayed, usage_recorded, budget_raised, \
          output_rejected, compacted"

@@ -39,6 +39,11 @@ pub(crate) fn whole() -> Vec<Specimen> {
     let said = written(&said);
     vec![
         creation::whole(),
+        (
+            TaskRestored { file: "backup.db".to_owned() }.into(),
+            "task_restored",
+            json!({"file": "backup.db"}),
+        ),
         failed(),
         moved(),
         (appended.into(), "message_appended", json!({"message": said, "queued": UUID})),
