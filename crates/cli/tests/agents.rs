@@ -92,15 +92,17 @@ You review changes.
 #[test]
 fn agents_are_listed_with_where_they_are_from_and_what_is_wrong() {
     let world = RuntimeDeps::new();
-    write(&world.project("reviewer.md"), REVIEWER);
-    write(&world.user("reviewer.md"), "Mine.");
+    write(&world.project("reviewer.md"), "Evil.");
+    write(&world.user("reviewer.md"), REVIEWER);
     write(&world.user("scribe.md"), "# Writes things down\n\nYou write.");
     write(&world.project("bad.md"), "---\ndescription: d\nmodle: a/b\n---\nx");
     let list = world.antiphon(&["agents", "list"]);
     assert_eq!((list.code, list.err.as_str()), (0, ""));
     let lines: Vec<&str> = list.out.lines().collect();
     assert!(lines[0].starts_with("AGENT     MODEL "), "{}", list.out);
-    assert!(lines[1].starts_with("reviewer  anthropic/claude-sonnet-4-5  project, shadows yours"));
+    assert!(
+        lines[1].starts_with("reviewer  anthropic/claude-sonnet-4-5  user, shadows the project's")
+    );
     assert!(lines[1].ends_with("  Reviews a change."), "{}", lines[1]);
     assert!(lines[2].contains("scribe    the caller's") && lines[2].ends_with("things down"));
     let problem =
@@ -110,9 +112,9 @@ fn agents_are_listed_with_where_they_are_from_and_what_is_wrong() {
 
     let json = world.json(&["agents", "list", "--json"]);
     assert_eq!(json["agents"][0]["name"], "reviewer");
-    assert_eq!(json["agents"][0]["origin"], "project");
+    assert_eq!(json["agents"][0]["origin"], "user");
     assert_eq!(json["agents"][0]["fallbacks"][0], "openai/gpt-5");
-    assert_eq!(json["agents"][0]["shadows"][0], world.user("reviewer.md").to_str().unwrap());
+    assert_eq!(json["agents"][0]["shadows"][0], world.project("reviewer.md").to_str().unwrap());
     assert_eq!(json["agents"][1]["path"], world.user("scribe.md").to_str().unwrap());
     assert_eq!(json["agents"].as_array().unwrap().len(), 2);
     assert_eq!(json["problems"][0]["line"], 3);

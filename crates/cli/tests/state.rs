@@ -76,7 +76,10 @@ fn a_journal_that_came_with_a_clone_acts_only_after_a_person_brought_it_over_and
 
     let (code, _, err) = antiphon(clone.path(), &["tasks", "list"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("may have come with a clone") && err.contains("antiphon restore"), "{err}");
+    assert!(
+        err.contains("may have come with a clone") && err.contains("antiphon restore"),
+        "{err}"
+    );
     assert!(!clone.path().join("pushed").exists());
 
     let (code, out, err) = antiphon(clone.path(), &["restore", ".antiphon/journal.db"]);
@@ -130,7 +133,8 @@ fn another_folder_at_the_same_path_does_not_get_the_tasks_unasked() {
     assert_eq!(antiphon(root, &["run", "hello"]).0, 0);
     fs::remove_dir_all(root).unwrap();
     fs::create_dir(root).unwrap();
-    for order in [&["tasks", "list"][..], &["run", "hello"], &["serve", "--listen", "127.0.0.1:0"]] {
+    for order in [&["tasks", "list"][..], &["run", "hello"], &["serve", "--listen", "127.0.0.1:0"]]
+    {
         let (code, _, err) = antiphon(root, order);
         assert_eq!(code, 3, "{order:?}: {err}");
         assert!(err.contains("projects move") && err.contains("projects forget"), "{err}");

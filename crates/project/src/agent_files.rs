@@ -18,15 +18,34 @@ use crate::project::Project;
 use crate::settings::UserSettings;
 pub use edit::EditError;
 
-/// Folders of agent files: the project's, then the user's own.
-pub fn folders(project: &Project, settings: &UserSettings) -> [Folder; 2] {
-    let user = settings.path.with_file_name("agents");
-    [Folder::project(project.shared_folder().join("agents")), Folder::user(user)]
+/// Folders of agent files in order of precedence: the user's own, then the project's. A project may have come
+/// with a clone, so its agent never takes the place of the user's.
+fn folders(project: &Project, settings: &UserSettings) -> [Folder; 2] {
+    [user_folder(settings), project_folder(project)]
+}
+
+/// Folder of the user's own agents.
+pub fn user_folder(settings: &UserSettings) -> Folder {
+    Folder::user(settings.path.with_file_name("agents"))
+}
+
+/// Folder of the project's agents.
+pub fn project_folder(project: &Project) -> Folder {
+    Folder::project(project.shared_folder().join("agents"))
+}
+
+/// A catalog of both folders, whose system prompts `system_prompt` builds.
+pub(crate) fn open_catalog(
+    project: &Project,
+    settings: &UserSettings,
+    system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
+) -> AgentCatalog {
+    AgentCatalog::open(folders(project, settings).into(), system_prompt)
 }
 
 /// Reads the definitions once. Their system prompts hold the context alone, without rules.
 pub fn read_catalog(project: &Project, settings: &UserSettings) -> AgentCatalog {
-    AgentCatalog::open(folders(project, settings).into(), |source| match source {
+    open_catalog(project, settings, |source| match source {
         PromptSource::Named(agent) => agent.context.clone(),
         PromptSource::AdHoc(prompt) => prompt.to_owned(),
     })

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_files::folders;
+use crate::agent_files::open_catalog;
 use crate::error::ProjectError;
 use crate::project::Project;
 use crate::prompt::{self, Rules};
@@ -46,7 +46,7 @@ impl ProjectAgents {
         let system_prompt = move |source: antiphon_core::port::PromptSource<'_>| {
             prompt::agent_prompt(source, &root, &rules)
         };
-        let agents = Arc::new(AgentCatalog::open(folders(project, settings).into(), system_prompt));
+        let agents = Arc::new(open_catalog(project, settings, system_prompt));
         for problem in agents.problems() {
             settings.environment.warnings.report(&visible(&problem.to_string()));
         }

@@ -7,7 +7,9 @@ mod show;
 use antiphon_agent_files::{Draft, DraftError, Entry, Folder, new_file};
 use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentName, ModelRef};
-use antiphon_project::agent_files::{find_entry, folders, new_agent_name, read_catalog};
+use antiphon_project::agent_files::{
+    find_entry, new_agent_name, project_folder, read_catalog, user_folder,
+};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
@@ -143,11 +145,12 @@ impl Agents {
             }
             Self::New { name, description, user, model } => {
                 let draft = Draft { name, description, model };
-                let [of_project, of_user] = folders(&project, &settings);
-                if !user {
-                    project.prepare_shared()?;
+                if user {
+                    return new(&user_folder(&settings), &draft);
                 }
-                new(&if user { of_user } else { of_project }, &draft)
+                check_not_users(&settings, &draft.name)?;
+                project.prepare_shared()?;
+                new(&project_folder(&project), &draft)
             }
             Self::Attach(attach) => attach.run(environment).await,
             Self::Start { name, json } => live::start(&project, settings, &name, json).await,
@@ -155,6 +158,18 @@ impl Agents {
             Self::Status { json } => live::status(environment, settings, json).await,
         }
     }
+}
+
+/// Refuses a new agent of the project that the user's own agent of the same name would hide.
+fn check_not_users(settings: &UserSettings, name: &AgentName) -> Result<(), Failure> {
+    let path = user_folder(settings).path.join(format!("{name}.md"));
+    if path.exists() {
+        let path = path.display();
+        return Err(Failure::usage(format!(
+            "you have an agent `{name}` of your own, which comes first: {path}. Choose another name"
+        )));
+    }
+    Ok(())
 }
 
 fn new(folder: &Folder, draft: &Draft) -> Result<(), Failure> {
@@ -219,7 +234,7 @@ fn list(found: &AgentList, json: bool) -> Result<(), Failure> {
     }
     let mut lines = vec![["AGENT", "MODEL", "FROM", "DESCRIPTION"].map(str::to_owned)];
     lines.extend(agents.iter().map(|agent| {
-        let shadows = if agent.shadows.is_empty() { "" } else { ", shadows yours" };
+        let shadows = if agent.shadows.is_empty() { "" } else { ", shadows the project's" };
         [
             agent.name.to_string(),
             agent.model.as_ref().map_or("the caller's".to_owned(), ModelRef::to_string),

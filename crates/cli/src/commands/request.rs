@@ -11,7 +11,7 @@ use std::time::Duration;
 use antiphon_file_drop::{
     DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
-use antiphon_project::agent_files::{AgentFiles, folders};
+use antiphon_project::agent_files::{AgentFiles, project_folder};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
@@ -101,7 +101,7 @@ impl Request {
         let rules = project.rules(&settings);
         let overrides = PermissionOverrides::default();
         let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
-        let [folder, _] = folders(project, &settings);
+        let folder = project_folder(project);
         let terminals = settings.terminals.keys().cloned().collect();
         let models = Models::new(settings);
         let orchestrator =

@@ -14,7 +14,7 @@ use antiphon_interface_transport::{
     Interface, Keys, Limits, ServerConfig, ServerDeps, Token, serve,
 };
 use antiphon_permissions::Mode;
-use antiphon_project::agent_files::{AgentFiles, folders};
+use antiphon_project::agent_files::{AgentFiles, project_folder};
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
@@ -127,7 +127,7 @@ impl Serve {
         let (mcp, secrets) = (toolset.mcp.clone(), toolset.secrets.clone());
         let rules = project.rules(settings);
         let schedules = settings.schedules.clone();
-        let [new_agents, _] = folders(&project, settings);
+        let new_agents = project_folder(&project);
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
         let mut project_agents =

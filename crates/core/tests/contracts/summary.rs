@@ -162,7 +162,7 @@ fn a_whole_life_is_summed_up() {
 fn every_event_counts_and_only_some_are_summed_up() {
     let untouched = ["state_changed", "message_queued", "approval_requested", "approval_decided"];
     let between = ["tool_requested", "dispatched", "awaited", "relayed", "request_sent", "replied"];
-    let others = ["tool_refused", "budget_raised", "output_rejected", "compacted"];
+    let others = ["task_restored", "tool_refused", "budget_raised", "output_rejected", "compacted"];
     let untouched = [&untouched[..], &between, &others].concat();
     for (body, kind, _) in specimen::whole() {
         let expected = TaskSummary { seq: Seq(2), last_event_at: second(1), ..after([]) };

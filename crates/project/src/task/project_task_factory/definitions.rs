@@ -18,6 +18,11 @@ pub(super) async fn create(
     name: &AgentName,
     change: AgentChange,
 ) -> Result<DefinedAgent, ErrorResponse> {
+    if let Some(users) = files.find(name).await.filter(|entry| entry.origin == Origin::User) {
+        let path = users.path.display();
+        let message = format!("the user has an agent `{name}`, which comes first: {path}");
+        return Err(refusal(ErrorCode::Conflict, message));
+    }
     let (folder, new) = (files.folder.clone(), name.clone());
     let mut fields = change.fields();
     fields.retain(|(_, value)| !value.is_null());
