@@ -160,11 +160,11 @@ fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
     assert_eq!(none.code, 2);
     assert!(none.err.contains("create one with `antiphon agents new NAME`"), "{}", none.err);
     write(&world.project("good.md"), "You work.");
-    write(&world.project("bad.md"), "---\n\nlimits: {turns: 0}\n---\nx");
-    write(&world.user("bad.md"), "Mine.");
+    write(&world.user("bad.md"), "---\n\nlimits: {turns: 0}\n---\nx");
+    write(&world.project("bad.md"), "Theirs.");
     let bad = world.antiphon(&["agents", "show", "bad"]);
     assert_eq!((bad.code, bad.out.as_str()), (2, ""));
-    let place = format!("{}:3: `turns` takes", world.project("bad.md").display());
+    let place = format!("{}:3: `turns` takes", world.user("bad.md").display());
     assert!(bad.err.contains(&place), "{}", bad.err);
     let other = world.antiphon(&["agents", "show", "nobody"]);
     assert_eq!(other.code, 2);

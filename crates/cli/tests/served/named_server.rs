@@ -25,12 +25,12 @@ fn harbor() -> (Project, super::project::Server, Vec<String>) {
     fs::create_dir_all(&agents).unwrap();
     fs::write(agents.join("keeper.md"), KEEPER).unwrap();
     let plain = "---\ndescription: Works.\nmodel: scripted/hello\n---\nYou work.\n";
-    fs::write(agents.join("plain.md"), plain).unwrap();
+    fs::write(agents.join("plain.md"), "You work elsewhere.\n").unwrap();
     fs::write(agents.join("modest.md"), "You have no model.\n").unwrap();
     fs::write(agents.join("broken.md"), "---\nlimits: {turns: 0}\n---\nx\n").unwrap();
     let own = home(project.path()).join(".config/antiphon/agents");
     fs::create_dir_all(&own).unwrap();
-    fs::write(own.join("plain.md"), "You work elsewhere.\n").unwrap();
+    fs::write(own.join("plain.md"), plain).unwrap();
     let server = project.serve();
     let mut ids = Vec::new();
     for order in [
