@@ -1,7 +1,12 @@
 //! A real model on each of the three wires it speaks.
 
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
 use std::path::Path;
 use std::process::Command;
+
+use project_folder::ProjectFolder;
 
 #[test]
 fn a_real_model_answers_on_every_wire_of_its_server() {
@@ -12,7 +17,10 @@ fn a_real_model_answers_on_every_wire_of_its_server() {
             "$ANTIPHON" run --retries 0 --max-tokens 8 --model "$provider/smollm2" 'Say hello.' || exit
         done
         "$ANTIPHON" doctor"#;
+    let folder = ProjectFolder::new();
     let output = Command::new(local_model)
+        .current_dir(folder.path())
+        .env("ANTIPHON_STATE", folder.path().with_file_name("state"))
         .args(["sh", "-c", script])
         .env("ANTIPHON", env!("CARGO_BIN_EXE_antiphon"))
         .output()
