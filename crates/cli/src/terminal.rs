@@ -1,7 +1,7 @@
 //! Standard output and standard error of this process: what is written there, their width and colors.
 //!
-//! Text of a model, a file, a name or a provider must not control the terminal: [`print`] and [`note`] filter
-//! everything ([`display`](antiphon_view::display)). Only [`write`] does not, for lines with colors whose parts
+//! Text of a model, a file, a name or a provider must not control the terminal: [`print()`] and [`note`] filter
+//! everything ([`display`](antiphon_view::display)). Only [`write()`] does not, for lines with colors whose parts
 //! were escaped before.
 
 use std::io::{IsTerminal, Write};
@@ -80,7 +80,7 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::unwritable(&error))
 }
 
-/// Indented JSON with a line break at the end, as [`print`] writes it unchanged.
+/// Indented JSON with a line break at the end, as [`print()`] writes it unchanged.
 pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Failure::failed(error.to_string()))?;
