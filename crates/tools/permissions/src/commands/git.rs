@@ -23,6 +23,9 @@ pub(super) fn analyze(words: &[Word]) -> Analysis {
                 harmless &= folder.is_some_and(is_below);
                 at += 1;
             }
+            "-c" if words.get(at).and_then(Word::literal).is_some_and(is_harmless_setting) => {
+                at += 1;
+            }
             "-c" | "--config-env" | "--exec-path" | "--git-dir" | "--work-tree" | "--namespace"
             | "--super-prefix" | "--attr-source" => {
                 analysis
@@ -50,6 +53,17 @@ pub(super) fn analyze(words: &[Word]) -> Analysis {
         analysis.wraps = harmless && analysis.warnings.is_empty();
     }
     analysis
+}
+
+/// Whether a setting of `-c` only names the author or changes what is shown. Others may name programs.
+fn is_harmless_setting(setting: &str) -> bool {
+    let Some((key, value)) = setting.split_once('=') else { return false };
+    match key.to_ascii_lowercase().as_str() {
+        "user.name" | "user.email" | "init.defaultbranch" | "color.ui" | "core.quotepath" => true,
+        // `true` runs the program that signs.
+        "commit.gpgsign" | "tag.gpgsign" => value == "false",
+        _ => false,
+    }
 }
 
 fn is_below(folder: &str) -> bool {

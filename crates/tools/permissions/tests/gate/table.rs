@@ -404,6 +404,8 @@ fn what_is_risky_is_asked_about_in_the_sandbox_too() {
             (Ask, "declare -n r=PATH"),
             (Ask, "mapfile -C rm x"),
             (Ask, "git -c core.pager=x log"),
+            (Ask, "git -c user.name=a -c core.pager=x log"),
+            (Allow, "git -c color.ui=never log"),
             (Ask, "git --exec-path=. log"),
             (Ask, "git config core.hooksPath x"),
             (Ask, "git clone --upload-pack=x y"),
