@@ -17,6 +17,11 @@ struct World {
     user: Option<u32>,
 }
 
+/// Whether other users can go through all folders to this one.
+fn is_open(folder: &Path) -> bool {
+    folder.ancestors().all(|part| fs::metadata(part).is_ok_and(|about| about.mode() & 0o001 != 0))
+}
+
 impl World {
     /// One for each user that the test can be.
     fn all(calls: &[&str]) -> Vec<Self> {
@@ -26,8 +31,16 @@ impl World {
     }
 
     fn new(calls: &[&str], user: Option<u32>) -> Self {
-        let folder = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        // Not below /tmp, where the sandbox has a folder of its own.
+        let near = if user.is_some() && !is_open(built) { Path::new("/srv") } else { built };
+        let folder = tempfile::Builder::new().tempdir_in(near).unwrap();
         let world = Self { folder, user };
+        if user.is_some() {
+            let binary = env!("CARGO_BIN_EXE_antiphon");
+            let linked = fs::hard_link(binary, world.path("antiphon"));
+            linked.or_else(|_| fs::copy(binary, world.path("antiphon")).map(drop)).unwrap();
+        }
         for made in ["project", "home/.claude", "home/.config/antiphon"] {
             fs::create_dir_all(world.path(made)).unwrap();
         }
@@ -42,8 +55,18 @@ impl World {
         let settings = "[user]\nname = a\nemail = a@b\n[safe]\ndirectory = *\n";
         fs::write(world.path("home/.gitconfig"), settings).unwrap();
         world.git(&["init", "-q", "-b", "main", "."]);
-        world.own(world.folder.path());
+        for owned in ["", "project", "home", "beside.txt"] {
+            world.own(&world.path(owned));
+        }
         world
+    }
+
+    /// The binary, where the user can reach it.
+    fn binary(&self) -> PathBuf {
+        match self.user {
+            Some(_) => self.path("antiphon"),
+            None => env!("CARGO_BIN_EXE_antiphon").into(),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -53,7 +76,8 @@ impl World {
     fn own(&self, folder: &Path) {
         let Some(user) = self.user else { return };
         chown(folder, Some(user), Some(user)).unwrap();
-        if folder.symlink_metadata().unwrap().is_dir() {
+        // The binary may be a link to the one of every other test.
+        if folder.symlink_metadata().unwrap().is_dir() && folder != self.path("") {
             for entry in fs::read_dir(folder).unwrap() {
                 self.own(&entry.unwrap().path());
             }
@@ -86,7 +110,7 @@ impl World {
 
     fn antiphon(&self, arguments: &[&str]) -> (i32, String) {
         let Output { status, stdout, stderr } =
-            self.command(env!("CARGO_BIN_EXE_antiphon")).args(arguments).output().unwrap();
+            self.command(self.binary().to_str().unwrap()).args(arguments).output().unwrap();
         let text = String::from_utf8_lossy(&stdout) + String::from_utf8_lossy(&stderr);
         (status.code().unwrap(), text.into_owned())
     }
