@@ -3,11 +3,10 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use antiphon_private_file::{Durability, write_atomic};
+use antiphon_private_file::{Durability, open, write_atomic};
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -57,16 +56,32 @@ impl ServerFiles {
         let refuse = |error: io::Error| {
             ProjectError::InvalidInput(format!("cannot use {}: {error}", self.token.display()))
         };
-        let text = match read_private(&self.token) {
-            Ok(text) => text,
-            Err(_) => {
-                let text = random().map_err(refuse)?;
-                write_atomic(&self.token, format!("{text}\n").as_bytes(), Durability::Synced)
-                    .map_err(refuse)?;
-                text
-            }
-        };
+        match self.read_token() {
+            Ok(text) => return Ok(text.trim().into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Other users could have read it, or it is no file of this user.
+            Err(_) => fs::remove_file(&self.token).map_err(refuse)?,
+        }
+        self.create_token().map_err(refuse)?;
+        let text = self.read_token().map_err(refuse)?;
         Ok(text.trim().into())
+    }
+
+    fn read_token(&self) -> io::Result<String> {
+        let mut text = String::new();
+        open(&self.token)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Writes a new token, unless another process has written one meanwhile: all use the first.
+    fn create_token(&self) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        writeln!(file, "{}", random()?)?;
+        file.as_file().sync_all()?;
+        match file.persist_noclobber(&self.token) {
+            Err(failed) if failed.error.kind() != io::ErrorKind::AlreadyExists => Err(failed.error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Writes `server.json`, which commands find the server by.
@@ -92,18 +107,6 @@ impl ServerFiles {
     }
 }
 
-/// Reads a file that only its owner could read or write.
-fn read_private(path: &Path) -> io::Result<String> {
-    let about = fs::symlink_metadata(path)?;
-    let own = about.uid() == fs::metadata("/proc/self")?.uid();
-    if !about.is_file() || !own || about.permissions().mode() & 0o077 != 0 {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    let mut text = String::new();
-    File::open(path)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
-}
-
 fn random() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -113,4 +116,28 @@ fn random() -> io::Result<String> {
         let _ = write!(text, "{byte:02x}");
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn processes_that_start_at_once_use_one_token() {
+        for _ in 0..50 {
+            let folder = tempfile::tempdir().unwrap();
+            let token = || ServerFiles::new(folder.path()).token().unwrap();
+            let tokens: BTreeSet<String> = std::thread::scope(|threads| {
+                let started: Vec<_> = (0..8).map(|_| threads.spawn(token)).collect();
+                let tokens = started.into_iter().map(|thread| thread.join().unwrap());
+                tokens.map(|token| token.expose_secret().to_owned()).collect()
+            });
+            assert_eq!(tokens.len(), 1, "{tokens:?}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        }
+    }
 }

@@ -76,14 +76,14 @@ mod tests {
     fn the_variable_comes_before_xdg_and_home() {
         let environment = |pairs: &[(&str, &str)]| Environment {
             variables: pairs.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-            current_dir: Some("/work".into()),
+            current_dir: Some("/place".into()),
             ..Environment::default()
         };
         let (home, xdg) = (("HOME", "/home/ada"), ("XDG_STATE_HOME", "/state"));
         let base = |pairs: &[(&str, &str)]| state_base(&environment(pairs)).unwrap();
         assert_eq!(base(&[home]), Path::new("/home/ada/.local/state/antiphon"));
         assert_eq!(base(&[home, xdg]), Path::new("/state/antiphon"));
-        assert_eq!(base(&[home, xdg, (STATE_VARIABLE, "here")]), Path::new("/work/here"));
+        assert_eq!(base(&[home, xdg, (STATE_VARIABLE, "here")]), Path::new("/place/here"));
         assert!(state_base(&environment(&[])).is_err());
     }
 }

@@ -76,14 +76,8 @@ impl Registry {
 
     /// All projects with a state folder, the last used first.
     pub fn list(&self) -> Result<Vec<KnownProject>, ProjectError> {
-        let folder = self.base.join(PROJECTS);
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unusable(&folder, &error)),
-        };
         let mut projects: Vec<KnownProject> =
-            entries.flatten().filter_map(|entry| known(&entry.path())).collect();
+            self.state_folders()?.iter().filter_map(|state| known(state)).collect();
         projects.sort_by(|one, other| {
             other.last_used.cmp(&one.last_used).then_with(|| one.root.cmp(&other.root))
         });
@@ -98,12 +92,25 @@ impl Registry {
     ) -> Result<KnownProject, ProjectError> {
         let path = environment.absolute(Path::new(name))?;
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let mut projects = self.list()?.into_iter();
-        projects.find(|project| project.root == path || project.id == name).ok_or_else(|| {
+        let is_named = |state: &&PathBuf| {
+            let root = ProjectRecord::read(state).ok().flatten().map(|record| record.root());
+            root.as_ref() == Some(&path) || state.file_name().is_some_and(|id| id == name)
+        };
+        let folders = self.state_folders()?;
+        folders.iter().find(is_named).and_then(|state| known(state)).ok_or_else(|| {
             ProjectError::InvalidInput(format!(
                 "no state is kept for `{name}`: `antiphon projects list` shows the projects"
             ))
         })
+    }
+
+    fn state_folders(&self) -> Result<Vec<PathBuf>, ProjectError> {
+        let folder = self.base.join(PROJECTS);
+        match fs::read_dir(&folder) {
+            Ok(entries) => Ok(entries.flatten().map(|entry| entry.path()).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(unusable(&folder, &error)),
+        }
     }
 
     /// Gives the state of `project` to the folder at `root`. The state that this folder has must hold no
