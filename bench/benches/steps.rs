@@ -95,6 +95,8 @@ fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
             network: Network::Off,
             unix_sockets: antiphon_sandbox::UnixSockets::Refused,
             repository: None,
+            git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+            runs: antiphon_sandbox::Runs::Commands,
             limits: Limits::default(),
         },
         results: folder.join("results"),

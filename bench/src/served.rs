@@ -66,7 +66,7 @@ impl Project {
 
     /// Starts a server and waits until it listens.
     pub fn serve(&self, arguments: &[&str]) -> Result<Served, Error> {
-        let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let arguments = [&["serve", "--trust", "--listen", "127.0.0.1:0"], arguments].concat();
         let mut process = self.command(&arguments).stdout(Stdio::piped()).spawn()?;
         let output = process.stdout.take().ok_or("the server has no output")?;
         let mut served = Served { process, output: BufReader::new(output), address: None };

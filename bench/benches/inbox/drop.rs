@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::Sender;
 use antiphon_file_drop::{
-    Order, OrderError, OrderResult, OrderStatus, Orders, Settings, drop_and_wait, watch,
+    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Settings, drop_and_wait, watch,
 };
 use antiphon_runtime::{Arrival, Orchestrator, Receipt};
 use async_trait::async_trait;
@@ -58,8 +58,8 @@ async fn model_requests(project: &Path, stop: CancellationToken) -> Result<Vec<D
 struct Sending(Orchestrator);
 
 #[async_trait]
-impl Orders for Sending {
-    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
+impl OrderExecutor for Sending {
+    async fn execute(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
         let refused = |message: String| OrderError::Refused { code: "REFUSED".to_owned(), message };
         let Order::Send { to, content, .. } = order else { return Err(refused("no".to_owned())) };
         let arrival = Arrival {

@@ -10,6 +10,7 @@ use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, PromptSource, UntrustedAgent};
 
 use crate::changes::Changes;
+use crate::file_check::FileCheck;
 use crate::folder::{Folder, Origin};
 use crate::problem::Problem;
 use crate::snapshot::{Entry, Snapshot};
@@ -20,6 +21,7 @@ type PromptWriter = dyn Fn(PromptSource<'_>) -> String + Send + Sync;
 /// The agents of some folders.
 pub struct AgentCatalog {
     folders: Vec<Folder>,
+    check: FileCheck,
     system_prompt: Box<PromptWriter>,
     snapshot: RwLock<Arc<Snapshot>>,
     /// Held while folders are read, so that an older snapshot never replaces a newer one.
@@ -33,9 +35,19 @@ impl AgentCatalog {
         folders: Vec<Folder>,
         system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
     ) -> Self {
-        let snapshot = Snapshot::read(&folders, &Snapshot::default());
+        Self::open_checked(folders, FileCheck::none(), system_prompt)
+    }
+
+    /// The same, where files of a project that `check` refuses have no effect: each is a [`Problem`].
+    pub fn open_checked(
+        folders: Vec<Folder>,
+        check: FileCheck,
+        system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
+    ) -> Self {
+        let snapshot = Snapshot::read(&folders, &check, &Snapshot::default());
         Self {
             folders,
+            check,
             system_prompt: Box::new(system_prompt),
             snapshot: RwLock::new(Arc::new(snapshot)),
             reading: Mutex::new(()),
@@ -46,7 +58,7 @@ impl AgentCatalog {
     pub fn reload(&self) -> Changes {
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
-        let after = Arc::new(Snapshot::read(&self.folders, &before));
+        let after = Arc::new(Snapshot::read(&self.folders, &self.check, &before));
         let changes = Changes::between(&before, &after);
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = after;
         changes
@@ -72,9 +84,11 @@ impl AgentCatalog {
         self.snapshot().problems.clone()
     }
 
-    /// Files that agent files refer to.
-    pub(crate) fn referenced(&self) -> Vec<PathBuf> {
-        self.snapshot().referenced.clone()
+    /// Files outside of the folders that the agents depend on.
+    pub(crate) fn depends_on(&self) -> Vec<PathBuf> {
+        let mut files = self.snapshot().referenced.clone();
+        files.extend_from_slice(self.check.depends_on());
+        files
     }
 
     fn snapshot(&self) -> Arc<Snapshot> {

@@ -119,8 +119,11 @@ description: {description}
 {model}
 # fallbacks: [openai/gpt-5, local/qwen3]
 
-# Tools it gets, of those its caller has. Absent: all of them.
+# Its tools. Absent: those of its caller.
 # tools: read, grep, glob
+
+# Tools that change something and whose calls of one answer may run side by side. Absent: one after the other.
+# parallel_tools: bash
 
 # Agents it may call: a list, or `any`. Absent: none.
 # agents: [tester]

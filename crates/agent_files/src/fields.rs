@@ -17,13 +17,14 @@ use crate::yaml::{Field, Node, Value};
 use crate::{limits, schema};
 
 /// Names of the fields.
-pub const FIELDS: [&str; 12] = [
+pub const FIELDS: [&str; 13] = [
     "name",
     "description",
     "profile",
     "model",
     "fallbacks",
     "tools",
+    "parallel_tools",
     "agents",
     "runtimes",
     "limits",
@@ -66,6 +67,7 @@ pub(crate) fn read(
             }
             "fallbacks" => fallbacks = models(field)?,
             "tools" => agent.tools = Some(tools(field)?),
+            "parallel_tools" => agent.parallel_tools = tools(field)?,
             "agents" => agent.agents = may_call(field)?,
             "runtimes" => agent.runtimes = runtimes(field)?,
             "limits" => agent.limits = limits::read(field)?,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a text is not a valid agent.
+/// Why a text is not an agent that takes effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct Fault {
@@ -11,11 +11,27 @@ pub struct Fault {
     pub line: usize,
     /// What is wrong, and what to do.
     pub reason: String,
+    /// Whether the text is invalid, or valid and refused.
+    pub kind: ProblemKind,
+}
+
+/// What kind of problem a file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// It cannot be read, or is not a valid agent.
+    Invalid,
+    /// It is a valid agent that the [`FileCheck`](crate::FileCheck) refuses.
+    NotTrusted,
 }
 
 impl Fault {
     pub(crate) fn new(line: usize, reason: impl Into<String>) -> Self {
-        Self { line, reason: reason.into() }
+        Self { line, reason: reason.into(), kind: ProblemKind::Invalid }
+    }
+
+    /// Of a file that is refused as a whole.
+    pub(crate) fn not_trusted(reason: String) -> Self {
+        Self { line: 1, reason, kind: ProblemKind::NotTrusted }
     }
 }
 
@@ -28,6 +44,8 @@ pub struct Problem {
     pub line: Option<usize>,
     /// The reason.
     pub reason: String,
+    /// What kind of problem it is.
+    pub kind: ProblemKind,
     /// Whether the last valid version is still in force.
     pub in_force: bool,
 }

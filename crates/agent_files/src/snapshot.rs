@@ -10,10 +10,11 @@ use std::sync::Arc;
 use antiphon_core::AgentDefinition;
 use sha2::{Digest, Sha256};
 
+use crate::file_check::{Candidate, FileCheck};
 use crate::folder::{Folder, OpenFolder, Origin};
 use crate::markdown::FILE_BYTES_MAX;
 use crate::parse::parse;
-use crate::problem::{Fault, Problem};
+use crate::problem::{Fault, Problem, ProblemKind};
 use crate::schema::SCHEMA_BYTES_MAX;
 
 /// An agent with its file.
@@ -57,10 +58,10 @@ struct FileState {
 
 impl Snapshot {
     /// Reads all folders. `before` is the previous snapshot.
-    pub(crate) fn read(folders: &[Folder], before: &Self) -> Self {
+    pub(crate) fn read(folders: &[Folder], check: &FileCheck, before: &Self) -> Self {
         let mut snapshot = Self::default();
         for (index, folder) in folders.iter().enumerate() {
-            let fault = match snapshot.read_folder(index, folder, before) {
+            let fault = match snapshot.read_folder(index, folder, check, before) {
                 Ok(fault) => fault,
                 Err(reason) => {
                     // The folder cannot be read: its previous agents stay in force.
@@ -73,7 +74,8 @@ impl Snapshot {
             };
             if let Some(reason) = fault {
                 let path = folder.path.clone();
-                snapshot.problems.push(Problem { path, line: None, reason, in_force: false });
+                let kind = ProblemKind::Invalid;
+                snapshot.problems.push(Problem { path, line: None, reason, kind, in_force: false });
             }
         }
         snapshot.resolve(folders);
@@ -85,6 +87,7 @@ impl Snapshot {
         &mut self,
         index: usize,
         folder: &Folder,
+        check: &FileCheck,
         before: &Self,
     ) -> Result<Option<String>, String> {
         let Some(open) = folder.open()? else { return Ok(None) };
@@ -92,7 +95,11 @@ impl Snapshot {
         for name in names.names {
             let path = folder.path.join(&name);
             let last = before.files.get(&path);
-            self.files.insert(path, FileState::read(index, folder, &open, &name, last));
+            let mut file = FileState::read(index, folder, &open, &name, last);
+            if folder.origin == Origin::Project {
+                file = file.checked(&path, check, last);
+            }
+            self.files.insert(path, file);
         }
         Ok(names.fault)
     }
@@ -104,10 +111,10 @@ impl Snapshot {
         let mut hidden: Vec<&str> = Vec::new();
         for (path, file) in files {
             self.referenced.extend(file.referenced.iter().cloned());
-            if let Some(Fault { line, reason }) = file.fault.clone() {
-                let (path, line) = (path.clone(), Some(line));
-                let in_force = file.valid.is_some();
-                self.problems.push(Problem { path, line, reason, in_force });
+            if let Some(Fault { line, reason, kind }) = file.fault.clone() {
+                let (path, in_force) = (path.clone(), file.valid.is_some());
+                let line = (kind == ProblemKind::Invalid).then_some(line);
+                self.problems.push(Problem { path, line, reason, kind, in_force });
             }
             match (self.entries.get_mut(&file.name), &file.valid) {
                 (Some(entry), _) => entry.shadows.push(path.clone()),
@@ -163,12 +170,36 @@ impl FileState {
         };
         Self { name: stem, folder: index, valid, version, fault, referenced }
     }
+
+    /// The file as `check` decides: refused content has no effect. What was in force before stays, unless
+    /// that is refused by now, too.
+    fn checked(self, path: &Path, check: &FileCheck, last: Option<&Self>) -> Self {
+        let Err(reason) = self.check(path, check) else { return self };
+        let last = last.filter(|last| last.check(path, check).is_ok());
+        let fault = self.fault.unwrap_or_else(|| Fault::not_trusted(reason));
+        Self {
+            valid: last.and_then(|last| last.valid.clone()),
+            version: last.map(|last| last.version.clone()).unwrap_or_default(),
+            fault: Some(fault),
+            ..self
+        }
+    }
+
+    /// Whether the content that is in force may be.
+    fn check(&self, path: &Path, check: &FileCheck) -> Result<(), String> {
+        match self.valid.as_deref() {
+            Some(definition) => {
+                check.check(&Candidate { path, version: &self.version, definition })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
-/// The name of a content: the first half of its SHA-256.
-fn version_of(bytes: &[u8]) -> String {
+/// The name of a content: its SHA-256.
+pub fn version_of(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
-    digest.iter().take(16).flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit).collect()
+    digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex_digit).collect()
 }
 
 fn hex_digit(value: u8) -> char {

@@ -60,7 +60,7 @@ impl AgentCatalog {
         loop {
             // Watched before it is read: a change meanwhile is read again.
             watcher.watch_folders(self.folders());
-            let polled = watcher.polled(self.folders(), self.referenced());
+            let polled = watcher.polled(self.folders(), self.depends_on());
             let Some((state, changes)) = self.clone().read(polled.clone()).await else {
                 return;
             };
@@ -68,7 +68,7 @@ impl AgentCatalog {
                 on_change(&changes);
             }
             // Newly referenced files are not polled yet.
-            if polled == watcher.polled(self.folders(), self.referenced())
+            if polled == watcher.polled(self.folders(), self.depends_on())
                 && changed(&nudge, polled, state).await.is_none()
             {
                 return;

@@ -30,6 +30,9 @@ pub struct AgentDetail {
     /// Names of its tools; all tools of its caller when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Names of tools that change something and whose calls of one answer run side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel_tools: Vec<String>,
     /// The agents it may call.
     pub agents: CallableAgents,
     /// Runners to try, in order of preference; this process when empty.
@@ -151,12 +154,13 @@ pub struct AgentPresence {
     pub agent: String,
     /// Id of the task it works on. The task of a resident agent reads its inbox.
     pub task_id: TaskId,
-    /// Id of the live agent; absent before its first turn.
+    /// Id of the live agent, the same until it is stopped; absent for one that an earlier version started and
+    /// that has received nothing yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<AgentId>,
     /// Its state in the state machine of agents.
     pub state: AgentState,
-    /// Time of the last event.
+    /// Time of its last change of state.
     pub last_activity: DateTime<Utc>,
     /// Number of messages it has read.
     pub messages_processed: u64,

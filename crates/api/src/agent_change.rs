@@ -20,9 +20,12 @@ pub struct AgentChange {
     /// Models to try when the model does not answer, in order.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub fallbacks: Option<Value>,
-    /// Names of its tools, at most those of its caller.
+    /// Names of its tools.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub tools: Option<Value>,
+    /// Names of tools that change something and whose calls of one answer run side by side.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub parallel_tools: Option<Value>,
     /// The agents it may call: a list of names, or `any`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub agents: Option<Value>,
@@ -53,6 +56,7 @@ impl AgentChange {
             ("model", &self.model),
             ("fallbacks", &self.fallbacks),
             ("tools", &self.tools),
+            ("parallel_tools", &self.parallel_tools),
             ("agents", &self.agents),
             ("runtimes", &self.runtimes),
             ("limits", &self.limits),

@@ -19,6 +19,10 @@ pub struct TaskEventQuery {
     /// Also live deltas of answers that are still streaming. They are not in the journal.
     #[serde(default)]
     pub deltas: bool,
+    /// The client created the task with `followed`: a task that waits for its client since a restart of the server goes
+    /// on.
+    #[serde(default)]
+    pub owner: bool,
 }
 
 /// Where the events of the whole journal begin, and which of them to send.

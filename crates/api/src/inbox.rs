@@ -16,7 +16,8 @@ use crate::task::LISTED_MAX;
 /// Longest time an agent has to answer a request, in seconds: seven days.
 pub const REQUEST_TIMEOUT_S_MAX: u32 = 7 * 24 * 3600;
 
-/// An interaction for an inbox. Exactly one of `message`, `request` and `content` is present.
+/// An interaction for an inbox. Exactly one of `message`, `request` and `content` is present; an event (`from`) may have
+/// none of them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -47,6 +48,10 @@ pub struct SendInteraction {
     /// Urgency: the agent reads more salient interactions first; `normal` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub salience: Option<Salience>,
+    /// `true` for progress of running work: it replaces progress of the same sender that the agent has not read, and
+    /// does not wake an idle agent. Not together with `salience`, `wake` or a request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub progress: bool,
     /// `false` to not wake an idle agent; it reads the interaction with its next turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake: Option<bool>,

@@ -15,6 +15,7 @@
 //! | [`agent`]          | `/v1/agents`, `/v1/agents/{name}`, `/v1/agents/status`, `…/start`, `…/stop` |
 //! | [`inbox`]          | `/v1/agents/{name}/inbox`, `/v1/inbox`                            |
 //! | [`request_status`] | `/v1/requests/{id}`                                               |
+//! | [`run`]            | `/v1/runs`                                                        |
 //! | [`approval`]       | `/v1/approvals`, `/v1/approvals/{id}`                             |
 //! | [`session`]        | `/v1/sessions`, `/v1/sessions/{id}`, `…/fork`                     |
 //! | [`budget`]         | `/v1/budget/allow`                                                |
@@ -27,6 +28,7 @@ pub mod budget;
 pub mod event_query;
 pub mod inbox;
 pub mod request_status;
+pub mod run;
 pub mod session;
 pub mod task;
 pub mod task_diff;
@@ -46,6 +48,7 @@ pub use inbox::{
     SendInteraction,
 };
 pub use request_status::{RequestState, RequestStatus, RequestWaitQuery};
+pub use run::{RunStarted, RunTarget, StartRun};
 pub use session::{SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery};
 pub use task::{
     CreateTask, HISTORY_MESSAGES_MAX, LISTED_MAX, NAMES_MAX, REST_WAIT_S_MAX, TaskAccepted,

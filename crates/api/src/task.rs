@@ -4,7 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use antiphon_core::{
-    Message, ModelRef, RawJson, SessionId, TaskId, TaskLimits, TaskSummary, Tool, UserMessage,
+    CanonicalHeader, Message, ModelRef, RawJson, SessionId, TaskId, TaskLimits, TaskSummary, Tool,
+    UserMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +66,10 @@ pub struct CreateTask {
     /// Session that the task continues, in place of `history`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
+    /// The client follows the task and may cancel it while the server is down: after a restart of the server the task goes
+    /// on when the client asks for its events with `owner=true`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub followed: bool,
 }
 
 impl CreateTask {
@@ -91,6 +96,7 @@ impl CreateTask {
             limits: TaskLimits::default(),
             output_schema: None,
             session_id: None,
+            followed: false,
         }
     }
 }
@@ -166,9 +172,14 @@ pub struct TaskDetail {
     /// Result of a `completed` task; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
-    /// Why a task `failed` or was `canceled`, or which spend limit it waits for; absent otherwise.
+    /// Why a task `failed` or was `canceled`, which spend limit it waits for, or why it waits for its
+    /// model: `code`, `error`, `attempt`, `next_at`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Value>,
+    /// The canonical messages that a chat completion gave the task, in their order and without content;
+    /// absent when there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canonical: Vec<CanonicalHeader>,
 }
 
 /// How long the server waits before it responds.

@@ -8,9 +8,11 @@ mod budget;
 mod demo;
 mod doctor;
 mod inbox;
+mod journal;
 mod keys;
 mod models;
 mod projects;
+mod reply;
 mod request;
 mod restore;
 mod run;
@@ -19,14 +21,16 @@ mod serve;
 mod sessions;
 mod tasks;
 mod token;
+mod trust;
 mod usage;
 
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
+use crate::afterwards::Afterwards;
 use crate::connection::{ProjectAccess, ProjectServer};
 use crate::failure::Failure;
-use crate::log::LogFormat;
+use crate::log::{LogDetail, LogFormat};
 use crate::server_args::not_through_server;
 
 #[derive(Debug, Subcommand)]
@@ -45,14 +49,18 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Inbox(inbox::Inbox),
     Request(request::Request),
+    Reply(reply::Reply),
     Serve(Box<serve::Serve>),
     #[command(subcommand)]
     Keys(keys::Keys),
     Token(token::Token),
+    Trust(trust::Trust),
     #[command(subcommand)]
     Projects(projects::Projects),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    #[command(subcommand)]
+    Journal(journal::Journal),
     #[command(subcommand)]
     Budget(budget::BudgetOf),
     Usage(usage::UsageOf),
@@ -74,16 +82,24 @@ impl Command {
             | Self::Send(_)
             | Self::Inbox(_)
             | Self::Request(_)
+            | Self::Reply(_)
             | Self::Keys(_)
             | Self::Token(_)
+            | Self::Trust(_)
             | Self::Projects(_)
             | Self::Backup(_)
             | Self::Restore(_)
+            | Self::Journal(_)
             | Self::Budget(_)
             | Self::Usage(_)
             | Self::Models(_)
             | Self::Doctor(_) => LogFormat::default(),
         }
+    }
+
+    /// What it shows besides its log.
+    pub(crate) fn log_detail(&self) -> LogDetail {
+        if matches!(self, Self::Run(_)) { LogDetail::OnStatusLine } else { LogDetail::Usual }
     }
 
     /// Runs the command through a server elsewhere, if it can.
@@ -105,22 +121,29 @@ impl Command {
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(_) => Err(not_through_server("run")),
             Self::Request(_) => Err(not_through_server("request")),
+            Self::Reply(_) => Err(not_through_server("reply")),
             Self::Serve(_) => Err(not_through_server("serve")),
             Self::Keys(_) => Err(not_through_server("keys")),
             Self::Token(_) => Err(not_through_server("token")),
+            Self::Trust(_) => Err(not_through_server("trust")),
             Self::Projects(_) => Err(not_through_server("projects")),
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
+            Self::Journal(_) => Err(not_through_server("journal")),
             Self::Models(_) => Err(not_through_server("models")),
             Self::Doctor(_) => Err(not_through_server("doctor")),
         };
         done.map_err(|failure| server.explain(failure))
     }
 
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) async fn run(
+        self,
+        environment: &Environment,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), Failure> {
         match self {
             Self::Demo(demo) => demo.run(environment).await,
-            Self::Run(run) => run.run(environment).await,
+            Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
             Self::Agents(agents) => agents.run(environment).await,
             Self::Tasks(tasks) => tasks.run(ProjectAccess::of_folder(environment)?).await,
             Self::Approvals(approvals) => {
@@ -130,12 +153,15 @@ impl Command {
             Self::Send(send) => send.run(environment).await,
             Self::Inbox(inbox) => inbox.run(environment).await,
             Self::Request(request) => request.run(environment).await,
+            Self::Reply(reply) => reply.run(environment).await,
             Self::Serve(serve) => serve.run(environment).await,
             Self::Keys(keys) => keys.run(environment),
             Self::Token(_) => token::Token::run(environment),
+            Self::Trust(trust) => trust.run(environment),
             Self::Projects(projects) => projects.run(environment),
             Self::Backup(backup) => backup.run(environment).await,
             Self::Restore(restore) => restore.run(environment).await,
+            Self::Journal(journal) => journal.run(environment).await,
             Self::Budget(budget) => budget.run(environment).await,
             Self::Usage(usage) => usage.run(environment).await,
             Self::Models(models) => models.run(environment).await,

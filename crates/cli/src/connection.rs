@@ -5,6 +5,7 @@ mod discovery;
 mod inbox;
 mod journal_owner;
 mod lists;
+mod ownership;
 mod project_access;
 mod server_failure;
 mod server_record;
@@ -20,10 +21,10 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
-    TaskId, TaskSummary, UserMessage, WaitingFor,
+    TaskId, TaskStatus, TaskSummary, UserMessage, WaitingFor,
 };
 use antiphon_runtime::{
-    Allowance, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskState,
+    LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
 
@@ -32,6 +33,7 @@ pub(crate) use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
+pub(crate) use ownership::{OwnerBefore, Ownership, Reservation, lock_taken_at};
 
 pub(crate) use project_access::ProjectAccess;
 
@@ -50,6 +52,7 @@ const RESUMED_MAX: usize = 10_000;
 const RESUMED_LIMIT: NonZeroUsize = NonZeroUsize::new(RESUMED_MAX + 1).unwrap();
 
 /// Where a command runs.
+#[derive(Clone)]
 pub(crate) enum Connection {
     /// In this process.
     Local(Orchestrator),
@@ -64,13 +67,22 @@ impl Connection {
         models: Models,
         tools: Toolset,
     ) -> Result<Self, Failure> {
-        if let Some(connection) = Self::server(project).await? {
-            return Ok(connection);
+        match Ownership::find(project).await? {
+            Ownership::Owner(journal, _) => {
+                Ok(Self::Local(project.recording_orchestrator(journal, models, tools)))
+            }
+            Ownership::Client(server) => Self::of_owner(server, project),
         }
-        match project.recording_orchestrator(models, tools) {
-            Ok(orchestrator) => Ok(Self::Local(orchestrator)),
-            Err(error) => Self::server_instead(project, error.into()).await,
-        }
+    }
+
+    /// A reader of the journal's file, beside any owner.
+    pub(crate) fn reader_only(project: &Project) -> Result<Self, Failure> {
+        Ok(Self::Local(journal_reader(project)?))
+    }
+
+    /// The process that owns the journal, with a reader of the journal's file.
+    pub(crate) fn of_owner(server: ProjectServer, project: &Project) -> Result<Self, Failure> {
+        Ok(Self::Server(server, journal_reader(project)?))
     }
 
     /// The same, with an orchestrator that knows the agents.
@@ -78,9 +90,10 @@ impl Connection {
         project: &Project,
         models: Models,
     ) -> Result<Self, Failure> {
-        if let Some(connection) = Self::server(project).await? {
-            return Ok(connection);
-        }
+        let journal = match Ownership::find(project).await? {
+            Ownership::Owner(journal, _) => journal,
+            Ownership::Client(server) => return Self::of_owner(server, project),
+        };
         let tools = Toolset::none();
         let project_agents = ProjectAgents::with_project_rules(
             project,
@@ -88,34 +101,17 @@ impl Connection {
             &PermissionOverrides::default(),
             &tools,
         )?;
-        let orchestrator = project.recording_orchestrator_with(models, tools, &project_agents);
+        let orchestrator =
+            project.recording_orchestrator_with(journal, models, tools, &project_agents);
         // The orchestrator has the agents: no watcher of their files is needed any more.
         project_agents.shutdown().await;
-        match orchestrator {
-            Ok(orchestrator) => Ok(Self::Local(orchestrator)),
-            Err(error) => Self::server_instead(project, error.into()).await,
-        }
-    }
-
-    /// The server of the project, if there is one.
-    pub(crate) async fn server(project: &Project) -> Result<Option<Self>, Failure> {
-        let server = ProjectServer::find(project).await?;
-        server.map(|server| Ok(Self::Server(server, journal_reader(project)?))).transpose()
+        Ok(Self::Local(orchestrator))
     }
 
     /// The server that `--server` names. The reader has tasks and events; other lists are methods here.
     pub(crate) fn named(server: &ProjectServer) -> Option<Self> {
         let journal = SingleTaskJournal::new(server.named_journal()?);
         Some(Self::Server(server.clone(), reader_of(Arc::new(journal))))
-    }
-
-    /// The server that took the journal before this process could, or the reason why `failure` stays.
-    pub(crate) async fn server_instead(
-        project: &Project,
-        failure: Failure,
-    ) -> Result<Self, Failure> {
-        let server = ProjectServer::find_instead(project, failure).await?;
-        Ok(Self::Server(server, journal_reader(project)?))
     }
 
     /// An orchestrator to read tasks, sessions and approvals with.
@@ -127,16 +123,7 @@ impl Connection {
 
     pub(crate) async fn cancel(&self, task_id: &TaskId) -> Result<(), Failure> {
         match self {
-            Self::Local(orchestrator) => {
-                let runner = orchestrator.task(task_id).await?.created.runner;
-                if runner.is_some_and(|runner| runner.kind == "loopback") {
-                    return Err(Failure::refused(
-                        "a peer works on the task, and only a server can reach it: start `antiphon \
-                         serve`, then cancel the task",
-                    ));
-                }
-                Ok(orchestrator.cancel(task_id).await?)
-            }
+            Self::Local(orchestrator) => Ok(orchestrator.cancel(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.cancel_task(task_id)).await,
         }
     }
@@ -145,6 +132,14 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.pause(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.pause_task(task_id)).await,
+        }
+    }
+
+    /// Interrupts the turn of a task: it waits until it is resumed.
+    pub(crate) async fn interrupt(&self, task_id: &TaskId) -> Result<(), Failure> {
+        match self {
+            Self::Local(orchestrator) => Ok(orchestrator.interrupt(task_id).await?),
+            Self::Server(server, _) => server.ordered(server.client.interrupt_task(task_id)).await,
         }
     }
 
@@ -186,14 +181,14 @@ impl Connection {
     }
 
     /// Adds to a spend limit.
-    pub(crate) async fn allow(&self, allowance: Allowance) -> Result<BudgetStatus, Failure> {
+    pub(crate) async fn allow(&self, raise: LimitRaise) -> Result<BudgetStatus, Failure> {
         match self {
-            Self::Local(orchestrator) => Ok(orchestrator.allow(allowance).await?),
+            Self::Local(orchestrator) => Ok(orchestrator.allow(raise).await?),
             Self::Server(server, _) => {
                 let amount = AllowSpending {
-                    usd: dollars(allowance.by_nano_usd),
-                    key_id: allowance.payer,
-                    comment: allowance.comment,
+                    usd: dollars(raise.by_nano_usd),
+                    key_id: raise.payer,
+                    comment: raise.comment,
                 };
                 server.answer(server.client.allow_spending(&amount, None).await)
             }
@@ -216,7 +211,7 @@ impl Connection {
         }
         unfinished.reverse();
         let (waiting, begun): (Vec<TaskSummary>, Vec<TaskSummary>) =
-            unfinished.into_iter().partition(|task| task.waiting_for.is_some());
+            unfinished.into_iter().partition(|task| task.status == TaskStatus::InputRequired);
         for task in &begun {
             if let Err(error) = server.client.resume_task(&task.task_id).await {
                 // The server works meanwhile: a task that has ended by now needs no resume.
@@ -256,6 +251,23 @@ impl Connection {
         }
     }
 
+    /// When the peers that tasks run on get a cancellation; empty when there are none. `on_peers` names the peers.
+    pub(crate) fn delivery_time(&self, on_peers: &[String]) -> String {
+        let peers = on_peers.join("`, `");
+        match (self, on_peers) {
+            (_, []) => String::new(),
+            (Self::Local(_), _) => format!(
+                "; `{peers}` gets the cancellation when `antiphon serve` runs here, before the task does anything \
+                 more there"
+            ),
+            (Self::Server(..), _) => {
+                format!(
+                    "; `{peers}` gets the cancellation at once, or as soon as it can be reached"
+                )
+            }
+        }
+    }
+
     /// When a task reads a message that was sent to it.
     pub(crate) fn reading_time(&self, task: &TaskSummary) -> String {
         match (self, task.waiting_for) {
@@ -266,7 +278,12 @@ impl Connection {
                 Self::Server(..),
                 Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
             ) => "the agent reads it when the task continues".to_owned(),
-            (Self::Server(..), None) => "the agent reads it while it works".to_owned(),
+            (Self::Server(..), Some(WaitingFor::Model)) => {
+                "the agent reads it when its model answers, which is tried at once".to_owned()
+            }
+            (Self::Server(..), Some(WaitingFor::Storage) | None) => {
+                "the agent reads it while it works".to_owned()
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! How a command fails: a message for the user and an exit code for the shell.
 
 use std::fmt;
-use std::process::ExitCode;
 
+use antiphon_core::TaskId;
 use antiphon_keys::KeyRingError;
 use antiphon_project::error::ProjectError;
 use antiphon_runtime::{OrchestratorError, Rejection};
@@ -28,17 +28,21 @@ pub(crate) enum Exit {
     Unavailable,
     /// Ctrl-C.
     Interrupted,
+    /// SIGTERM.
+    Terminated,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Refused => 3,
-            Exit::Unavailable => 4,
-            Exit::Interrupted => 130,
-        })
+impl Exit {
+    /// The code of the process.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Unavailable => 4,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
     }
 }
 
@@ -65,6 +69,12 @@ impl Failure {
             return Self::interrupted();
         }
         Self::failed(format!("cannot write the output: {error}"))
+    }
+
+    /// A command that SIGTERM stopped. The task goes on when it is resumed.
+    pub(crate) fn terminated(task_id: &TaskId) -> Self {
+        let message = format!("stopped: continue with `antiphon run --resume {task_id}`");
+        Self { exit: Exit::Terminated, message }
     }
 
     pub(crate) fn interrupted() -> Self {

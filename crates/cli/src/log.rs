@@ -10,6 +10,9 @@ use tracing_subscriber::EnvFilter;
 /// The filter without `ANTIPHON_LOG`. Warnings of `rmcp` concern other servers, not this program.
 const FILTER_DEFAULT: &str = "warn,rmcp=error";
 
+/// The same for a command that shows what happens on a status line: a line of the log would cut through it.
+const FILTER_STATUS_LINE: &str = "error";
+
 /// Libraries that log whole headers, with secrets, at finer levels.
 const LEVEL_CAPS: [&str; 1] = ["h2=info"];
 
@@ -23,9 +26,22 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// What a command shows besides its log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogDetail {
+    /// Its result.
+    Usual,
+    /// A status line with everything that a warning would say.
+    OnStatusLine,
+}
+
 /// Starts logging. `wanted` is the value of `ANTIPHON_LOG`.
-pub(crate) fn start(format: LogFormat, wanted: Option<String>) {
-    let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(FILTER_DEFAULT));
+pub(crate) fn start(format: LogFormat, wanted: Option<String>, detail: LogDetail) {
+    let default = match detail {
+        LogDetail::OnStatusLine if io::stderr().is_terminal() => FILTER_STATUS_LINE,
+        LogDetail::OnStatusLine | LogDetail::Usual => FILTER_DEFAULT,
+    };
+    let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(default));
     let caps = LEVEL_CAPS.iter().filter_map(|directive| directive.parse().ok());
     let filter = caps.fold(filter, EnvFilter::add_directive);
     let ansi = io::stderr().is_terminal();

@@ -3,16 +3,23 @@
 //! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
 //! for the user and the exit code.
 
+mod afterwards;
+mod attachment;
 mod commands;
 mod connection;
 mod environment;
 mod failure;
+mod feed;
+mod front;
 mod keyboard;
 mod log;
 mod outcome;
+mod owner;
 mod project_args;
 mod screen;
 mod server_args;
+mod socket_file;
+mod stop_signal;
 mod terminal;
 mod watch;
 
@@ -22,6 +29,9 @@ use antiphon_project::environment::Environment;
 use antiphon_project::{runners, task_worker, toolset};
 use clap::{CommandFactory, FromArgMatches, Parser};
 
+use tokio::runtime::Runtime;
+
+use afterwards::Afterwards;
 use failure::Failure;
 
 /// A durable agent orchestrator.
@@ -46,33 +56,63 @@ fn main() -> ExitCode {
         Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
+    if let Some(exit_code) = front::stand_in_front() {
+        return exit_code;
+    }
     let matches = server_args::hide(Cli::command()).try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return terminal::print_usage(&error),
     };
     let environment = cli.project.apply(environment::capture());
-    match start(cli, &environment) {
-        Ok(()) => ExitCode::SUCCESS,
+    let mut afterwards = Afterwards::default();
+    let exit_code = match start(cli, &environment, &mut afterwards) {
+        Ok((runtime, ended)) => {
+            keyboard::discard_unsent();
+            let exit_code = report(ended);
+            if let Some(work) = afterwards.take() {
+                front::leave_terminal(exit_code);
+                runtime.block_on(work);
+            }
+            exit_code
+        }
+        Err(failure) => report(Err(failure)),
+    };
+    ExitCode::from(exit_code)
+}
+
+/// Prints why a command failed. Returns its exit code.
+fn report(ended: Result<(), Failure>) -> u8 {
+    match ended {
+        Ok(()) => 0,
         Err(failure) => {
             terminal::note(&format!("antiphon: {failure}\n"));
-            failure.exit.into()
+            failure.exit.code()
         }
     }
 }
 
-fn start(cli: Cli, environment: &Environment) -> Result<(), Failure> {
-    log::start(cli.command.log_format(), environment.text("ANTIPHON_LOG"));
+fn start(
+    cli: Cli,
+    environment: &Environment,
+    afterwards: &mut Afterwards,
+) -> Result<(Runtime, Result<(), Failure>), Failure> {
+    log::start(
+        cli.command.log_format(),
+        environment.text("ANTIPHON_LOG"),
+        cli.command.log_detail(),
+    );
     // Many agents at once keep more than one core busy.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
     let server = cli.server.server()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         match server {
             Some(server) => cli.command.run_at(&server, environment).await,
-            None => cli.command.run(environment).await,
+            None => cli.command.run(environment, afterwards).await,
         }
-    })
+    });
+    Ok((runtime, ended))
 }

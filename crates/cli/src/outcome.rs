@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Instant;
 
-use antiphon_core::{PriceTable, TaskStatus, WaitingFor};
+use antiphon_core::{PriceTable, TaskId, TaskStatus, WaitingFor};
 use antiphon_runtime::TaskState;
 pub(crate) use antiphon_view::cost_text as cost;
 use antiphon_view::text::elapsed;
@@ -26,10 +26,10 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
              approvals allow` or `deny`, then `antiphon run --resume {id}`"
         ))),
         // The user paused it, so this is no failure of the task.
-        (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => Err(Failure {
-            exit: Exit::Interrupted,
-            message: format!("task {id} is paused: resume it with `antiphon run --resume {id}`"),
-        }),
+        (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => {
+            let word = if text("code") == "interrupted" { "interrupted" } else { "paused" };
+            Err(suspended(id, word))
+        }
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => Err(Failure::refused(format!(
             "task {id} waits: {}; then `antiphon run --resume {id}`, unless a server runs it",
             text("error")
@@ -37,11 +37,10 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
         (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(
             format!("task {id} waits for its client to send the result of a tool call"),
         )),
-        (TaskStatus::InputRequired, None) | (TaskStatus::Pending | TaskStatus::Running, _) => {
-            Err(Failure::unavailable(format!(
-                "task {id} is suspended: resume it with `antiphon run --resume {id}`"
-            )))
-        }
+        (TaskStatus::InputRequired, Some(WaitingFor::Model | WaitingFor::Storage) | None)
+        | (TaskStatus::Pending | TaskStatus::Running, _) => Err(Failure::unavailable(format!(
+            "task {id} is suspended: resume it with `antiphon run --resume {id}`"
+        ))),
         (TaskStatus::Failed, _) => {
             let error = text("error").to_owned();
             Err(match text("code") {
@@ -53,6 +52,15 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             })
         }
     }
+}
+
+/// A task that a user interrupted or paused, and how to go on with it.
+pub(crate) fn suspended(id: &TaskId, word: &str) -> Failure {
+    let message = format!(
+        "task {id} is {word}: resume it with `antiphon run --resume {id}`, end it with `antiphon tasks \
+         cancel {id}`"
+    );
+    Failure { exit: Exit::Interrupted, message }
 }
 
 /// Prints what a task and its descendants spent, if standard error is a terminal:

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon_project::environment::{Environment, RootPolicy};
+use antiphon_project::environment::{Environment, RootPolicy, TrustPolicy};
 use antiphon_project::state::STATE_VARIABLE;
 use clap::Args;
 
@@ -16,6 +16,10 @@ pub(crate) struct ProjectArgs {
     /// Let the home folder, or a folder that holds your settings or state, be the root of a project.
     #[arg(long, global = true, hide_short_help = true)]
     allow_unsafe_root: bool,
+
+    /// Trust what the project brings, as it is now: its settings, agents and request folders.
+    #[arg(long, global = true, hide_short_help = true)]
+    trust: bool,
 }
 
 impl ProjectArgs {
@@ -26,6 +30,9 @@ impl ProjectArgs {
         }
         if self.allow_unsafe_root {
             environment.root_policy = RootPolicy::AllowUnsafe;
+        }
+        if self.trust {
+            environment.trust_policy = TrustPolicy::TrustAll;
         }
         environment
     }

@@ -69,9 +69,9 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 11] = [
-    "demo", "run", "request", "serve", "keys", "token", "projects", "backup", "restore", "models",
-    "doctor",
+const LOCAL_COMMANDS: [&str; 12] = [
+    "demo", "run", "request", "serve", "keys", "token", "trust", "projects", "backup", "restore",
+    "models", "doctor",
 ];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal

@@ -6,13 +6,24 @@
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use antiphon_view::Colors;
 use antiphon_view::display::{Destination, escaped};
 pub(crate) use antiphon_view::text::{age, count, table};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
 use serde::Serialize;
 
 use crate::failure::Failure;
+
+/// Pause of a process in the background before it looks at the terminal again.
+const BACKGROUND_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long one look for a line takes, in nanoseconds.
+const LOOK_AGAIN_NS: i64 = 200_000_000;
 
 /// Rows of a terminal whose size is unknown.
 const ROWS_DEFAULT: usize = 24;
@@ -54,9 +65,32 @@ pub(crate) fn stdout_destination() -> Destination {
     Destination::of(std::io::stdout().is_terminal())
 }
 
-/// Asks the user yes or no on the terminal. `None` without a terminal, and when it is closed.
+/// Whether this process may read the terminal: the shell stops a process in the background that does. Also true
+/// without job control.
+pub(crate) fn is_in_foreground() -> bool {
+    tcgetpgrp(std::io::stdin()).map_or(true, |group| group == getpgrp())
+}
+
+/// Waits until standard input has a line for this process. A process in the background leaves it to the shell.
+/// False when standard input cannot be waited for.
+pub(crate) fn wait_for_line() -> bool {
+    loop {
+        let stdin = std::io::stdin();
+        let mut waits = [PollFd::new(&stdin, PollFlags::IN)];
+        // Not longer: a process that leaves the terminal lets go of it.
+        let pause = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN_NS };
+        match poll(&mut waits, Some(&pause)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) if is_in_foreground() => return true,
+            Ok(_) => std::thread::sleep(BACKGROUND_PAUSE),
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Asks the user yes or no on the terminal. `None` without a terminal, in the background, and when it is closed.
 pub(crate) fn ask(question: &str) -> Option<bool> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !is_in_foreground() {
         return None;
     }
     loop {

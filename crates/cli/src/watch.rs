@@ -6,33 +6,40 @@
 
 mod approvals;
 
+use std::num::NonZeroUsize;
 use std::ops::Deref;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
-use antiphon_core::{
-    Approval, Event, EventBody, HandlingMode, Position, TaskId, TaskStatus, UserMessage,
-};
-use antiphon_runtime::{Delta, Follower, Orchestrator, OrchestratorError, TaskState, Totals};
+use antiphon_client::ClientError;
+use antiphon_core::port::{Read, TaskQuery, TaskSelector};
+use antiphon_core::{Approval, Event, EventBody, HandlingMode, Position, Seq, TaskId, TaskStatus};
+use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
 use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
 
-use crate::failure::Failure;
+use crate::attachment::Attachment;
+use crate::connection::Connection;
+use crate::failure::{Exit, Failure};
+use crate::feed::{Feed, FeedEnd, FeedItem};
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
+use crate::stop_signal::COPY_WITHIN;
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Events that are read from the journal at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
 /// A task to watch, and where.
-pub(crate) struct Watch<'a> {
-    pub(crate) orchestrator: &'a Orchestrator,
+pub(crate) struct Watch<'a, 'p> {
+    pub(crate) attachment: &'a mut Attachment<'p>,
     pub(crate) task_id: &'a TaskId,
+    /// The task without a parent that it belongs to.
+    pub(crate) root: &'a TaskId,
     pub(crate) screen: Screen,
     pub(crate) keyboard: Keyboard,
     /// Whether the user is asked for approvals. Otherwise another command decides them.
@@ -58,24 +65,21 @@ impl Deref for WatchResult {
     }
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     /// Shows the task from `after` on until it ends, or is suspended with no user present. Ctrl-C
-    /// cancels it; a second one ends the program at once. The caller subscribes to `deltas` before it
-    /// starts the task.
-    pub(crate) async fn run(
-        self,
-        after: Position,
-        deltas: broadcast::Receiver<Delta>,
-    ) -> Result<WatchResult, Failure> {
+    /// interrupts it; a second one returns at once.
+    pub(crate) async fn run(self, after: WatchStart) -> Result<WatchResult, Failure> {
         let mut descendants = Descendants::new(self.task_id.clone());
-        let start = if after == Position(0) {
-            creation(self.orchestrator, self.task_id).await?
-        } else {
-            descendants.add_existing(&read_tree(self.orchestrator, self.task_id).await?);
-            after
+        let position = match after {
+            WatchStart::Creation(position) => position,
+            WatchStart::Resumed(position) => {
+                let reader = self.attachment.connection().reader();
+                descendants.add_existing(&read_tree(reader, self.task_id).await?);
+                position
+            }
         };
-        let follower = self.orchestrator.follow(None, start);
-        let suspended = suspended(self.orchestrator, self.task_id);
+        let feed = self.attachment.feed(self.root, position);
+        let suspended = suspended(self.attachment.connection(), self.task_id);
         let mut session = WatchSession {
             watch: self,
             descendants,
@@ -83,53 +87,73 @@ impl Watch<'_> {
             suspended,
             is_suspended: false,
             has_begun: false,
+            position,
+            seen: Seq(0),
         };
-        session.run(follower, deltas).await?;
+        session.run(feed).await?;
         session.finish().await
     }
 }
 
+/// Where watching begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WatchStart {
+    /// Before the creation of the task.
+    Creation(Position),
+    /// Behind what was shown before the task was resumed.
+    Resumed(Position),
+}
+
 /// A task while it is watched.
-struct WatchSession<'a> {
-    watch: Watch<'a>,
+struct WatchSession<'a, 'p> {
+    watch: Watch<'a, 'p>,
     descendants: Descendants,
     deferred: DeferredOutput,
     /// Resolves when the task has ended or is suspended.
-    suspended: BoxFuture<'static, Result<TaskState, OrchestratorError>>,
+    suspended: BoxFuture<'static, Result<TaskState, Failure>>,
     /// `suspended` has resolved.
     is_suspended: bool,
     /// An event of the task was shown: in JSON no delta precedes the first event.
     has_begun: bool,
+    /// The last event that was read.
+    position: Position,
+    /// The last event of the task that was shown.
+    seen: Seq,
 }
 
-impl WatchSession<'_> {
-    async fn run(
-        &mut self,
-        mut follower: Follower,
-        mut deltas: broadcast::Receiver<Delta>,
-    ) -> Result<(), Failure> {
+impl WatchSession<'_, '_> {
+    async fn run(&mut self, mut feed: Feed) -> Result<(), Failure> {
         let mut interrupts = signal(SignalKind::interrupt())
             .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
         let mut ticks = tokio::time::interval(TICK);
-        let mut canceling: Option<JoinSet<()>> = None;
+        let mut interrupting = JoinSet::new();
+        let mut interrupted_at: Option<Instant> = None;
+        let mut handing_over = JoinSet::new();
         let has_status_line = self.watch.screen.has_status_line();
         loop {
             let next = tokio::select! {
                 // Deltas before the event that completes their answer.
                 biased;
                 _ = interrupts.recv() => {
-                    if canceling.is_some() {
-                        // At once: processes of its tools end with this process.
-                        std::process::exit(130);
+                    match interrupted_at {
+                        Some(at) if at.elapsed() < COPY_WITHIN => {}
+                        Some(_) => return Err(self.end_at_once()),
+                        None => {
+                            interrupted_at = Some(Instant::now());
+                            self.interrupt(&mut interrupting);
+                        }
                     }
-                    canceling = Some(self.cancel());
                     Next::Continue
                 }
-                delta = deltas.recv() => self.delta(delta)?,
-                event = follower.next() => {
-                    let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
-                    self.event(&event).await?
-                }
+                item = feed.next(self.seen) => match item {
+                    Ok(FeedItem::Event(event)) => self.event(&event).await?,
+                    Ok(FeedItem::Delta(delta)) => self.delta(delta)?,
+                    Ok(FeedItem::Missed(count)) => {
+                        self.watch.screen.missed(self.watch.task_id, count)?;
+                        Next::Continue
+                    }
+                    Err(end) => self.find_owner(end, &mut feed).await?,
+                },
                 typed = self.watch.keyboard.line() => {
                     let next = self.typed(typed).await?;
                     self.watch_suspension();
@@ -137,11 +161,19 @@ impl WatchSession<'_> {
                 }
                 state = &mut self.suspended => {
                     (self.suspended, self.is_suspended) = (std::future::pending().boxed(), true);
-                    let state = state?;
-                    match self.catch_up(&mut follower).await? {
-                        Next::Continue => self.on_suspended(&state).await?,
-                        Next::Stop => Next::Stop,
-                    }
+                    self.on_rest(state, &mut feed).await?
+                }
+                Some(_) = interrupting.join_next() => self.catch_up().await.map(|_| Next::Stop)?,
+                () = self.watch.attachment.asked_to_leave(), if handing_over.is_empty() => {
+                    handing_over.spawn(self.watch.attachment.hand_over());
+                    Next::Continue
+                }
+                Some(_) = handing_over.join_next() => {
+                    // Both hold the journal.
+                    (feed, self.suspended) = (Feed::Nothing, std::future::pending().boxed());
+                    self.watch.attachment.leave().await;
+                    let reason = "a server has taken the journal".to_owned();
+                    self.find_owner(FeedEnd::OwnerLost(ClientError::StreamLost { reason }), &mut feed).await?
                 }
                 _ = ticks.tick(), if has_status_line => {
                     if self.watch.asking.is_none() {
@@ -154,56 +186,111 @@ impl WatchSession<'_> {
                 break;
             }
         }
-        // The top ends first; its descendants are still being canceled.
-        if let Some(canceling) = &mut canceling {
-            tokio::select! {
-                _ = interrupts.recv() => std::process::exit(130),
-                _ = canceling.join_next() => {}
+        if interrupting.is_empty() {
+            return Ok(());
+        }
+        tokio::select! {
+            _ = interrupts.recv() => Err(self.end_at_once()),
+            _ = interrupting.join_next() => Ok(()),
+        }
+    }
+
+    /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
+    /// of its tools end with it.
+    fn end_at_once(&mut self) -> Failure {
+        let Watch { attachment, task_id, .. } = &mut self.watch;
+        if !attachment.is_working_besides(task_id) {
+            crate::keyboard::exit_now(130);
+        }
+        attachment.ends_at_once = true;
+        Failure::interrupted()
+    }
+
+    /// The task has ended or is suspended, or its owner cannot say so any more.
+    async fn on_rest(
+        &mut self,
+        state: Result<TaskState, Failure>,
+        feed: &mut Feed,
+    ) -> Result<Next, Failure> {
+        let state = match state {
+            Ok(state) => state,
+            Err(failure)
+                if failure.exit == Exit::Unavailable && !self.watch.attachment.is_owner() =>
+            {
+                let reason = failure.message;
+                return self
+                    .find_owner(FeedEnd::OwnerLost(ClientError::StreamLost { reason }), feed)
+                    .await;
+            }
+            Err(failure) => return Err(failure),
+        };
+        match self.catch_up().await? {
+            Next::Continue => self.on_suspended(&state).await,
+            Next::Stop => Ok(Next::Stop),
+        }
+    }
+
+    /// Goes on after the owner of the journal has ended: with the next one, or as the next one. No event is shown
+    /// twice, and none is left out.
+    async fn find_owner(&mut self, end: FeedEnd, feed: &mut Feed) -> Result<Next, Failure> {
+        match end {
+            FeedEnd::Unreadable(reason) => return Err(Failure::unavailable(reason)),
+            FeedEnd::OwnerLost(error) => {
+                tracing::debug!(%error, "looks for the owner of the journal");
             }
         }
-        Ok(())
+        if self.watch.attachment.attach_again(self.watch.task_id).await?
+            && !self.watch.screen.is_json()
+        {
+            self.watch
+                .screen
+                .note("the process that ran the tasks of this project has ended; this one goes on");
+        }
+        *feed = self.watch.attachment.feed(self.watch.root, self.position);
+        self.suspended = suspended(self.watch.attachment.connection(), self.watch.task_id);
+        self.is_suspended = false;
+        Ok(Next::Continue)
     }
 
     /// Shows all events up to the head of the journal.
-    async fn catch_up(&mut self, follower: &mut Follower) -> Result<Next, Failure> {
-        let head = self.watch.orchestrator.head().await?;
-        while follower.position() < head {
-            let event = follower.next().await;
-            let event = event.map_err(|error| Failure::unavailable(error.to_string()))?;
-            if self.event(&event).await? == Next::Stop {
-                return Ok(Next::Stop);
+    async fn catch_up(&mut self) -> Result<Next, Failure> {
+        let reader = self.watch.attachment.connection().reader().clone();
+        let head = reader.head().await?;
+        while self.position < head {
+            let read = Read { task_id: None, after: self.position, limit: PAGE };
+            let page = reader.read(read).await?;
+            for event in &page.events {
+                if self.event(event).await? == Next::Stop {
+                    return Ok(Next::Stop);
+                }
             }
+            self.position = self.position.max(page.next);
         }
         Ok(Next::Continue)
     }
 
-    fn delta(&mut self, delta: Result<Delta, RecvError>) -> Result<Next, Failure> {
+    fn delta(&mut self, delta: Delta) -> Result<Next, Failure> {
         let top = self.watch.task_id;
-        match delta {
-            Ok(delta)
-                if delta.task_id == *top && (self.has_begun || !self.watch.screen.is_json()) =>
-            {
-                self.watch.screen.delta(&delta)?;
-            }
+        if delta.task_id == *top && (self.has_begun || !self.watch.screen.is_json()) {
+            self.watch.screen.delta(&delta)?;
+        } else if !self.watch.screen.is_json() {
             // Text of descendants is not shown.
-            Ok(_) if !self.watch.screen.is_json() => {}
-            Ok(delta) if self.descendants.contains(&delta.task_id) => {
-                self.watch.screen.delta(&delta)?;
-            }
-            Ok(delta) => {
-                if let Some(count) = self.deferred.push_delta(delta) {
-                    self.watch.screen.missed(top, count)?;
-                }
-            }
-            // The journal has the complete text.
-            Err(RecvError::Lagged(count)) => self.watch.screen.missed(top, count)?,
-            Err(RecvError::Closed) => return Err(Failure::failed("the orchestrator has ended")),
+        } else if self.descendants.contains(&delta.task_id) {
+            self.watch.screen.delta(&delta)?;
+        } else if let Some(count) = self.deferred.push_delta(delta) {
+            self.watch.screen.missed(top, count)?;
         }
         Ok(Next::Continue)
     }
 
     async fn event(&mut self, event: &Event) -> Result<Next, Failure> {
+        if event.position <= self.position {
+            // It was shown before.
+            return Ok(Next::Continue);
+        }
+        self.position = event.position;
         if event.task_id == *self.watch.task_id {
+            self.seen = event.seq;
             self.watch.screen.event(event)?;
             self.descendants.apply_to_top(&event.body);
             self.has_begun = true;
@@ -259,36 +346,35 @@ impl WatchSession<'_> {
     /// Waits for the next suspension: the task may have been resumed.
     fn watch_suspension(&mut self) {
         if std::mem::take(&mut self.is_suspended) {
-            self.suspended = suspended(self.watch.orchestrator, self.watch.task_id);
+            self.suspended = suspended(self.watch.attachment.connection(), self.watch.task_id);
         }
     }
 
-    fn cancel(&self) -> JoinSet<()> {
-        let (orchestrator, task_id) = (self.watch.orchestrator.clone(), self.watch.task_id.clone());
-        let mut canceling = JoinSet::new();
-        canceling.spawn(async move { drop(orchestrator.cancel(&task_id).await) });
-        canceling
+    fn interrupt(&self, interrupting: &mut JoinSet<()>) {
+        let connection = self.watch.attachment.connection().clone();
+        let task_id = self.watch.task_id.clone();
+        interrupting.spawn(async move { drop(connection.interrupt(&task_id).await) });
     }
 
     async fn steer(&mut self, line: &str) -> Result<Next, Failure> {
-        let Watch { orchestrator, task_id, screen, .. } = &mut self.watch;
+        let Watch { attachment, task_id, screen, .. } = &mut self.watch;
+        let connection = attachment.connection();
         match line {
             "" => {}
-            "/cancel" => drop(orchestrator.cancel(task_id).await),
+            "/cancel" => drop(connection.cancel(task_id).await),
             "/pause" => {
-                orchestrator.pause(task_id).await?;
+                connection.pause(task_id).await?;
                 screen.note("Queued: the task pauses after the current step");
             }
             _ if line.starts_with('/') => {
                 screen.note("Type /pause, /cancel, or a message for the agent");
             }
             _ => {
-                let message = UserMessage::text(line, SystemClock.now());
-                match orchestrator.send(task_id, message, HandlingMode::Steer).await {
-                    Ok(_) => screen.note("Queued: the agent reads it after the current step"),
+                match connection.send(task_id, line.to_owned(), HandlingMode::Steer).await {
+                    Ok(()) => screen.note("Queued: the agent reads it after the current step"),
                     // Too late: the end is about to be shown.
-                    Err(OrchestratorError::Ended { .. }) => {}
-                    Err(error) => screen.note(&error.to_string()),
+                    Err(_) if has_ended(connection, task_id).await => {}
+                    Err(failure) => screen.note(&failure.message),
                 }
             }
         }
@@ -300,9 +386,10 @@ impl WatchSession<'_> {
         self.watch.asking = None;
         self.show_deferred_notes();
         self.watch.screen.finish();
-        let Watch { orchestrator, task_id, screen, .. } = &mut self.watch;
-        let state = orchestrator.task(task_id).await?;
-        let tree = read_tree(orchestrator, task_id).await?;
+        let Watch { attachment, task_id, screen, .. } = &mut self.watch;
+        let reader = attachment.connection().reader();
+        let state = reader.task(task_id).await?;
+        let tree = read_tree(reader, task_id).await?;
         let descendants = tree.tasks().iter().skip(1);
         let unfinished =
             descendants.filter(|task| !task.summary.status.is_terminal()).count() as u64;
@@ -329,16 +416,13 @@ impl WatchSession<'_> {
     }
 }
 
-/// The position before the creation of a task.
-async fn creation(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Position, Failure> {
-    let first = orchestrator.follow(Some(task_id.clone()), Position(0)).next().await;
-    let first = first.map_err(|error| Failure::unavailable(error.to_string()))?;
-    Ok(Position(first.position.0.saturating_sub(1)))
+async fn has_ended(connection: &Connection, task_id: &TaskId) -> bool {
+    connection.reader().task(task_id).await.is_ok_and(|state| state.status.is_terminal())
 }
 
 /// A task and its descendants, or the task alone when its tree is too large.
 async fn read_tree(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<TaskTree, Failure> {
-    let limit = std::num::NonZeroUsize::MIN;
+    let limit = NonZeroUsize::MIN;
     let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit };
     let missing = || Failure::failed(format!("task {task_id} is no longer in the journal"));
     let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(missing)?;
@@ -348,11 +432,11 @@ async fn read_tree(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<Task
 
 /// Resolves when the task has ended, or when neither it nor a descendant it waits for runs.
 fn suspended(
-    orchestrator: &Orchestrator,
+    connection: &Connection,
     task_id: &TaskId,
-) -> BoxFuture<'static, Result<TaskState, OrchestratorError>> {
-    let (orchestrator, task_id) = (orchestrator.clone(), task_id.clone());
-    async move { orchestrator.wait(&task_id).await }.boxed()
+) -> BoxFuture<'static, Result<TaskState, Failure>> {
+    let (connection, task_id) = (connection.clone(), task_id.clone());
+    async move { connection.wait(&task_id).await }.boxed()
 }
 
 /// Whether watching continues.

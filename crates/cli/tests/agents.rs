@@ -59,6 +59,11 @@ impl RuntimeDeps {
         }
     }
 
+    /// The user made what is in the project.
+    fn trust(&self) {
+        assert_eq!(self.antiphon(&["trust", "--yes"]).code, 0);
+    }
+
     fn json(&self, arguments: &[&str]) -> Value {
         let seen = self.antiphon(arguments);
         assert_eq!(seen.code, 0, "{}", seen.err);
@@ -96,6 +101,7 @@ fn agents_are_listed_with_where_they_are_from_and_what_is_wrong() {
     write(&world.user("reviewer.md"), REVIEWER);
     write(&world.user("scribe.md"), "# Writes things down\n\nYou write.");
     write(&world.project("bad.md"), "---\ndescription: d\nmodle: a/b\n---\nx");
+    world.trust();
     let list = world.antiphon(&["agents", "list"]);
     assert_eq!((list.code, list.err.as_str()), (0, ""));
     let lines: Vec<&str> = list.out.lines().collect();
@@ -125,6 +131,7 @@ fn one_agent_is_shown_with_everything_about_it() {
     let world = RuntimeDeps::new();
     write(&world.project("reviewer.md"), REVIEWER);
     write(&world.project("plain.md"), "You work.");
+    world.trust();
     let shown = world.antiphon(&["agents", "show", "reviewer"]);
     assert_eq!(shown.code, 0, "{}", shown.err);
     for part in [
@@ -162,6 +169,7 @@ fn what_cannot_be_shown_is_exit_code_2_and_says_why() {
     write(&world.project("good.md"), "You work.");
     write(&world.user("bad.md"), "---\n\nlimits: {turns: 0}\n---\nx");
     write(&world.project("bad.md"), "Theirs.");
+    world.trust();
     let bad = world.antiphon(&["agents", "show", "bad"]);
     assert_eq!((bad.code, bad.out.as_str()), (2, ""));
     let place = format!("{}:3: `turns` takes", world.user("bad.md").display());
@@ -232,5 +240,6 @@ fn live_agents_are_those_whose_task_has_not_ended() {
         assert!(live[0].get(field).is_some(), "{field}: {live:?}");
     }
     let table = world.antiphon(&["agents", "status"]);
-    assert!(table.out.contains(live[0]["task_id"].as_str().unwrap()), "{}", table.out);
+    let short = &live[0]["task_id"].as_str().unwrap()[24..32];
+    assert!(table.out.contains(short), "{}", table.out);
 }

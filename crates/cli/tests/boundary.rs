@@ -250,6 +250,20 @@ fn a_command_that_needs_more_is_told_so_and_offered_for_approval() {
 }
 
 #[test]
+fn a_rule_for_a_command_without_the_sandbox_covers_nothing_around_it() {
+    for around in ["CURL_HOME=. true", "env time -o ../made true", "flock ../made true"] {
+        let call = format!(
+            "{{ name = \"bash\", arguments = {{ command = \"{around}\", without_sandbox = true }} }}"
+        );
+        for world in World::all(&[&call]) {
+            let (_, text) = world.run(&["--allow", "unsandboxed(true)"]);
+            assert!(text.contains(&format!("unsandboxed(={around})")), "{text}");
+            assert!(!world.path("made").exists(), "{around}");
+        }
+    }
+}
+
+#[test]
 fn memory_of_a_command_is_limited_by_the_users_settings() {
     let eats = "{ name = \"bash\", arguments = { command = \"head -c 900m /dev/zero | tail\" } }";
     for world in World::all(&[eats]) {

@@ -104,11 +104,16 @@ fn a_model_that_fails_is_told_from_one_that_is_away() {
             "name = \"x\"\n[[reply]]\nstep = [{{ error = {{ kind = \"{error}\", message = \"m\" }} }}]\n"
         )
     };
-    for (error, code) in [("overloaded", 4), ("authentication", 1), ("connection", 4)] {
+    let run = ["run", "--retries", "0", "--model", "scripted/x", "--script", "x.toml", "hi"];
+    fs::write(folder.path().join("x.toml"), script("authentication")).unwrap();
+    assert_eq!(seen(antiphon(folder.path()).args(run)).code, 1);
+    for error in ["overloaded", "connection"] {
         fs::write(folder.path().join("x.toml"), script(error)).unwrap();
-        let run = ["run", "--retries", "0", "--model", "scripted/x", "--script", "x.toml", "hi"];
-        let seen = seen(antiphon(folder.path()).args(run));
-        assert_eq!(seen.code, code, "{error}: {}", seen.err);
+        let seen = seen(antiphon(folder.path()).args(run).args(["--max-seconds", "1"]));
+        assert_eq!(seen.code, 3, "{error}: {}", seen.err);
+        assert!(seen.err.contains("waits for its model: the provider "), "{}", seen.err);
+        assert!(seen.err.contains("(attempt 1 failed, the next is at "), "{}", seen.err);
+        assert!(seen.err.contains("may take 1 seconds; it waited for its model"), "{}", seen.err);
     }
 }
 
@@ -118,8 +123,9 @@ fn what_there_was_of_a_broken_answer_is_saved() {
     let script = "name = \"x\"\n[[reply]]\nstep = [{ text = \"half\" }, { cut = true }]\n";
     fs::write(folder.path().join("x.toml"), script).unwrap();
     let run = ["run", "--model", "scripted/x", "--script", "x.toml", "--save", "s.json", "hi"];
-    let run = seen(antiphon(folder.path()).args(run));
-    assert_eq!(run.code, 4, "{}", run.err);
+    let run = seen(antiphon(folder.path()).args(run).args(["--max-seconds", "1"]));
+    assert_eq!(run.code, 3, "{}", run.err);
+    assert_eq!(run.out.lines().nth(1), Some("[The answer broke off here. It begins again.]"));
     let show = seen(antiphon(folder.path()).args(["sessions", "show", "--json", "s.json"]));
     let session: serde_json::Value = serde_json::from_str(&show.out).unwrap();
     assert_eq!(session["messages"][1]["content"][0]["text"], "half");

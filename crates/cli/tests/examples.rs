@@ -1,4 +1,4 @@
-//! The teams in `examples/teams`, run offline as their READMEs say, from a copy. What a README shows
+//! The teams in `examples/teams`, run offline as their READMEs say, in a clone. What a README shows
 //! is what comes out, killed in the middle or not.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// Beginning of a line that is cut off, which differs with how long the numbers before it are.
 const CUT_CHARS: usize = 12;
 
-/// A copy of an example.
+/// A clone of an example.
 struct Example {
     folder: TempDir,
     agent: &'static str,
@@ -24,7 +24,8 @@ struct Example {
 impl Example {
     fn new(name: &str, agent: &'static str, prompt: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        copy(&source(name), &folder.path().join("project"));
+        copy(&source(name), &folder.path().join("theirs"));
+        clone(&folder.path().join("theirs"), &folder.path().join("project"));
         // Not above the project: what is beside the configuration is hidden from commands.
         fs::create_dir(folder.path().join("config")).unwrap();
         fs::write(folder.path().join("config/config.toml"), "").unwrap();
@@ -53,7 +54,7 @@ impl Example {
     /// The example's own command.
     fn run(&self) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_antiphon"));
-        command.args(["run", "--model", "scripted/team", "--script", "team.toml"]);
+        command.args(["run", "--trust", "--model", "scripted/team", "--script", "team.toml"]);
         command.args(["--agent", self.agent]);
         command
     }
@@ -119,6 +120,20 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(&path, to.join(name)).unwrap();
         }
     }
+}
+
+/// Commits everything in a folder, and clones it, as a user gets the examples.
+fn clone(from: &Path, to: &Path) {
+    let git = |words: &[&str]| {
+        let mut command = Command::new("git");
+        command.current_dir(from).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(words);
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "--all", "--force"]);
+    git(&["commit", "--quiet", "--message", "all"]);
+    git(&["clone", "--quiet", ".", to.to_str().unwrap()]);
 }
 
 fn reviewers() -> Example {
@@ -228,6 +243,7 @@ fn a_team_that_is_killed_in_the_middle_goes_on_and_delivers_the_same() {
 #[test]
 fn every_agent_of_the_examples_is_understood_and_leaves_the_model_to_the_user() {
     for example in [reviewers(), map_reduce(), handover(), researcher()] {
+        example.json(&["trust", "--yes", "--json"]);
         let listed = example.json(&["agents", "list", "--json"]);
         assert_eq!(listed["problems"], json!([]));
         let agents = listed["agents"].as_array().unwrap();
@@ -300,7 +316,8 @@ fn comes_out(shown: &str, out: &str) -> bool {
 fn plain(line: &str) -> String {
     let word = |word: &str| {
         let hex = |c: char| c.is_ascii_hexdigit() || c == '-' || c == ',';
-        if word.len() >= 36 && word.chars().all(hex) {
+        let is_short_id = word.len() == 8 && word.contains(|c: char| c.is_ascii_digit());
+        if (word.len() >= 36 || is_short_id) && word.chars().all(hex) {
             return "#".to_owned();
         }
         let mut plain = String::new();

@@ -16,7 +16,7 @@ use project_folder::{ProjectFolder, home};
 
 const SCRIPT: &str = r#"
 name = "slow"
-delay_ms = 2
+delay_ms = 20
 chunk_chars = 3
 [[reply]]
 when = { turn = 0 }

@@ -7,6 +7,9 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/pty.rs"]
+mod pty;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::net::TcpListener;
@@ -15,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use antiphon_model_server::{ModelServer, RecordedRequest, Reply};
+
+use pty::Terminal;
 
 /// Stands for anything.
 const ANYTHING: char = '…';
@@ -109,15 +114,64 @@ impl Reader {
         self.folder.path().join(name)
     }
 
-    /// Runs these blocks in one shell, and tells what each printed.
-    fn run(&self, blocks: &[&str], models: &str) -> Vec<String> {
-        let mut script = String::from("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
+    /// Writes each block to a file, with a port of its own for the server.
+    fn write_blocks(&self, blocks: &[&str]) {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         for (number, block) in blocks.iter().enumerate() {
             let block = block
                 .replace("antiphon serve", &format!("antiphon serve --listen 127.0.0.1:{port}"))
                 .replace("127.0.0.1:7117/", &format!("127.0.0.1:{port}/"));
             fs::write(self.path(&format!("block-{number}")), block).unwrap();
+        }
+    }
+
+    /// A program in the clone, with the environment of its reader.
+    fn command(&self, program: &str, models: &str) -> Command {
+        let binary = Path::new(env!("CARGO_BIN_EXE_antiphon"));
+        let mut path = vec![binary.parent().unwrap().to_owned()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path("clone"))
+            .env_clear()
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("temporary"))
+            .env("ANTIPHON", binary)
+            .env("ANTHROPIC_BASE_URL", models);
+        command
+    }
+
+    /// Types these blocks into an interactive shell at a terminal, and tells what each showed there.
+    fn type_in(&self, blocks: &[&str], models: &str) -> Vec<String> {
+        self.write_blocks(blocks);
+        let mut shell = self.command("setsid", models);
+        shell.args(["--ctty", "--wait", "bash", "--norc", "--noprofile", "--noediting", "-i"]);
+        shell.env("TERM", "xterm-256color");
+        let mut terminal = Terminal::start(shell);
+        let folder = self.folder.path().display();
+        let mut shown = Vec::new();
+        for (number, block) in blocks.iter().enumerate() {
+            let from = terminal.text().len();
+            // What is typed is shown, too, and differs from what is printed.
+            terminal.press(&format!(
+                "eval \"$(cat {folder}/block-{number})\"; echo '@@'done:{number}:$?'@@'\n"
+            ));
+            terminal.until(&format!("@@done:{number}:"));
+            terminal.until(&format!("@@done:{number}:0@@"));
+            shown.push(plain(&terminal.text()[from..]));
+            assert!(!block.is_empty());
+        }
+        terminal.press("exit\n");
+        terminal.end();
+        shown
+    }
+
+    /// Runs these blocks in one shell, and tells what each printed.
+    fn run(&self, blocks: &[&str], models: &str) -> Vec<String> {
+        let mut script = String::from("set -e\ntrap 'kill $(jobs -p) 2>/dev/null || :' EXIT\n");
+        self.write_blocks(blocks);
+        for number in 0..blocks.len() {
             let folder = self.folder.path().display();
             writeln!(
                 script,
@@ -126,18 +180,9 @@ impl Reader {
             )
             .unwrap();
         }
-        let binary = Path::new(env!("CARGO_BIN_EXE_antiphon"));
-        let mut path = vec![binary.parent().unwrap().to_owned()];
-        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-        let status = Command::new("timeout")
+        let status = self
+            .command("timeout", models)
             .args(["100", "bash", "-c", &script])
-            .current_dir(self.path("clone"))
-            .env_clear()
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", self.path("home"))
-            .env("TMPDIR", self.path("temporary"))
-            .env("ANTIPHON", binary)
-            .env("ANTHROPIC_BASE_URL", models)
             .stdin(Stdio::null())
             .process_group(0)
             .status()
@@ -156,6 +201,66 @@ impl Reader {
             printed[last]
         );
         printed
+    }
+}
+
+/// What a terminal shows, without colors and without moves of the cursor; what is drawn over something begins a line.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\x1b' if rest.peek() == Some(&'[') => {
+                rest.next();
+                let last = rest.by_ref().find(|c| ('@'..='~').contains(c));
+                if last != Some('m') {
+                    plain.push('\n');
+                }
+            }
+            '\x1b' => {}
+            '\r' => plain.push('\n'),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Whether each of these lines is somewhere on the screen.
+fn shows(shown: &str, expected: &str) -> bool {
+    let has = |expected: &&str| {
+        let expected = format!("{ANYTHING}{}{ANYTHING}", expected.trim());
+        shown.lines().any(|line| is_like(line, &expected))
+    };
+    expected.lines().filter(|line| line.trim() != ANYTHING.to_string()).all(|line| has(&line))
+}
+
+/// The page, typed into an interactive shell: a status line is drawn there, jobs run in the background of the terminal,
+/// and programs may ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_block_of_the_readme_does_what_it_says_when_it_is_typed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let blocks = blocks(&fs::read_to_string(page).unwrap());
+    let models = ModelServer::start(|_: &RecordedRequest, _| Reply::events(ANSWER)).await.unwrap();
+    let run = blocks.iter().filter_map(|block| match block {
+        Block::Run(text) => Some(text.as_str()),
+        Block::Prints(_) => None,
+    });
+    let run: Vec<&str> = run.collect();
+    let url = models.url();
+    let shown = tokio::task::block_in_place(|| Reader::new().type_in(&run, &url));
+    let mut shown = run.into_iter().zip(&shown);
+    let mut last = None;
+    for block in &blocks {
+        match block {
+            Block::Run(_) => last = shown.next(),
+            Block::Prints(expected) => {
+                let (ran, shown) = last.unwrap();
+                assert!(
+                    shows(shown, expected),
+                    "it says that\n{ran}\nprints\n{expected}\nand the terminal shows\n{shown}"
+                );
+            }
+        }
     }
 }
 

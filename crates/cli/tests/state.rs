@@ -163,6 +163,26 @@ fn another_folder_at_the_same_path_does_not_get_the_tasks_unasked() {
 }
 
 #[test]
+fn rules_that_were_always_allowed_are_for_the_folder_and_not_for_its_path() {
+    let folder = project();
+    let root = folder.path();
+    asks(root);
+    assert_eq!(antiphon(root, &["approvals", "allow", "--always", "last"]).0, 0);
+    let kept = home(root).join(".config/antiphon/permissions.toml");
+    assert!(fs::read_to_string(&kept).unwrap().contains("git push"));
+    // Another folder at the same path, and state of it beside the old one.
+    let aside = state(root).with_extension("replaced-1");
+    fs::create_dir(&aside).unwrap();
+    fs::copy(state(root).join("project.json"), aside.join("project.json")).unwrap();
+    let path = root.to_str().unwrap();
+    let (code, _, err) = antiphon(root, &["projects", "forget", path, "--yes"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(!fs::read_to_string(&kept).unwrap().contains("git push"));
+    assert!(!state(root).exists(), "the state in use is what the path names");
+    assert!(aside.exists());
+}
+
+#[test]
 fn a_project_that_a_process_works_on_is_neither_moved_nor_forgotten() {
     let folder = project();
     let root = folder.path();
@@ -192,7 +212,12 @@ fn a_project_that_a_process_works_on_is_neither_moved_nor_forgotten() {
 fn a_folder_that_holds_the_users_own_files_is_no_project() {
     let folder = project();
     let outer = folder.path().parent().unwrap();
-    for root in [home(folder.path()), outer.to_owned(), "/".into()] {
+    let own = home(folder.path());
+    let inner = [".ssh", ".aws/sso", ".config/antiphon/agents"].map(|name| own.join(name));
+    for path in &inner {
+        fs::create_dir_all(path).unwrap();
+    }
+    for root in [own, outer.to_owned(), "/".into()].into_iter().chain(inner) {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
         command.current_dir(&root).env_clear().env("HOME", home(folder.path()));
         let output = command.args(["run", "hello"]).stdin(Stdio::null()).output().unwrap();

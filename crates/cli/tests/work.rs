@@ -73,7 +73,7 @@ name = "work"
 [[reply]]
 when = { turn = 0 }
 step = [
-    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; mkdir .git/hook; cat JOURNAL" } } },
+    { call = { name = "bash", arguments = { command = "echo $ANTHROPIC_API_KEY; touch inside; touch ../outside; sed -n 'w .git/hook' work.toml; cat JOURNAL" } } },
     { call = { name = "write", arguments = { path = "made.txt", content = "made\n" } } },
     { call = { name = "write", arguments = { path = "../outside", content = "x" } } },
     { call = { name = "read", arguments = { path = "JOURNAL" } } },
@@ -274,4 +274,104 @@ fn rules_of_the_project_reach_the_model() {
     run(folder.path(), &["--no-rules"]);
     let shown = antiphon(folder.path(), &["tasks", "show", "last"]);
     assert!(!shown.out.contains("Never use tabs."), "{}", shown.out);
+}
+
+/// The first column of a list, without its header.
+fn first_column(list: &str) -> Vec<String> {
+    list.lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_task_is_named_by_its_short_form_its_agent_or_last_wherever_a_task_is_named() {
+    let folder =
+        project("name = \"work\"\n[[reply]]\nstep = [{ text = \"Done with {{last_user}}\" }]\n");
+    let inner = folder.path();
+    for number in 1..=3 {
+        let prompt = format!("prompt {number}");
+        let ran =
+            antiphon(inner, &["run", &prompt, "--model", "scripted/work", "--script", "work.toml"]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    let json = |arguments: &[&str]| -> Value {
+        let seen = antiphon(inner, arguments);
+        serde_json::from_str(&seen.out).unwrap_or_else(|_| panic!("{arguments:?}: {}", seen.err))
+    };
+    let whole = json(&["tasks", "list", "--json"]);
+    let whole: Vec<&str> = (0..3).map(|n| whole[n]["task_id"].as_str().unwrap()).collect();
+    let short = first_column(&antiphon(inner, &["tasks", "list"]).out);
+    assert_eq!(short.len(), 3, "{short:?}");
+    for (short, whole) in short.iter().zip(&whole) {
+        assert!(short.len() == 8 && whole[24..].starts_with(short.as_str()), "{short} of {whole}");
+        assert_eq!(json(&["tasks", "show", short, "--json"])["task_id"], *whole);
+        assert_eq!(json(&["tasks", "tree", short, "--json"])["task_id"], *whole);
+        assert_eq!(antiphon(inner, &["tasks", "diff", short]).code, 0);
+        // A part of the short form that no other task shares does, too.
+        assert_eq!(json(&["tasks", "show", &short[..6], "--json"])["task_id"], *whole);
+    }
+    let older = json(&["tasks", "list", "--json", "--cursor", &short[0]]);
+    assert_eq!((older[0]["task_id"].as_str(), older[2].as_object()), (Some(whole[1]), None));
+    let ids = antiphon(inner, &["tasks", "tree", &short[1], "--ids"]).out;
+    assert!(ids.contains(&short[1]) && !ids.contains(whole[1]), "{ids}");
+    // The first digits are the time, which the three may share.
+    let time = antiphon(inner, &["tasks", "show", &whole[0][..4]]);
+    assert_eq!(time.code, 2, "{}", time.out);
+    assert!(time.err.contains("more than one task begins with"), "{}", time.err);
+    assert_eq!(json(&["tasks", "show", "last", "--json"])["task_id"], whole[0]);
+    assert_eq!(json(&["tasks", "show", "default", "--json"])["task_id"], whole[0]);
+    let none = antiphon(inner, &["tasks", "show", "zzzz"]);
+    assert!(none.code == 2 && none.err.contains("there is no task `zzzz` here"), "{}", none.err);
+}
+
+#[test]
+fn resuming_when_everything_has_ended_says_so() {
+    let folder = project("name = \"work\"\n[[reply]]\nstep = [{ text = \"Done.\" }]\n");
+    let inner = folder.path();
+    assert_eq!(run(inner, &[]).code, 0);
+    for resume in [&["run", "--resume", "last"][..], &["tasks", "resume", "last"]] {
+        let seen = antiphon(inner, resume);
+        assert_eq!(seen.code, 2, "{resume:?}: {}", seen.err);
+        assert!(seen.err.contains("there is no unfinished task here"), "{}", seen.err);
+        assert!(seen.err.contains("antiphon run --session last"), "{}", seen.err);
+    }
+}
+
+#[test]
+fn an_imported_session_keeps_its_times_and_a_bad_file_is_named() {
+    let folder = project(PUSHES);
+    let inner = folder.path();
+    let file = |messages: &str| {
+        format!(
+            r#"{{"version":1,"id":"talk","system_prompt":"","created_at":"2025-01-02T03:04:05Z",
+            "updated_at":"2025-02-03T04:05:06.007Z","messages":{messages}}}"#
+        )
+    };
+    let user = r#"[{"type":"user","content":[{"type":"text","text":"Hi"}],"timestamp":"2025-01-02T03:04:05Z"}]"#;
+    let import = |text: &str| {
+        fs::write(inner.join("talk.json"), text).unwrap();
+        antiphon(inner, &["sessions", "import", "talk.json"])
+    };
+    for (text, reason) in [
+        ("[]".to_owned(), "not a session file: it is a list"),
+        ("[1]".to_owned(), "not a session file: it is a list"),
+        ("\"x\"".to_owned(), "not a session file: it is a text"),
+        (file(r#"[{"type":"robot"}]"#), "messages[0]: unknown message type `robot`"),
+        (file(r#"[{"type":"user"}]"#), "messages[0]: missing field `content`"),
+    ] {
+        let refused = import(&text);
+        assert_eq!(refused.code, 2, "{text}: {}", refused.out);
+        assert!(refused.err.contains(reason), "{text}: {}", refused.err);
+    }
+    assert_eq!(import(&file(user)).code, 0);
+    let exported: Value =
+        serde_json::from_str(&antiphon(inner, &["sessions", "export", "talk"]).out).unwrap();
+    let listed: Value =
+        serde_json::from_str(&antiphon(inner, &["sessions", "list", "--json"]).out).unwrap();
+    for session in [&exported, &listed[0]] {
+        assert_eq!(session["created_at"], "2025-01-02T03:04:05Z", "{session}");
+        assert_eq!(session["updated_at"], "2025-02-03T04:05:06.007Z", "{session}");
+    }
 }

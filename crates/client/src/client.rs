@@ -143,6 +143,16 @@ impl Client {
         response::read(response).await
     }
 
+    /// Sends a command without a body, under a key.
+    pub(crate) async fn keyed_command<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        key: &str,
+    ) -> Result<T, ClientError> {
+        let request = self.request(Method::POST, path, Query::NONE)?;
+        response::read(self.send(request.header("idempotency-key", key)).await?).await
+    }
+
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &[&str],

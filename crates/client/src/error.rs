@@ -66,6 +66,18 @@ impl ClientError {
         }
     }
 
+    /// Whether the server does not know what the request names.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => *status == 404,
+            Self::NoConnection { .. }
+            | Self::Unreachable { .. }
+            | Self::StreamLost { .. }
+            | Self::Unauthorized
+            | Self::Protocol { .. } => false,
+        }
+    }
+
     pub(crate) fn protocol(reason: impl Into<String>) -> Self {
         Self::Protocol { reason: reason.into() }
     }

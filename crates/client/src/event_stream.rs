@@ -59,8 +59,16 @@ pub(crate) enum Deltas {
 
 /// Which events, and where the stream is.
 pub(crate) enum Scope {
-    Task { task_id: TaskId, after: Seq },
+    Task { task_id: TaskId, after: Seq, reader: Reader },
     Journal { query: JournalEventQuery },
+}
+
+/// Who reads the events of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Anyone,
+    /// The client that created the task and follows it.
+    Owner,
 }
 
 enum State {
@@ -78,7 +86,14 @@ impl Client {
     /// Events of a task after `after`, which is 0 for all of them. The stream ends after the terminal
     /// event of the task. Nothing is sent before the first event is asked for.
     pub fn task_events(&self, task_id: TaskId, after: Seq, retry: RetryPolicy) -> EventStream {
-        let scope = Scope::Task { task_id, after };
+        let scope = Scope::Task { task_id, after, reader: Reader::Anyone };
+        EventStream { items: ItemStream::new(self.clone(), scope, Deltas::Excluded, retry) }
+    }
+
+    /// The same for the client that created the task with [`CreateTask::followed`](antiphon_api::CreateTask): a task
+    /// that waits for it since a restart of the server goes on.
+    pub fn own_task_events(&self, task_id: TaskId, after: Seq, retry: RetryPolicy) -> EventStream {
+        let scope = Scope::Task { task_id, after, reader: Reader::Owner };
         EventStream { items: ItemStream::new(self.clone(), scope, Deltas::Excluded, retry) }
     }
 
@@ -173,9 +188,10 @@ impl ItemStream {
     async fn connect(&mut self) -> Result<(), ClientError> {
         let deltas = self.deltas == Deltas::Included;
         let request = match &self.scope {
-            Scope::Task { task_id, .. } => {
+            Scope::Task { task_id, reader, .. } => {
                 let path = ["v1", "tasks", task_id.as_str(), "events"];
-                let query = Query::of(&TaskEventQuery { after: None, deltas })?;
+                let owner = *reader == Reader::Owner;
+                let query = Query::of(&TaskEventQuery { after: None, deltas, owner })?;
                 self.client.request(Method::GET, &path, query)?
             }
             Scope::Journal { query } => {
@@ -246,7 +262,7 @@ impl Scope {
     /// Moves to an event. `false` when the stream has been there.
     fn advance(&mut self, event: &Event) -> Result<bool, ClientError> {
         match self {
-            Self::Task { task_id, after } => {
+            Self::Task { task_id, after, .. } => {
                 if event.task_id != *task_id {
                     return Err(ClientError::protocol("an event of another task arrived"));
                 }

@@ -18,6 +18,9 @@ pub enum StreamItem {
 pub struct LiveDelta {
     /// Id of the task; absent when deltas of several tasks were missed.
     pub task_id: Option<TaskId>,
+    /// Bytes of text of the same answer before this piece.
+    #[serde(default)]
+    pub text_at: usize,
     /// The piece.
     #[serde(flatten)]
     pub piece: DeltaPiece,
@@ -62,6 +65,13 @@ pub enum DeltaPiece {
         tool_call_id: ToolCallId,
         /// Text to append.
         delta: String,
+    },
+    /// The answer broke off. What came of it does not count, and another answer follows.
+    AnswerSuperseded {
+        /// Code of the failure.
+        code: String,
+        /// Text of the failure.
+        error: String,
     },
     /// The client was too slow, and deltas were dropped. The journal has the whole text.
     DeltasMissed {

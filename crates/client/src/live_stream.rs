@@ -5,7 +5,7 @@ use antiphon_core::{Seq, TaskId};
 
 use crate::client::Client;
 use crate::error::ClientError;
-use crate::event_stream::{Deltas, ItemStream, Scope};
+use crate::event_stream::{Deltas, ItemStream, Reader, Scope};
 use crate::live_delta::StreamItem;
 use crate::retry_policy::RetryPolicy;
 
@@ -19,7 +19,7 @@ pub struct LiveStream {
 impl Client {
     /// Events and live deltas of a task, see [`Client::task_events`].
     pub fn live_task_events(&self, task_id: TaskId, after: Seq, retry: RetryPolicy) -> LiveStream {
-        let scope = Scope::Task { task_id, after };
+        let scope = Scope::Task { task_id, after, reader: Reader::Anyone };
         LiveStream { items: ItemStream::new(self.clone(), scope, Deltas::Included, retry) }
     }
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use antiphon_api::{
-    CreateTask, DiffQuery, MessageAccepted, SendMessage, SendToolResult, TaskAccepted, TaskDetail,
-    TaskDiff, TaskPage, TaskQuery, TaskRest, TaskTree, TaskWaitQuery,
+    CreateTask, DiffQuery, MessageAccepted, RunStarted, SendMessage, SendToolResult, StartRun,
+    TaskAccepted, TaskDetail, TaskDiff, TaskPage, TaskQuery, TaskRest, TaskTree, TaskWaitQuery,
 };
 use antiphon_core::{TaskId, TaskSummary};
 
@@ -54,9 +54,41 @@ impl Client {
         self.command(&["v1", "tasks", task_id.as_str(), "cancel"]).await
     }
 
+    /// Interrupts the turn of a task: its model call and its running tools end, and it waits until it is
+    /// resumed.
+    pub async fn interrupt_task(&self, task_id: &TaskId) -> Result<TaskSummary, ClientError> {
+        self.command(&["v1", "tasks", task_id.as_str(), "interrupt"]).await
+    }
+
+    /// Cancels the task that was created with this key. When there is none, a creation with this key that comes later
+    /// finds a canceled task.
+    pub async fn cancel_task_by_key(&self, key: &str) -> Result<TaskSummary, ClientError> {
+        self.keyed_command(&["v1", "tasks", "cancel"], key).await
+    }
+
     /// Suspends a task until it is resumed.
     pub async fn pause_task(&self, task_id: &TaskId) -> Result<TaskSummary, ClientError> {
         self.command(&["v1", "tasks", task_id.as_str(), "pause"]).await
+    }
+
+    /// Starts the task of this process at the owner of the project's journal, through its socket. With the same
+    /// `key` it is the same task.
+    pub async fn start_run(
+        &self,
+        run: &StartRun,
+        key: Option<&str>,
+    ) -> Result<RunStarted, ClientError> {
+        self.post(&["v1", "runs"], run, key).await
+    }
+
+    /// Asks the owner of the project's journal, through its socket, to give the journal to a server.
+    pub async fn request_hand_over(&self) -> Result<(), ClientError> {
+        self.command(&["v1", "owner", "hand_over"]).await
+    }
+
+    /// Asks the owner of the project's journal, through its socket, to carry out requests that are dropped as files.
+    pub async fn watch_requests(&self) -> Result<(), ClientError> {
+        self.command(&["v1", "owner", "requests"]).await
     }
 
     /// Resumes a task.

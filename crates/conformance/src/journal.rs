@@ -125,6 +125,7 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             a_task_is_unfinished_until_its_terminal_status,
             a_task_is_found_by_its_id,
             tasks_are_found_by_a_prefix_of_their_ids,
+            tasks_are_found_by_the_random_part_of_their_ids,
             a_tree_is_listed_from_its_root,
             the_tasks_of_a_session_are_listed_alone,
         },
@@ -137,6 +138,7 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
         summary::{
             a_new_summary_is_what_the_creation_says,
             a_summary_follows_the_status,
+            a_summary_says_why_a_task_waits_for_its_model,
             a_handover_changes_the_agent_of_a_task,
             a_summary_has_the_seq_of_the_last_event,
             a_summary_counts_turns_calls_and_messages,
@@ -148,6 +150,7 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             sessions_are_listed_by_their_newest_tasks,
             a_session_counts_its_tasks,
             a_session_has_the_title_of_its_first_task_and_the_status_of_its_last,
+            an_imported_session_has_the_times_of_its_file_until_it_is_continued,
         },
         approval::{
             an_approval_is_listed_as_it_was_requested,

@@ -15,16 +15,20 @@
 //! | `body`       | all events                                              |
 //! | `properties` | what code asks about any event                          |
 //! | `defaults`   | fields that the JSON leaves out                         |
+//! | `model_wait` | the wait of a task for its model                        |
 //! | `summary`    | the rows of the journal's index, folded from the events |
+//! | `peer_tasks` | tasks on a peer, as they are listed here                |
 //!
 //! # To add an event
 //!
 //! Add it to the list in `event/body.rs`, and to the matches in `event/properties.rs`. Code that
-//! handles only some events matches them with `if let` or implements [`EventVisitor`]: it does not
+//! handles only some events matches them with `if let` or `_`, or implements [`EventVisitor`]: it does not
 //! change.
 
 mod body;
 mod defaults;
+mod model_wait;
+pub(crate) mod peer_tasks;
 mod properties;
 pub(crate) mod summary;
 
@@ -38,10 +42,13 @@ use crate::TaskId;
 
 pub use body::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
-    EventBody, EventVisitor, HandedOver, HistoryRef, MessageAppended, MessageQueued,
-    OutputRejected, Purpose, Relayed, Replied, RequestSent, StateChanged, StatusChanged,
-    TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    EventBody, EventVisitor, HandedOver, HistoryRef, ImportedTimes, MessageAppended, MessageQueued,
+    OutputRejected, PeerCancel, Purpose, Relayed, Replied, RequestSent, StateChanged,
+    StatusChanged, TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted,
+    UsageRecorded, WaitingFor,
 };
+
+pub use model_wait::ModelWait;
 
 /// The version of the event format.
 pub const EVENT_VERSION: u32 = 1;

@@ -11,6 +11,25 @@ pub struct HealthStatus {
     pub status: HealthState,
     /// Time of the check.
     pub timestamp: DateTime<Utc>,
+    /// What is wrong; absent when nothing is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<HealthProblem>,
+}
+
+/// What is wrong with a server. Needs no credentials, so it names no file and no task: the log and
+/// the metrics of the server do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HealthProblem {
+    /// The journal cannot be read or written: its disk is full, read-only or failing.
+    JournalUnavailable,
+    /// The journal's file was deleted or replaced while the server uses it.
+    JournalReplaced,
+    /// A task that has not ended stopped because of an error that no retry can help.
+    TaskStuck,
+    /// The server is stopping, and accepts no new work.
+    Draining,
 }
 
 /// State of the server in a health check.

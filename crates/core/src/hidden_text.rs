@@ -4,7 +4,7 @@
 //!
 //! | function               | for                                             | what happens to them                |
 //! |------------------------|-------------------------------------------------|-------------------------------------|
-//! | [`escape_hidden_text`] | text of files and tools in a conversation       | escaped; what languages need stays  |
+//! | [`escape_hidden_text`] | text of files and tools in a conversation       | escaped; what languages need stays, where they need it |
 //! | [`visible`]            | labels and messages in a conversation           | removed                             |
 //! | [`escaped`]            | names, paths, commands and questions on display | escaped, line breaks and tabs too   |
 //! | [`escape_for_terminal`] | text of models and tools on a terminal         | escaped; what languages need stays, and line breaks and tabs |
@@ -22,7 +22,7 @@ pub fn visible(text: &str) -> String {
 /// `text` of a file or a tool, as a conversation gets it: hidden characters become escapes such as `\u{e0041}`,
 /// so that nothing is lost and nothing is hidden. Line breaks, tabs and what languages need stay.
 pub fn escape_hidden_text(text: &str) -> Cow<'_, str> {
-    escape(text, |c| !matches!(c, '\t' | '\n' | '\r') && is_hidden(c))
+    escape_in_context(text)
 }
 
 /// `text` on one line for display, whole: every control and every invisible character becomes an escape such as
@@ -76,8 +76,82 @@ pub(crate) fn is_invisible(c: char) -> bool {
     }
 }
 
-/// Whether `c` is a control character, or invisible and not needed by a language or a symbol: joiners, variation
-/// selectors, soft hyphens and the private symbols of fonts are.
+/// Escapes control and invisible characters, except line breaks, tabs, the private symbols of fonts, and the
+/// marks that a language or a symbol needs where they stand.
+fn escape_in_context(text: &str) -> Cow<'_, str> {
+    let stays = |c: char| matches!(c, '\t' | '\n' | '\r');
+    let is_suspect =
+        |c: char| !stays(c) && is_invisible(c) && !matches!(c, '\u{E000}'..='\u{F8FF}');
+    if !text.chars().any(|c| is_suspect(c) || (c.is_control() && !stays(c))) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 64);
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_hidden = is_suspect(c) || (c.is_control() && !stays(c));
+        if !is_hidden || before.is_some_and(|before| is_mark_of(before, c, chars.peek().copied())) {
+            shown.push(c);
+            before = Some(c);
+        } else {
+            shown.extend(c.escape_default());
+            // A mark behind an escape belongs to nothing.
+            before = None;
+        }
+    }
+    // An escape is longer than its character.
+    if shown.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+}
+
+/// Whether `mark` is an invisible character that has a meaning between these two: one variation selector after
+/// a character that has variations, one joiner between two characters of a script or of a symbol. Rows of
+/// them have none, and could carry a text.
+fn is_mark_of(before: char, mark: char, after: Option<char>) -> bool {
+    match mark {
+        '\u{FE0E}' | '\u{FE0F}' => is_symbol(before) || is_keycap(before, after),
+        '\u{FE00}'..='\u{FE02}' => {
+            is_ideograph(before) || matches!(before, '\u{2200}'..='\u{22FF}')
+        }
+        '\u{180B}'..='\u{180D}' => matches!(before, '\u{1820}'..='\u{18AA}'),
+        '\u{200C}' | '\u{200D}' => {
+            let is_joined = |c: char| c >= '\u{0300}' && !c.is_whitespace() && !is_invisible(c);
+            let before = is_joined(before) || matches!(before, '\u{FE0E}' | '\u{FE0F}');
+            before && after.is_some_and(is_joined)
+        }
+        _ => false,
+    }
+}
+
+/// Symbols that are shown as text or as a picture.
+fn is_symbol(c: char) -> bool {
+    matches!(
+        c,
+        '\u{A9}' | '\u{AE}' | '\u{203C}' | '\u{2049}' | '\u{2122}' | '\u{2139}'
+            | '\u{2190}'..='\u{21FF}'
+            | '\u{2300}'..='\u{27BF}'
+            | '\u{2900}'..='\u{297F}'
+            | '\u{2B00}'..='\u{2BFF}'
+            | '\u{3030}' | '\u{303D}' | '\u{3297}' | '\u{3299}'
+            | '\u{1F000}'..='\u{1FAFF}'
+    )
+}
+
+/// `1️⃣`: a digit, the selector, and the key around it.
+fn is_keycap(before: char, after: Option<char>) -> bool {
+    (before.is_ascii_digit() || matches!(before, '#' | '*')) && after == Some('\u{20E3}')
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(
+        c,
+        '\u{3000}'..='\u{303F}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}'
+            | '\u{FF00}'..='\u{FF9F}'
+            | '\u{20000}'..='\u{3FFFF}'
+    )
+}
+
+/// Whether `c` is a control character, or invisible and of no use to a language or a symbol. Text reaches a
+/// terminal in pieces, so this does not depend on what stands before it.
 fn is_hidden(c: char) -> bool {
     let is_needed = matches!(
         c,
@@ -128,9 +202,32 @@ mod tests {
 
     #[test]
     fn characters_that_languages_need_stay() {
-        let plain = "नमस्\u{200d}ते “quotes” 👨\u{200d}👩 e\u{301} \u{fe0f} می\u{200c}خواهم \u{e0a0}";
+        let plain = "नमस्\u{200d}ते “quotes” 👨\u{200d}👩 e\u{301} ☂\u{fe0f} می\u{200c}خواهم \u{e0a0} \
+                     👁\u{fe0f}\u{200d}🗨\u{fe0f} 1\u{fe0f}\u{20e3} 葛\u{fe00} \u{1820}\u{180b}";
         assert!(matches!(escape_hidden_text(plain), Cow::Borrowed(same) if same == plain));
         assert!(matches!(escape_for_terminal(plain), Cow::Borrowed(same) if same == plain));
+    }
+
+    #[test]
+    fn marks_that_belong_to_nothing_are_escaped() {
+        for (text, expected) in [
+            ("a\u{fe00}b", "a\\u{fe00}b"),
+            ("☂\u{fe0f}\u{fe0f}\u{fe00}", "☂\u{fe0f}\\u{fe0f}\\u{fe00}"),
+            ("☂\u{fe01}", "☂\\u{fe01}"),
+            ("1\u{fe0f}2", "1\\u{fe0f}2"),
+            (" \u{fe0f}", " \\u{fe0f}"),
+            ("葛\u{fe00}\u{fe01}", "葛\u{fe00}\\u{fe01}"),
+            ("葛\u{e0100}", "葛\\u{e0100}"),
+            ("so\u{ad}ft", "so\\u{ad}ft"),
+            ("a\u{34f}b", "a\\u{34f}b"),
+            ("a\u{180b}", "a\\u{180b}"),
+            ("a\u{200d}b", "a\\u{200d}b"),
+            ("می\u{200c}\u{200d}خ", "می\\u{200c}\\u{200d}خ"),
+            ("👨\u{200d} ", "👨\\u{200d} "),
+            ("\u{200d}👨", "\\u{200d}👨"),
+        ] {
+            assert_eq!(escape_hidden_text(text), expected);
+        }
     }
 
     #[test]

@@ -135,9 +135,9 @@ impl<'de> Deserialize<'de> for Sender {
 pub enum InteractionContent {
     /// A message to read.
     Message {
-        /// Text of the message.
+        /// Text of the message; may be empty when there are blocks.
         body: String,
-        /// The same text with images. Absent: text only.
+        /// Texts and images. A text that repeats the body is read once. Absent: the body only.
         #[serde(default, with = "peer_blocks", skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<crate::schema::PeerBlock>>"))]
         blocks: Option<Vec<InputBlock>>,
@@ -203,7 +203,29 @@ pub struct RenderMetadata {
     pub salience: Salience,
 }
 
+impl RenderMetadata {
+    /// Progress of running work: a newer one of the same sender replaces it until it is read.
+    pub const PROGRESS: Self =
+        Self { class: RenderClass::OpsProgress, salience: Salience::Background };
+
+    /// Of this class, with the usual salience.
+    pub fn usual(class: RenderClass) -> Self {
+        Self { class, salience: Salience::default() }
+    }
+}
+
 /// What an interaction is to the reader.
+///
+/// | class                | written for                                                                |
+/// |----------------------|----------------------------------------------------------------------------|
+/// | `user_prompt`        | a message of the user                                                      |
+/// | `peer_message`, `peer_request`, `peer_response` | what another agent sends                       |
+/// | `external_event`     | an event of a source outside                                               |
+/// | `flow_step`          | what a task tells a task below it: the next step of its flow               |
+/// | `continuation`       | the report of a detached task, with which its parent continues             |
+/// | `system_notice`      | what the orchestrator tells about another agent: started, ended            |
+/// | `tool_scope_notice`  | what the orchestrator tells about what tools reach: an agent is no longer defined |
+/// | `ops_progress`       | progress of running work; a newer one replaces it                          |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -54,7 +54,8 @@ pub use budget::spending::{
 pub use budget::status::{BudgetStatus, ScopeStatus, WindowStatus};
 pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
 pub use conversation::chat::{
-    CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role, TokenUsage,
+    CanonicalHeader, CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role,
+    TokenUsage,
 };
 pub use conversation::message::{
     AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
@@ -70,17 +71,20 @@ pub use conversation::tool::{Effect, Tool, ToolResult};
 pub use conversation::usage::{StopReason, Usage};
 pub use conversation::{message, stream};
 pub use error::{DomainError, ErrorCode, ErrorResponse};
+pub use event::peer_tasks::PeerTasks;
 pub use event::summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskSummary};
 pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
-    MessageAppended, MessageQueued, OutputRejected, Position, Purpose, Relayed, Replied,
-    RequestSent, Seq, StateChanged, StatusChanged, TaskCreated, TaskRestored, ToolRefused,
-    ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    ImportedTimes, MessageAppended, MessageQueued, ModelWait, OutputRejected, PeerCancel, Position,
+    Purpose, Relayed, Replied, RequestSent, Seq, StateChanged, StatusChanged, TaskCreated,
+    TaskRestored, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
 };
-pub use health::{HealthState, HealthStatus};
+pub use health::{HealthProblem, HealthState, HealthStatus};
 pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};
-pub use interaction::control_request::{Command, CommandError, OrchestratorRequest};
+pub use interaction::control_request::{
+    CONTROL_REQUEST, Command, CommandError, OrchestratorRequest,
+};
 pub use interaction::{
     HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
     PeerInputCandidate, PeerInputClass, Provenance, RenderClass, RenderMetadata, ResponseStatus,
@@ -89,9 +93,10 @@ pub use interaction::{
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use task::approval::{Approval, ApprovalStatus, Decision};
 pub use task::invocation::{
-    AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join,
+    AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join, LeftOutTool,
     RunnerConfig, TARGETS_MAX, Target, ToolPolicy, ValidInvocation,
 };
+pub use task::runs_on::RunsOn;
 
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use value::id::{

@@ -21,21 +21,23 @@ pub use bus::{
     Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
 };
 pub use cancel::Cancel;
-pub use clock::{Clock, IdSource, RandomIds, SystemClock};
+pub use clock::{BootTime, Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
-    APPEND_EVENTS_MAX, AgentQuery, Append, Appended, ApprovalQuery, ApprovalSelector, Expected,
-    IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
+    APPEND_EVENTS_MAX, AgentQuery, Append, AppendFault, Appended, ApprovalQuery, ApprovalSelector,
+    Expected, IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
     QueuedQuery, Read, SessionQuery, SingleTaskJournal, TaskHead, TaskIndex, TaskJournal,
     TaskQuery, TaskSelector,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{
-    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, Run, Runner, RunnerError,
-    RunnerInput, TaskUpdates, UncheckedInput,
+    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, RemoteError, RemoteTask, Run,
+    Runner, RunnerError, RunnerInput, TaskUpdates, UncheckedInput,
 };
 pub use task_filter::TaskFilter;
-pub use tool_executor::{Progress, ToolContext, ToolError, ToolExecutor};
+pub use tool_executor::{
+    CutOffCall, Look, Progress, START_NOTE_BYTES_MAX, ToolContext, ToolError, ToolExecutor,
+};
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,
     VectorStoreError,

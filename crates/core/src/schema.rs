@@ -103,6 +103,14 @@ pub enum MessageOrText {
         /// Time of writing. Absent: now.
         timestamp: Option<DateTime<Utc>>,
     },
+    /// Parts, as Distri writes them.
+    Parts {
+        /// Only `user`.
+        role: Option<String>,
+        /// Texts and images, in order; at least one.
+        #[schemars(length(min = 1))]
+        parts: Vec<Value>,
+    },
 }
 
 /// A text, or a list of blocks.

@@ -6,9 +6,11 @@
 //! |--------------|----------------------------------------|
 //! | `invocation` | how tasks are dispatched               |
 //! | `approval`   | questions to a person about tool calls |
+//! | `runs_on`    | where a task runs                      |
 
 pub(crate) mod approval;
 pub(crate) mod invocation;
+pub(crate) mod runs_on;
 
 use std::num::{NonZeroU32, NonZeroU64};
 

@@ -1,11 +1,11 @@
 //! The lines about an event: one or two in the name of its agent, or none.
 
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolResultMessage,
+    Event, EventBody, InputBlock, Message, ModelWait, StatusChanged, TaskStatus, ToolResultMessage,
 };
 use antiphon_view::display::{Destination, escaped};
 use antiphon_view::text::{cut, elapsed, one_line};
-use antiphon_view::{Tone, diff_lines};
+use antiphon_view::{Tone, diff_lines, model_wait_text};
 
 use crate::observed::ObservedTree;
 
@@ -13,9 +13,14 @@ use crate::observed::ObservedTree;
 const TEXT_CHARS_MAX: usize = 240;
 
 /// The lines about an event, in order.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a new event changes only the readers that show it"
+)]
 pub(crate) fn event_lines(tree: &ObservedTree, event: &Event) -> Vec<(Tone, String)> {
     match &event.body {
         EventBody::MessageAppended(appended) => match &*appended.message {
+            Message::Assistant(_) if appended.superseded => Vec::new(),
             Message::Assistant(answer) => {
                 let answer = quoted(&answer.text());
                 answer.map(|text| (Tone::Plain, text)).into_iter().collect()
@@ -40,23 +45,7 @@ pub(crate) fn event_lines(tree: &ObservedTree, event: &Event) -> Vec<(Tone, Stri
             let reason = one_line(&rejected.reason);
             vec![(Tone::Bad, format!("✗ its result does not match its schema: {reason}"))]
         }
-        EventBody::TaskCreated(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::RequestSent(_)
-        | EventBody::Replied(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::Relayed(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::BudgetRaised(_)
-        | EventBody::TaskRestored(_)
-        | EventBody::Compacted(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -110,7 +99,11 @@ fn end_line(change: &StatusChanged) -> Option<(Tone, String)> {
             Some((Tone::Bad, format!("✗ {}", cut(&one_line(error)))))
         }
         TaskStatus::Canceled => Some((Tone::Bad, "✗ canceled".to_owned())),
-        TaskStatus::Pending | TaskStatus::Running | TaskStatus::InputRequired => None,
+        TaskStatus::Running => {
+            let wait = ModelWait::of(change)?;
+            Some((Tone::Bad, model_wait_text(&wait)))
+        }
+        TaskStatus::Pending | TaskStatus::InputRequired => None,
     }
 }
 

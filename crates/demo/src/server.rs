@@ -110,7 +110,7 @@ fn command(program: &Path, folder: &DemoFolder, model: &ModelChoice) -> io::Resu
     let log = File::options().create(true).append(true).open(folder.log())?;
     let mut command = Command::new(program);
     command
-        .args(["serve", "--listen", "127.0.0.1:0", "--end-with-parent"])
+        .args(["serve", "--trust", "--listen", "127.0.0.1:0", "--end-with-parent"])
         .current_dir(folder.root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

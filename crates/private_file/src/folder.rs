@@ -1,19 +1,20 @@
 //! Private folders.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::process::geteuid;
 
-/// Creates a folder with mode 0700, or checks the existing one: a symbolic link, another kind of file
+/// Creates a folder with mode 0700 and syncs its name, or checks the existing one: a symbolic link, another kind of file
 /// and another user's folder are refused; access of other users is removed. Its parent must exist.
 pub fn create_folder(path: &Path) -> io::Result<()> {
-    if let Err(error) = DirBuilder::new().mode(0o700).create(path)
-        && error.kind() != io::ErrorKind::AlreadyExists
-    {
-        return Err(error);
+    match DirBuilder::new().mode(0o700).create(path) {
+        // A power failure must not take the folder and all that is synced in it.
+        Ok(()) => File::open(parent_of(path))?.sync_all()?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
     }
     let existing = fs::symlink_metadata(path)?;
     if !existing.is_dir() {

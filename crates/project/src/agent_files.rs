@@ -1,11 +1,12 @@
 //! The files that define a project's agents and the user's own: where they are, and how interfaces read and
 //! change them.
 
+pub(crate) mod context_file;
 pub(crate) mod edit;
 mod front_matter;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_agent_files::{AgentCatalog, Entry, Folder, Problem};
@@ -16,6 +17,8 @@ use antiphon_runtime::Orchestrator;
 use crate::error::ProjectError;
 use crate::project::Project;
 use crate::settings::UserSettings;
+use crate::trust::ProjectTrust;
+use edit::AgentFileWrite;
 pub use edit::EditError;
 
 /// Folders of agent files in order of precedence: the user's own, then the project's. A project may have come
@@ -40,7 +43,8 @@ pub(crate) fn open_catalog(
     settings: &UserSettings,
     system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
 ) -> AgentCatalog {
-    AgentCatalog::open(folders(project, settings).into(), system_prompt)
+    let check = project.trust().file_check();
+    AgentCatalog::open_checked(folders(project, settings).into(), check, system_prompt)
 }
 
 /// Reads the definitions once. Their system prompts hold the context alone, without rules.
@@ -61,14 +65,14 @@ fn names(catalog: &AgentCatalog) -> Vec<AgentName> {
     catalog.entries().into_iter().map(|entry| entry.definition.name.clone()).collect()
 }
 
-/// Succeeds when the agent is defined; the error lists the agents that are.
+/// Succeeds when the agent is defined; the error says why its file has no effect, or lists the agents that
+/// are defined.
 pub fn check_defined(
     project: &Project,
     settings: &UserSettings,
     name: &AgentName,
 ) -> Result<(), ProjectError> {
-    let known = defined_agents(project, settings);
-    if known.contains(name) { Ok(()) } else { Err(crate::unknown_agent(name, &known).into()) }
+    find_entry(&read_catalog(project, settings), name.as_str()).map(|_| ())
 }
 
 /// The definition of an agent, or an error that says why there is none.
@@ -76,17 +80,33 @@ pub fn find_entry(catalog: &AgentCatalog, name: &str) -> Result<Entry, ProjectEr
     if let Some(entry) = catalog.entry(name) {
         return Ok(entry);
     }
-    let has_name = |problem: &&Problem| problem.path.file_stem().is_some_and(|stem| stem == name);
-    if let Some(problem) = catalog.problems().iter().find(has_name) {
-        return Err(ProjectError::InvalidInput(problem.to_string()));
-    }
+    check_problem(catalog, name)?;
     Err(crate::unknown_agent(visible(name), &names(catalog)).into())
 }
 
-/// The name of a new agent. It is stricter than the name of an agent that exists: commands and messages
-/// write such a name without quotes, and every file system tells two of them apart.
+/// An error that says why the file of this name defines no agent, if there is such a file.
+pub fn check_problem(catalog: &AgentCatalog, name: &str) -> Result<(), ProjectError> {
+    let has_name = |problem: &&Problem| problem.path.file_stem().is_some_and(|stem| stem == name);
+    let problem = catalog.problems().into_iter().find(|problem| has_name(&problem));
+    match problem.filter(|problem| !problem.in_force) {
+        Some(problem) => Err(ProjectError::InvalidInput(problem.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Path segments of the API in place of a name. An agent of such a name could not be reached.
+const ROUTES: [&str; 1] = ["status"];
+
+/// The name of a new agent, whichever interface creates it. It is stricter than the name of an agent that
+/// exists: commands and messages write such a name without quotes, and every file system tells two of them
+/// apart.
 pub fn new_agent_name(text: &str) -> Result<AgentName, String> {
     let name = AgentName::parse(text).map_err(|error| error.to_string())?;
+    if ROUTES.contains(&name.as_str()) {
+        return Err(format!(
+            "`{name}` is reserved, /v1/agents/{name} is a route: choose another name"
+        ));
+    }
     let is_plain = |c: char| !c.is_whitespace() && !c.is_uppercase();
     if name.as_str().chars().all(is_plain) {
         return Ok(name);
@@ -108,16 +128,26 @@ pub struct AgentFiles {
     pub(crate) catalog: Arc<AgentCatalog>,
     /// Where new agents are created.
     pub(crate) folder: Folder,
+    /// The root of the project.
+    pub(crate) root: PathBuf,
+    /// What is written is trusted.
+    trust: ProjectTrust,
     writing: Arc<Mutex<()>>,
 }
 
 impl AgentFiles {
-    /// Files of `catalog`; new agents are created in `folder`.
-    pub fn new(orchestrator: &Orchestrator, catalog: &Arc<AgentCatalog>, folder: Folder) -> Self {
+    /// Files of `catalog`; new agents are created in the project's folder.
+    pub fn new(
+        orchestrator: &Orchestrator,
+        catalog: &Arc<AgentCatalog>,
+        project: &Project,
+    ) -> Self {
         Self {
             orchestrator: orchestrator.clone(),
             catalog: Arc::clone(catalog),
-            folder,
+            folder: project_folder(project),
+            root: project.root().to_owned(),
+            trust: project.trust(),
             writing: Arc::default(),
         }
     }
@@ -128,15 +158,32 @@ impl AgentFiles {
         self.catalog.entry(name.as_str())
     }
 
-    /// Runs a change on a blocking thread, and reads the files again.
+    /// Carries out the write that `plan` returns on a blocking thread, and reads the files again.
     pub(crate) async fn write(
         &self,
-        write: impl FnOnce() -> Result<(), EditError> + Send + 'static,
+        plan: impl FnOnce() -> Result<AgentFileWrite, EditError> + Send + 'static,
+    ) -> Result<(), EditError> {
+        let trust = self.trust.clone();
+        let unwritable = |error: ProjectError| EditError::Unwritable(error.to_string());
+        self.change(move || {
+            let write = plan()?;
+            // Trusted before it is there: a crash in between leaves no file without trust.
+            trust.trust_next(&write.path, &write.text).map_err(unwritable)?;
+            write.execute()?;
+            trust.trust_written(&write.path).map_err(unwritable)
+        })
+        .await
+    }
+
+    /// Runs a change on a blocking thread, and reads the files again.
+    async fn change(
+        &self,
+        change: impl FnOnce() -> Result<(), EditError> + Send + 'static,
     ) -> Result<(), EditError> {
         let writing = Arc::clone(&self.writing);
         let written = tokio::task::spawn_blocking(move || {
             let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
-            write()
+            change()
         });
         let written = written.await.map_err(|error| EditError::Unwritable(error.to_string()));
         self.reload().await;
@@ -146,7 +193,7 @@ impl AgentFiles {
     /// Removes a file.
     pub(crate) async fn remove(&self, path: &Path) -> Result<(), EditError> {
         let path = path.to_owned();
-        self.write(move || {
+        self.change(move || {
             fs::remove_file(&path)
                 .map_err(|error| EditError::Unwritable(format!("{}: {error}", path.display())))
         })

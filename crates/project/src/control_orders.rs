@@ -7,31 +7,39 @@ mod folders;
 mod recorded;
 mod refusal;
 
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_agent_files::Origin;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{
-    AgentName, Command, ErrorCode, InteractionContent, ModelRef, Provenance, RenderMetadata,
-    Sender, TaskId, TaskLimits, TaskStatus, UserMessage, escape_hidden_text,
+    AgentDefinition, AgentName, Command, ErrorCode, InteractionContent, InteractionId, ModelRef,
+    Provenance, RenderMetadata, ResponseStatus, Runtime, Sender, TaskId, TaskLimits, TaskStatus,
+    UserMessage, escape_hidden_text,
 };
-use antiphon_file_drop::{Order, OrderError, OrderResult, OrderStatus, Orders, Wait};
+use antiphon_file_drop::{Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Wait};
 use antiphon_runtime::{
-    Arrival, NewTask, Orchestrator, OrchestratorError, REQUEST_TIMEOUT_S_DEFAULT, Receipt,
+    Arrival, INTERACTION_BYTES_MAX, NewTask, Orchestrator, OrchestratorError,
+    REQUEST_TIMEOUT_S_DEFAULT, Receipt, Rejection,
 };
 use async_trait::async_trait;
 use chrono::TimeDelta;
+use serde_json::Value;
 
-use crate::agent_files::AgentFiles;
-use crate::agent_files::edit::{self, EditError, NewAgent};
+use crate::agent_files::edit::{self, AgentFileWrite, EditError, NewAgent};
+use crate::agent_files::{AgentFiles, context_file, new_agent_name};
 use crate::task::project_task_factory::ProjectTaskFactory;
 use crate::{TaskFactory, TaskRequest, render_class, unknown_agent};
-pub use folders::drop_settings;
+pub use folders::{drop_folders, drop_settings};
 use recorded::RecordedOrder;
 use refusal::{failed, refused, rejected, task_refused};
 
 /// The profile of agents that run in the native loop.
 const NATIVE: &str = "native";
+
+/// The runner of agents in terminals.
+const TERMINAL: &str = "terminal";
 
 /// Carries out control requests.
 pub struct ProjectOrders {
@@ -47,6 +55,24 @@ pub struct ProjectOrders {
     pub execution: Execution,
 }
 
+/// How an agent runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Profile {
+    /// In the native loop.
+    Native,
+    /// In a terminal, with the profile of this name.
+    Terminal(String),
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Native => NATIVE,
+            Self::Terminal(name) => name,
+        })
+    }
+}
+
 /// Whether the process that carries out orders also runs tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Execution {
@@ -57,8 +83,8 @@ pub enum Execution {
 }
 
 #[async_trait]
-impl Orders for ProjectOrders {
-    async fn carry_out(
+impl OrderExecutor for ProjectOrders {
+    async fn execute(
         &self,
         order: Order,
         requester: &str,
@@ -119,6 +145,9 @@ impl ProjectOrders {
                 let provenance = Provenance::File(requester.to_owned());
                 self.invoke(agent, prompt, model, wait, (key, provenance)).await
             }
+            Order::Respond { request_id, status, result } => {
+                self.respond(requester, request_id, status, result).await
+            }
             Order::Cancel { task_id } => self.cancel(task_id).await,
         }
     }
@@ -130,52 +159,88 @@ impl ProjectOrders {
         context: Option<String>,
         requester: &str,
     ) -> Result<OrderResult, OrderError> {
-        if self.files.find(name).await.is_none() {
-            self.create(name, profile, context, requester).await?;
-            self.files.allow_unsandboxed(name).await;
-        }
+        let profile = self.profile(profile)?;
+        let created = match self.files.find(name).await {
+            Some(entry) => {
+                check_profile(&entry.definition, &profile)?;
+                None
+            }
+            None => {
+                let path = self.create(name, profile, context, requester).await?;
+                self.files.allow_unsandboxed(name).await;
+                Some(path)
+            }
+        };
         let provenance = Provenance::File(requester.to_owned());
-        let started = self.orchestrator.start_agent(name, &provenance).await.map_err(failed)?;
+        let started = self.orchestrator.start_agent(name, &provenance).await.map_err(failed);
+        let started = match (started, created) {
+            // What is refused leaves nothing behind. An order that is tried again finds its file.
+            (Err(error @ OrderError::Refused { .. }), Some(path)) => {
+                if let Err(error) = self.files.remove(&path).await {
+                    tracing::warn!(agent.name = %name, ?error, "the file of a refused agent stays");
+                }
+                return Err(error);
+            }
+            (started, _) => started?,
+        };
         let status =
             if started.already { OrderStatus::AlreadyRunning } else { OrderStatus::Started };
         Ok(OrderResult { task_id: Some(started.task_id), ..about(status, name) })
     }
 
+    /// The profile of that name, in any case of letters.
+    fn profile(&self, name: &str) -> Result<Profile, OrderError> {
+        if name.eq_ignore_ascii_case(NATIVE) {
+            return Ok(Profile::Native);
+        }
+        // A profile of exactly that name comes first.
+        let exact = self.terminals.iter().find(|known| *known == name);
+        let find = || self.terminals.iter().find(|known| known.eq_ignore_ascii_case(name));
+        if let Some(known) = exact.or_else(find) {
+            return Ok(Profile::Terminal(known.clone()));
+        }
+        let mut known = vec![NATIVE.to_owned()];
+        known.extend(self.terminals.iter().cloned());
+        let known = known.join(", ");
+        Err(refused(
+            ErrorCode::InvalidRequest,
+            format!(
+                "there is no profile `{name}`, only: {known}. Define a terminal profile as \
+                 [terminals.{name}] in your configuration"
+            ),
+        ))
+    }
+
+    /// Writes the file of a new agent. Returns its path.
     async fn create(
         &self,
         name: &AgentName,
-        profile: &str,
+        profile: Profile,
         context: Option<String>,
         requester: &str,
-    ) -> Result<(), OrderError> {
-        let terminal = match profile {
-            NATIVE => None,
-            named if self.terminals.iter().any(|known| known == named) => Some(named.to_owned()),
-            other => {
-                let mut known = vec![NATIVE.to_owned()];
-                known.extend(self.terminals.iter().cloned());
-                let known = known.join(", ");
-                return Err(refused(
-                    ErrorCode::InvalidRequest,
-                    format!(
-                        "there is no profile `{other}`, only: {known}. Define a terminal profile as \
-                         [terminals.{other}] in your configuration"
-                    ),
-                ));
-            }
-        };
-        let (folder, name) = (self.files.folder.clone(), name.clone());
+    ) -> Result<PathBuf, OrderError> {
+        let invalid = |reason| refused(ErrorCode::InvalidRequest, reason);
+        new_agent_name(name.as_str()).map_err(invalid)?;
+        let (folder, root, name) =
+            (self.files.folder.clone(), self.files.root.clone(), name.clone());
+        let path = folder.path.join(format!("{name}.md"));
         let description = format!("Spawned by {requester}.");
         self.write_file(move || {
+            let resolve = |context: &String| context_file::resolve(&root, context);
+            let context = context.as_ref().map(resolve).transpose().map_err(EditError::Refused)?;
             let agent = NewAgent {
                 name: &name,
                 description: &description,
-                terminal: terminal.as_deref(),
+                terminal: match &profile {
+                    Profile::Native => None,
+                    Profile::Terminal(profile) => Some(profile),
+                },
                 context: context.as_deref(),
             };
             edit::create(&folder, &agent)
         })
-        .await
+        .await?;
+        Ok(path)
     }
 
     async fn stop(&self, name: &AgentName, key: &str) -> Result<OrderResult, OrderError> {
@@ -212,6 +277,30 @@ impl ProjectOrders {
             Receipt::Rejected(rejection) => return Err(rejected(&rejection)),
         };
         Ok(OrderResult { task_id: Some(task_id), interaction_id: Some(id), ..about(status, &to) })
+    }
+
+    /// Answers a request that was sent to the requester, which is an agent.
+    async fn respond(
+        &self,
+        requester: &str,
+        request: InteractionId,
+        status: ResponseStatus,
+        result: Value,
+    ) -> Result<OrderResult, OrderError> {
+        let name = agent_name(requester)?;
+        let bytes = result.to_string().len();
+        if bytes > INTERACTION_BYTES_MAX {
+            return Err(rejected(&Rejection::TooLong { bytes }));
+        }
+        let answered = self.orchestrator.respond(&name, request, status, result).await;
+        if !answered.map_err(failed)? {
+            let message = format!(
+                "`{name}` has no open request {request}: it was answered, timed out, or was sent to another \
+                 agent"
+            );
+            return Err(refused(ErrorCode::NotFound, message));
+        }
+        Ok(OrderResult { interaction_id: Some(request), ..about(OrderStatus::Answered, &name) })
     }
 
     async fn invoke(
@@ -291,7 +380,7 @@ impl ProjectOrders {
     /// Writes an agent file on a blocking thread, and reads the files again.
     async fn write_file(
         &self,
-        write: impl FnOnce() -> Result<(), EditError> + Send + 'static,
+        write: impl FnOnce() -> Result<AgentFileWrite, EditError> + Send + 'static,
     ) -> Result<(), OrderError> {
         self.files.write(write).await.map_err(|error| match error {
             EditError::Refused(reason) => refused(ErrorCode::InvalidRequest, reason),
@@ -306,6 +395,26 @@ impl ProjectOrders {
     fn unknown(&self, name: &AgentName) -> OrderError {
         rejected(&unknown_agent(name, &self.tasks.agents()))
     }
+}
+
+/// Refuses to start an agent in another profile than its file says.
+fn check_profile(agent: &AgentDefinition, requested: &Profile) -> Result<(), OrderError> {
+    let terminal = |runtime: &Runtime| match runtime {
+        Runtime::Runner(runner) if runner.kind == TERMINAL => {
+            runner.config["profile"].as_str().map(str::to_owned)
+        }
+        Runtime::Local | Runtime::Runner(_) => None,
+    };
+    let own = agent.runtimes.iter().find_map(terminal).map_or(Profile::Native, Profile::Terminal);
+    if own == *requested {
+        return Ok(());
+    }
+    let name = &agent.name;
+    let message = format!(
+        "`{name}` exists and runs in the profile `{own}`, not in `{requested}`: spawn it in `{own}`, \
+         change its file, or use another name"
+    );
+    Err(refused(ErrorCode::Conflict, message))
 }
 
 fn about(status: OrderStatus, agent: &AgentName) -> OrderResult {

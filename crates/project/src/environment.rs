@@ -16,18 +16,32 @@ pub struct Environment {
     pub variables: BTreeMap<OsString, OsString>,
     /// The current folder; absent when it was removed or cannot be read.
     pub current_dir: Option<PathBuf>,
+    /// The home folder of the user's account, which `HOME` need not name.
+    pub account_home: Option<PathBuf>,
     /// Receives warnings for the user.
     pub warnings: Warnings,
     /// Asks the user a question that needs an answer before anything is done.
     pub questions: Questions,
     /// Which folders may be the root of a project.
     pub root_policy: RootPolicy,
+    /// What happens with files of a project that are not trusted.
+    pub trust_policy: TrustPolicy,
+}
+
+/// What happens with files of a project that are not trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TrustPolicy {
+    /// The user is asked.
+    #[default]
+    Ask,
+    /// They are trusted as they are: the user named the flag that says so.
+    TrustAll,
 }
 
 /// Which folders may be the root of a project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RootPolicy {
-    /// Not `/`, the home folder, or a folder that holds the user's settings or state.
+    /// Not `/`, the home folder, or a folder that holds the user's settings, state or keys.
     #[default]
     RefuseUnsafe,
     /// Any folder: the user named the flag that says so.
@@ -79,7 +93,7 @@ impl Environment {
     }
 
     /// Variables whose name and value are UTF-8.
-    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+    pub fn texts(&self) -> BTreeMap<String, String> {
         let text = |(name, value): (&OsString, &OsString)| {
             Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
         };

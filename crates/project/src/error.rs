@@ -1,6 +1,9 @@
 //! Why a project's operation did not happen. Each kind is something the caller does next; the text says
 //! what is wrong and what to do. Interfaces map the kind to their own codes.
 
+use std::io;
+use std::path::Path;
+
 use antiphon_keys::KeyRingError;
 use antiphon_runtime::{OrchestratorError, Rejection};
 use antiphon_sqlite::{BackupError, OpenError};
@@ -27,10 +30,13 @@ impl From<OpenError> for ProjectError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::Owned { .. } => Self::Unavailable(error.to_string()),
-            OpenError::Later { .. }
-            | OpenError::Earlier { .. }
-            | OpenError::Damaged { .. }
-            | OpenError::Unusable { .. } => Self::InvalidInput(error.to_string()),
+            OpenError::Damaged { .. } => Self::InvalidInput(format!(
+                "{error}. Bring back a backup with `antiphon restore --force FILE`, or save what can still be \
+                 read with `antiphon journal repair`"
+            )),
+            OpenError::Later { .. } | OpenError::Earlier { .. } | OpenError::Unusable { .. } => {
+                Self::InvalidInput(error.to_string())
+            }
         }
     }
 }
@@ -41,9 +47,13 @@ impl From<OrchestratorError> for ProjectError {
         match error {
             OrchestratorError::Journal(_)
             | OrchestratorError::InboxFull { .. }
+            | OrchestratorError::PeerUnavailable { .. }
             | OrchestratorError::NotRunning { .. }
+            | OrchestratorError::Stopping
             | OrchestratorError::Unresponsive { .. } => Self::Unavailable(message),
-            OrchestratorError::Limit(_) | OrchestratorError::Budget(_) => Self::Refused(message),
+            OrchestratorError::Limit(_)
+            | OrchestratorError::Budget(_)
+            | OrchestratorError::PeerRefused { .. } => Self::Refused(message),
             OrchestratorError::Panicked { .. } => Self::Failed(message),
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
@@ -53,7 +63,7 @@ impl From<OrchestratorError> for ProjectError {
             | OrchestratorError::ResultTooLong { .. }
             | OrchestratorError::NoApproval { .. }
             | OrchestratorError::AlreadyDecided { .. }
-            | OrchestratorError::AllowanceRefused { .. }
+            | OrchestratorError::RaiseRefused { .. }
             | OrchestratorError::RuleNotSaved { .. }
             | OrchestratorError::CannotStart { .. }
             | OrchestratorError::SessionExists { .. }
@@ -89,6 +99,11 @@ impl From<KeyRingError> for ProjectError {
             | KeyRingError::AgentAdmin => Self::InvalidInput(message),
         }
     }
+}
+
+/// A file or folder that cannot be used, with the reason of the system.
+pub(crate) fn unusable(path: &Path, error: &io::Error) -> ProjectError {
+    ProjectError::InvalidInput(format!("cannot use {}: {error}", path.display()))
 }
 
 impl From<BackupError> for ProjectError {

@@ -7,6 +7,7 @@
 //! | folder           | holds                                                                        |
 //! |------------------|------------------------------------------------------------------------------|
 //! | `settings/`      | the user's configuration                                                     |
+//! | `policy/`        | what the administrator of the machine allows, above every setting            |
 //! | `agent_files/`   | agent definitions in files: read, created, changed                           |
 //! | `models/`        | providers and their layers, from the configuration                           |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
@@ -15,13 +16,17 @@
 //! | `request/`       | requests of clients, checked and turned into tasks and messages              |
 //! | `reports/`       | what clients look at: usage, diffs, live agents, inboxes, sessions           |
 //! | `server/`        | what a server runs and writes beside its interfaces                          |
+//! | `trust/`         | what a project brings and the user has to trust before it has an effect      |
 //! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
 
 pub mod agent_files;
 pub mod control_orders;
 pub mod environment;
 pub mod error;
+mod hidden_paths;
+mod machine_clock;
 pub mod models;
+pub mod policy;
 pub mod project;
 pub mod project_agents;
 pub mod prompt;
@@ -35,6 +40,7 @@ mod spend_limits;
 pub mod state;
 mod task;
 pub mod toolset;
+pub mod trust;
 
 pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
@@ -43,7 +49,7 @@ pub use reports::presence::{LIVE_MAX, agent_presences, idle_agents, live_agents,
 pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};
-pub use reports::task_tree::{TREE_TASKS_MAX, task_and_descendants};
+pub use reports::task_tree::{TREE_TASKS_MAX, TreeScope, task_and_descendants};
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
 pub use request::invocation::{
@@ -58,4 +64,7 @@ pub use request::task_factory::{DefinedAgent, TaskFactory};
 pub use request::task_request::TaskRequest;
 pub use request::user_input::{check_message, parse_blocks, parse_message};
 pub use server::{background_services, server_files, telemetry_follower};
-pub use task::{project_task_factory, saved_session, task_builder, task_lookup, task_worker};
+pub use task::{
+    environments, process_environment, project_task_factory, run_request, saved_session,
+    task_builder, task_lookup, task_process, task_worker,
+};

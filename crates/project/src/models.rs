@@ -6,7 +6,7 @@
 mod listing;
 mod route;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,11 +23,13 @@ use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
+use antiphon_runtime::BreakerState;
 use antiphon_scripted::{Recorder, Recording, Replay, Script, ScriptedProvider};
 use secrecy::SecretString;
 
 use crate::error::ProjectError;
 use crate::settings::{Key, Kind, Limits, ProviderConfig, UserSettings};
+use crate::task::task_process::digest;
 pub use listing::list_models;
 pub use route::Route;
 
@@ -37,22 +39,36 @@ type ModelKey = (ModelRef, Vec<ModelRef>, Route);
 /// Every model the user can reach.
 pub struct Models {
     settings: UserSettings,
+    /// Digests of the addresses that providers must have.
+    expected: BTreeMap<String, String>,
     transport: OnceLock<Transport>,
     /// Providers with their fallbacks.
     with_fallbacks: Mutex<HashMap<ModelKey, Arc<dyn Provider>>>,
     /// Shared providers with their layers, by name and by whether tool calls are written as text.
     shared: Mutex<HashMap<(String, bool), Arc<dyn Provider>>>,
+    /// Circuit breakers of the shared providers.
+    breakers: Mutex<HashMap<(String, bool), SharedBreaker>>,
 }
+
+type SharedBreaker = Breaker<Arc<dyn Provider>>;
 
 impl Models {
     /// Models of these settings. Providers are built when they are first needed.
     pub fn new(settings: UserSettings) -> Self {
         Self {
             settings,
+            expected: BTreeMap::new(),
             transport: OnceLock::new(),
             with_fallbacks: Mutex::default(),
             shared: Mutex::default(),
+            breakers: Mutex::default(),
         }
+    }
+
+    /// The same, which never asks a provider at another address than the digests say.
+    #[must_use]
+    pub(crate) fn expecting(self, expected: BTreeMap<String, String>) -> Self {
+        Self { expected, ..self }
     }
 
     /// The settings the models were made from.
@@ -76,7 +92,7 @@ impl Models {
         own: &[ModelRef],
         route: &Route,
     ) -> Result<Arc<dyn Provider>, ProjectError> {
-        let key = (model.clone(), own.to_vec(), route.clone());
+        let key = (model.clone(), own.to_vec(), Route { process: None, ..route.clone() });
         if let Some(provider) = self.known().get(&key) {
             return Ok(Arc::clone(provider));
         }
@@ -108,7 +124,9 @@ impl Models {
         Ok(self.transport.get_or_init(|| transport))
     }
 
+    /// Every way to a model leads through here: settings, flags, requests, agents, and recorded tasks.
     fn choice(&self, model: &ModelRef, route: &Route) -> Result<Choice, ProjectError> {
+        self.settings.policy.check_model(model, &self.settings)?;
         Ok(Choice { model: model.clone(), provider: self.layered(model, route)? })
     }
 
@@ -117,11 +135,12 @@ impl Models {
             let recording = Recording::load(path);
             let recording =
                 recording.map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
-            return layers(Arc::new(Replay::new(recording)), Limits::default(), route);
+            let (provider, _) = layers(Arc::new(Replay::new(recording)), Limits::default(), route)?;
+            return Ok(provider);
         }
         if model.provider() == "scripted" {
             let scripted = ScriptedProvider::new(self.script(model, route)?);
-            return layers(Arc::new(scripted), Limits::default(), route);
+            return Ok(layers(Arc::new(scripted), Limits::default(), route)?.0);
         }
         let name = model.provider();
         let as_text = self.settings.models.get(model).is_some_and(|m| m.text_tool_calls);
@@ -134,15 +153,31 @@ impl Models {
         }
         let config =
             self.settings.providers.get(name).ok_or_else(|| self.unknown_provider(name))?;
+        self.check_address(name, config)?;
         let mut provider = bare(name, config, self.transport()?.clone())?;
         if as_text {
             provider = Arc::new(TextCalls::new(provider));
         }
-        let provider = layers(provider, config.limits, route)?;
+        let (provider, breaker) = layers(provider, config.limits, route)?;
         if is_shared {
+            let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+            breakers.insert(key.clone(), breaker);
             shared.insert(key, Arc::clone(&provider));
         }
         Ok(provider)
+    }
+
+    /// Another process may have started the task: its model is never looked for at another address.
+    fn check_address(&self, name: &str, config: &ProviderConfig) -> Result<(), ProjectError> {
+        match self.expected.get(name) {
+            Some(expected) if *expected != digest(&config.base_url) => {
+                Err(ProjectError::InvalidInput(format!(
+                    "the process that started the task reached the provider `{name}` at another address than \
+                     this one: resume the task with `antiphon run --resume` where it was started"
+                )))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The script of a scripted model: the task's own, the user's, or a built-in one.
@@ -189,14 +224,30 @@ impl antiphon_runtime::Models for Models {
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
         self.settings.windows().of(model)
     }
+
+    /// The worst state of each provider that was called.
+    fn breakers(&self) -> BTreeMap<String, BreakerState> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states: BTreeMap<String, BreakerState> = BTreeMap::new();
+        for ((name, _), breaker) in breakers.iter() {
+            let state = match breaker.state() {
+                antiphon_layers::BreakerState::Closed => BreakerState::Closed,
+                antiphon_layers::BreakerState::HalfOpen => BreakerState::HalfOpen,
+                antiphon_layers::BreakerState::Open => BreakerState::Open,
+            };
+            let worst = states.entry(name.clone()).or_insert(state);
+            *worst = (*worst).max(state);
+        }
+        states
+    }
 }
 
-/// The layers of a provider, in the order their crate gives.
+/// The layers of a provider, in the order their crate gives, and its circuit breaker.
 fn layers(
     mut bare: Arc<dyn Provider>,
     limits: Limits,
     route: &Route,
-) -> Result<Arc<dyn Provider>, ProjectError> {
+) -> Result<(Arc<dyn Provider>, SharedBreaker), ProjectError> {
     if let Some(path) = &route.record {
         let recorder = Recorder::append(bare, path);
         bare = Arc::new(recorder.map_err(|error| ProjectError::InvalidInput(error.to_string()))?);
@@ -216,11 +267,12 @@ fn layers(
     let retry = RetryConfig::default();
     let retries_max = route.retries.or(limits.retries).unwrap_or(retry.retries_max);
     provider = Arc::new(Retry::new(provider, RetryConfig { retries_max, ..retry }));
-    provider = Arc::new(Breaker::new(provider, BreakerConfig::default()));
+    let breaker = Breaker::new(provider, BreakerConfig::default());
+    provider = Arc::new(breaker.clone());
     if let Some(limit) = limits.concurrency {
         provider = Arc::new(Concurrency::new(provider, limit));
     }
-    Ok(provider)
+    Ok((provider, breaker))
 }
 
 /// The provider without layers.

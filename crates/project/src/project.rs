@@ -1,28 +1,32 @@
 //! A project: the folder agents work in, and what the user's state folder holds about it.
 //!
-//! The project's `.antiphon` is data that people share: agents, requests. It may come with a clone, so
-//! nothing in it is believed. The journal, the token and the keys are in the state folder (`state`).
+//! The project's `.antiphon` is data that people share: settings, agents, requests. It may come with a clone,
+//! so it has no effect until the user trusts it (`trust`), except for agents that only read. The journal, the token and the keys are in the state folder (`state`).
 
 mod orchestrators;
+mod owner;
 mod root;
-mod untrusted_requests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use antiphon_core::TaskId;
 use antiphon_keys::KeyRing;
 use antiphon_private_file::create_folder;
 use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_toolbox::OutputStore;
 
-use crate::control_orders::drop_settings;
+pub use owner::{OwnerRole, ProjectOwner};
+
 use crate::environment::{Environment, Warnings};
-use crate::error::ProjectError;
+use crate::error::{ProjectError, unusable};
 use crate::prompt::Rules;
-use crate::settings::UserSettings;
-use crate::state::identity::RootIdentity;
+use crate::settings::{UserSettings, project_file};
+use crate::state::identity::FolderIdentity;
 use crate::state::location::{state_base, state_folder};
 use crate::state::record::ProjectRecord;
 use crate::state::registry;
+use crate::trust::ProjectTrust;
 
 /// Folder of a project that holds its agents and requests.
 const FOLDER: &str = ".antiphon";
@@ -31,6 +35,7 @@ const FOLDER: &str = ".antiphon";
 pub(crate) const JOURNAL: &str = "journal.db";
 
 /// A project on this machine.
+#[derive(Debug, Clone)]
 pub struct Project {
     root: PathBuf,
     state: PathBuf,
@@ -73,6 +78,30 @@ impl Project {
         &self.root
     }
 
+    /// What the user trusts in this project.
+    pub fn trust(&self) -> ProjectTrust {
+        ProjectTrust::new(&self.root, &self.state)
+    }
+
+    /// The user's settings, and below them those of the project, if the user trusts them.
+    pub fn settings(&self, environment: &Environment) -> Result<UserSettings, ProjectError> {
+        let user = UserSettings::load(environment)?;
+        match self.trust().settings_text()? {
+            Some(text) => project_file::parse(&self.root, &text)?.below(user),
+            None => Ok(user),
+        }
+    }
+
+    /// The same for a command that runs tasks: the user is asked about what the project brings and is
+    /// not trusted.
+    pub fn reviewed_settings(
+        &self,
+        environment: &Environment,
+    ) -> Result<UserSettings, ProjectError> {
+        self.trust().review(environment)?;
+        self.settings(environment)
+    }
+
     /// Rules for agents, from the user's configuration folder and from the root down to the current folder.
     pub fn rules(&self, settings: &UserSettings) -> Rules {
         Rules::find(settings.path.parent(), &self.root, &self.current_dir)
@@ -100,12 +129,7 @@ impl Project {
 
     /// Creates the state folder if it is missing. Only the user may read it.
     pub fn prepare(&self) -> Result<(), ProjectError> {
-        let prepared =
-            registry::create(&self.state).and_then(|()| match ProjectRecord::read(&self.state)? {
-                Some(_) => Ok(()),
-                None => ProjectRecord::of(&self.root)?.write(&self.state),
-            });
-        prepared.map_err(|error| unusable(&self.state, &error))
+        registry::prepare(&self.state, &self.root).map_err(|error| unusable(&self.state, &error))
     }
 
     /// Creates the `.antiphon` folder if it is missing, and takes access from other users: they could drop
@@ -115,6 +139,27 @@ impl Project {
         make_private(&folder).map_err(|error| unusable(&folder, &error))
     }
 
+    /// The folder of requests that our own commands use. Creates it if it is missing.
+    pub fn prepare_requests(&self) -> Result<PathBuf, ProjectError> {
+        self.prepare_shared()?;
+        let folder = self.shared_folder().join("requests");
+        self.trust().create_folder(&folder)?;
+        Ok(folder)
+    }
+
+    /// The same, or an error when the user does not trust it.
+    pub fn trusted_requests(&self) -> Result<PathBuf, ProjectError> {
+        let folder = self.prepare_requests()?;
+        if self.trust().is_trusted_folder(&folder) {
+            return Ok(folder);
+        }
+        let folder = folder.display();
+        Err(ProjectError::Refused(format!(
+            "{folder} is not trusted: it may have come with the project. Look what is in it, then run `antiphon \
+             trust`"
+        )))
+    }
+
     /// Opens the journal for this process alone, and creates it if it is missing. Unavailable while another
     /// process holds it.
     pub fn journal(&self) -> Result<SqliteJournal, ProjectError> {
@@ -122,12 +167,16 @@ impl Project {
         SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(ProjectError::from)
     }
 
-    /// Makes the state folder ready for a journal. Before the first one, requests that lie in the project
-    /// are set aside: they may have come with a clone.
+    /// The same, or `None` at once while another process holds the journal.
+    pub fn try_journal(&self) -> Result<Option<SqliteJournal>, ProjectError> {
+        self.prepare_journal()?;
+        SqliteJournal::try_open(&self.journal_path(), Sync::Full).map_err(ProjectError::from)
+    }
+
+    /// Makes the state folder ready for a journal.
     pub fn prepare_journal(&self) -> Result<(), ProjectError> {
         self.prepare()?;
         if !self.has_journal() {
-            untrusted_requests::set_aside(self.root(), &drop_settings(), &self.warnings)?;
             self.warn_of_old_journal();
         }
         Ok(())
@@ -141,6 +190,26 @@ impl Project {
         Ok(())
     }
 
+    /// Removes the stored results of tasks that are no longer in the journal. Returns of how many.
+    pub fn remove_results(&self, tasks: &[TaskId]) -> Result<usize, ProjectError> {
+        let folder = self.results_folder();
+        if !folder.is_dir() {
+            return Ok(0);
+        }
+        let results = OutputStore::open(&folder).map_err(|error| unusable(&folder, &error))?;
+        let mut removed = 0;
+        for task_id in tasks {
+            let found = results.remove(task_id).map_err(|error| unusable(&folder, &error))?;
+            removed += usize::from(found);
+        }
+        Ok(removed)
+    }
+
+    /// The folder of results that are too long for a model.
+    pub fn results_folder(&self) -> PathBuf {
+        self.state.join("results")
+    }
+
     /// The project's API keys.
     pub fn keys(&self) -> Result<KeyRing, ProjectError> {
         Ok(KeyRing::open(self.state.join("keys.json"))?)
@@ -152,7 +221,7 @@ impl Project {
         let Some(record) = ProjectRecord::read(&self.state).map_err(unreadable)? else {
             return Ok(());
         };
-        let now = RootIdentity::of(&self.root).map_err(|error| unusable(&self.root, &error))?;
+        let now = FolderIdentity::of(&self.root).map_err(|error| unusable(&self.root, &error))?;
         if record.identity.is_same(&now) {
             return Ok(());
         }
@@ -165,6 +234,7 @@ impl Project {
                 .and_then(|record| record.write(&self.state))
                 .map_err(unreadable),
             Some(false) => {
+                registry::forget_rules(&self.root, environment)?;
                 let aside = registry::set_aside(&self.state).map_err(unreadable)?;
                 environment.warnings.report(&format!(
                     "this project starts without tasks; those of the folder before are in {}",
@@ -190,10 +260,6 @@ impl Project {
             )));
         }
     }
-}
-
-fn unusable(path: &Path, error: &std::io::Error) -> ProjectError {
-    ProjectError::InvalidInput(format!("cannot use {}: {error}", path.display()))
 }
 
 fn make_private(folder: &Path) -> std::io::Result<()> {

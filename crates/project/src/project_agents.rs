@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_agent_files::{AgentCatalog, ChangeDetection};
+use antiphon_agent_files::{AgentCatalog, ChangeDetection, Problem, ProblemKind};
 use antiphon_core::port::Runner;
 use antiphon_core::{AgentName, visible};
 use tokio::sync::mpsc;
@@ -43,11 +43,14 @@ impl ProjectAgents {
         rules: &Rules,
     ) -> Result<Self, ProjectError> {
         let (root, rules) = (project.root().to_owned(), rules.clone());
+        let ad_hoc_file = settings.path.with_file_name(prompt::AD_HOC_BASE);
         let system_prompt = move |source: antiphon_core::port::PromptSource<'_>| {
-            prompt::agent_prompt(source, &root, &rules)
+            prompt::agent_prompt(source, &root, &rules, &ad_hoc_file)
         };
         let agents = Arc::new(open_catalog(project, settings, system_prompt));
-        for problem in agents.problems() {
+        // The review of the project lists what is not trusted.
+        let is_invalid = |problem: &Problem| problem.kind == ProblemKind::Invalid;
+        for problem in agents.problems().into_iter().filter(is_invalid) {
             settings.environment.warnings.report(&visible(&problem.to_string()));
         }
         let runners = runners::all(project, settings, overrides, toolset, &*agents)?;

@@ -87,9 +87,26 @@ pub fn system_prompt(system_prompt: Option<&str>, root: &Path, rules: &Rules) ->
     prompt
 }
 
+/// Name of the file, in the user's configuration folder, with the base prompt of ad-hoc agents.
+pub const AD_HOC_BASE: &str = "_adhoc_base.md";
+
+/// The base prompt of ad-hoc agents that the user wrote; `None` when there is none.
+pub fn ad_hoc_base(file: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(file).ok()?.take(RULES_BYTES_MAX as u64).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
 /// The system prompt of an agent. A defined agent's context replaces the default prompt; the prompt of an
-/// ad-hoc agent follows it.
-pub fn agent_prompt(source: PromptSource<'_>, root: &Path, rules: &Rules) -> String {
+/// ad-hoc agent follows the base prompt: that of the file `ad_hoc_file`, which is read each time, or the
+/// default one.
+pub fn agent_prompt(
+    source: PromptSource<'_>,
+    root: &Path,
+    rules: &Rules,
+    ad_hoc_file: &Path,
+) -> String {
     match source {
         PromptSource::Named(agent) => {
             let folder = format!("The folder you work in: {}", root.display());
@@ -97,8 +114,10 @@ pub fn agent_prompt(source: PromptSource<'_>, root: &Path, rules: &Rules) -> Str
             system_prompt(Some(&prompt), root, rules)
         }
         PromptSource::AdHoc(prompt) => {
-            let base = system_prompt(None, root, &Rules::default());
-            system_prompt(Some(&format!("{base}\n\n{}", prompt.trim())), root, rules)
+            let base = ad_hoc_base(ad_hoc_file);
+            let base = base.as_deref().unwrap_or(BASE);
+            let folder = format!("The folder you work in: {}", root.display());
+            system_prompt(Some(&format!("{base}\n\n{folder}\n\n{}", prompt.trim())), root, rules)
         }
     }
 }
@@ -142,6 +161,19 @@ mod tests {
         assert!(prompt.ends_with(seen), "{}", prompt.escape_debug());
         assert!(!prompt.contains(['\u{202e}', '\u{e0052}']), "{}", prompt.escape_debug());
         assert_eq!(prompt.matches("\n# Rules from").count(), 1, "{prompt}");
+    }
+
+    #[test]
+    fn the_base_prompt_of_ad_hoc_agents_is_a_file_that_is_read_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, file) = (Path::new("/work"), folder.path().join(AD_HOC_BASE));
+        let prompt = || agent_prompt(PromptSource::AdHoc("Count."), root, &Rules::default(), &file);
+        let folder_line = "The folder you work in: /work";
+        assert_eq!(prompt(), format!("{BASE}\n\n{folder_line}\n\nCount."));
+        fs::write(&file, "Be quick.\n").unwrap();
+        assert_eq!(prompt(), format!("Be quick.\n\n{folder_line}\n\nCount."));
+        fs::write(&file, " \n").unwrap();
+        assert!(prompt().starts_with(BASE), "a blank file is none");
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn sandbox(
     toolset: &Toolset,
     agents: &dyn Agents,
 ) -> Option<SandboxRunner> {
-    let mut permissions = toolset::permissions(settings, overrides);
+    let mut permissions = toolset::permissions(settings, overrides).ok()?;
     let mode = permissions.mode;
     if mode == Mode::Full {
         return None;
@@ -67,6 +67,7 @@ fn sandbox(
     let worker_settings = WorkerSettings {
         root: project.root().to_owned(),
         permissions,
+        policy: settings.policy.rules().clone(),
         approvals: ApprovalMode::from(toolset.approvals),
         agents: agents.list().iter().map(callable).collect(),
         prices: settings.prices.clone(),
@@ -76,6 +77,7 @@ fn sandbox(
     let own = |(name, value): (&OsString, &OsString)| (name.clone(), value.clone());
     let mut policy = toolset::policy(project, settings, mode, overrides.network);
     policy.tmp = project.state().join("workers");
+    policy.runs = antiphon_sandbox::Runs::TaskWorker;
     let runner = antiphon_sandboxed::Settings {
         worker: WorkerCommand { program: "/proc/self/exe".into(), args: vec![TASK_WORKER.into()] },
         policy,

@@ -7,6 +7,7 @@ mod budget;
 mod context_windows;
 mod models;
 mod peers;
+pub(crate) mod project_file;
 mod providers;
 mod secrets;
 mod telemetry;
@@ -19,14 +20,17 @@ use antiphon_core::{ModelRef, PriceTable, SourceName, SpendLimits};
 use antiphon_schedule::{ScheduleConfig, Schedules};
 use antiphon_terminal::TerminalProfile;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::environment::Environment;
 use crate::error::ProjectError;
+use crate::policy::{self, Policy};
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;
 pub use models::ModelConfig;
 pub use peers::PeerConfig;
+pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use telemetry::TelemetryConfig;
@@ -79,6 +83,8 @@ pub struct UserSettings {
     pub webhooks: BTreeMap<SourceName, WebhookConfig>,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
+    /// What the administrator of this machine allows. The settings are within it.
+    pub policy: Policy,
     /// The environment the settings were read with.
     pub environment: Environment,
 }
@@ -168,11 +174,12 @@ impl UserSettings {
         chosen: Option<ModelRef>,
         environment: &Environment,
     ) -> Result<Self, ProjectError> {
-        let file = text.map(|text| parse(&path, text)).transpose()?;
+        let file: Option<File> = text.map(|text| parse(&path, text)).transpose()?;
         let (file, found) = (file.unwrap_or_default(), text.is_some());
         let prices = prices(&file.models)?;
         let windows = context_windows(&file.models)?;
-        Ok(Self {
+        policy::narrow(Self {
+            policy: Policy::default(),
             found,
             path: path.clone(),
             windows,
@@ -198,7 +205,7 @@ impl UserSettings {
 
     /// Path of the rules the user allowed for good: next to the user's file, never in a project.
     pub fn remembered_path(&self) -> PathBuf {
-        self.path.with_file_name("permissions.toml")
+        beside(&self.path)
     }
 
     /// Sizes of context windows.
@@ -219,6 +226,16 @@ impl UserSettings {
 
 /// Built-in prices; the user's own replace them.
 fn prices(models: &BTreeMap<ModelRef, ModelConfig>) -> Result<PriceTable, ProjectError> {
+    let mut prices = built_in_prices()?;
+    let own = models
+        .iter()
+        .filter_map(|(model, config)| config.price.map(|price| (model.clone(), price)));
+    prices.extend(own.collect());
+    Ok(prices)
+}
+
+/// Prices without those of the user.
+pub(crate) fn built_in_prices() -> Result<PriceTable, ProjectError> {
     let mut prices: PriceTable = toml::from_str(PRICES)
         .map_err(|error| ProjectError::Failed(format!("the built-in prices: {error}")))?;
     // `openai-responses` serves the same models through another API.
@@ -227,10 +244,6 @@ fn prices(models: &BTreeMap<ModelRef, ModelConfig>) -> Result<PriceTable, Projec
         Some((ModelRef::parse(&format!("openai-responses/{}", model.model())).ok()?, *price))
     });
     prices.extend(on_responses.collect());
-    let own = models
-        .iter()
-        .filter_map(|(model, config)| config.price.map(|price| (model.clone(), price)));
-    prices.extend(own.collect());
     Ok(prices)
 }
 
@@ -280,6 +293,15 @@ fn scripts(path: &Path, named: BTreeMap<String, PathBuf>) -> BTreeMap<String, Pa
     named.into_iter().map(|(name, script)| (name, folder.join(script))).collect()
 }
 
+/// Path of the rules that the user always allows.
+pub(crate) fn remembered_path(environment: &Environment) -> PathBuf {
+    beside(&path(environment))
+}
+
+fn beside(settings: &Path) -> PathBuf {
+    settings.with_file_name("permissions.toml")
+}
+
 fn path(environment: &Environment) -> PathBuf {
     if let Some(path) = environment.path(CONFIG_VARIABLE) {
         // The sandbox hides the file's folder from commands in any folder, so the path is absolute.
@@ -318,7 +340,7 @@ fn read(path: &Path, environment: &Environment) -> Result<Option<String>, Projec
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<File, ProjectError> {
+fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ProjectError> {
     toml::from_str(text).map_err(|error| {
         // The line itself is left out: it may hold a key.
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);

@@ -1,12 +1,14 @@
 //! The tools of a project, the sandbox they run in, and the permission gate in front of them.
 
+mod control_tool;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use antiphon_core::port::Gate;
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{ToolExecutor, visible};
+use antiphon_core::{CONTROL_REQUEST, ToolExecutor, visible};
 use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
     EditTool, GlobTool, GrepTool, Outside, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
@@ -16,16 +18,15 @@ use antiphon_hosts::HostAccess;
 use antiphon_mcp::{Mcp, McpOptions};
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
-use antiphon_sandbox::{
-    Limits, Network, Policy, Protected, SECRETS_IN_HOME, SECRETS_OF_MACHINE, UnixSockets,
-};
+use antiphon_sandbox::{Limits, Network, Policy, Protected, UnixSockets};
 use antiphon_shell::{Environment, HostNetwork, Shell, WithoutSandbox, WorkerCommand};
 use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
 
 use crate::error::ProjectError;
+use crate::hidden_paths::hidden_paths;
 use crate::project::Project;
 use crate::settings::{SandboxConfig, UserSettings};
-use crate::state::state_base;
+use control_tool::ControlTool;
 
 /// First argument of the process that runs shell commands in the sandbox.
 pub const WORKER: &str = "__worker";
@@ -84,9 +85,20 @@ impl Toolset {
         overrides: &PermissionOverrides,
     ) -> Result<Self, ProjectError> {
         project.prepare()?;
-        let permissions = permissions(settings, overrides);
-        let mode = permissions.mode;
+        settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
         let mcp = mcp_servers(project, settings).await;
+        Self::with_servers(project, settings, overrides, mcp)
+    }
+
+    /// The same with MCP servers that are connected.
+    pub fn with_servers(
+        project: &Project,
+        settings: &UserSettings,
+        overrides: &PermissionOverrides,
+        mcp: Option<Arc<Mcp>>,
+    ) -> Result<Self, ProjectError> {
+        let permissions = permissions(settings, overrides)?;
+        let mode = permissions.mode;
         let mut executors: Vec<Arc<dyn ToolExecutor>> = Vec::new();
         let hosts = HostGate::default();
         match shell(project, settings, mode, overrides.network, Some(hosts.network())) {
@@ -96,7 +108,7 @@ impl Toolset {
             }
         }
         executors.extend(mcp.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
-        let results = project.state().join("results");
+        let results = project.results_folder();
         let secrets: Secrets = settings.secrets().into_iter().collect();
         let hidden = hidden_paths(project, settings);
         let files = WorkspaceConfig {
@@ -105,14 +117,18 @@ impl Toolset {
             outside: Outside::AskedFor,
             ..WorkspaceConfig::of(project.root(), file_mode(mode))
         };
-        let tools = toolbox(files, &results, executors)?.redacting(secrets.clone());
-        let tools = Arc::new(tools);
+        let control: Box<dyn ToolHandler> = Box::new(ControlTool::new(project.clone()));
+        let tools = toolbox_with(files, &results, vec![control], executors)?;
+        let tools = Arc::new(tools.redacting(secrets.clone()));
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
             sandbox: if mode == Mode::Full { Sandbox::None } else { Sandbox::OfCommand },
             hidden,
-            effects: Effects::new(move |tool| known.effect(tool)),
+            // Control orders are asked about as tools of others are: they start programs.
+            effects: Effects::new(move |tool| {
+                known.effect(tool).filter(|_| tool != CONTROL_REQUEST)
+            }),
         };
         let gate = gate(project, settings, &permissions, bounds)?;
         hosts.open(&gate);
@@ -133,11 +149,15 @@ impl Toolset {
     }
 }
 
-/// The configured permissions with the overrides of this command.
+/// The configured permissions with the overrides of this command, which the policy may refuse.
 pub(crate) fn permissions(
     settings: &UserSettings,
     overrides: &PermissionOverrides,
-) -> antiphon_permissions::Config {
+) -> Result<antiphon_permissions::Config, ProjectError> {
+    overrides.mode.map_or(Ok(()), |mode| settings.policy.check_mode(mode))?;
+    if overrides.network {
+        settings.policy.check_whole_network()?;
+    }
     let mut permissions = settings.permissions.clone();
     permissions.mode = overrides.mode.unwrap_or(permissions.mode);
     permissions.allow.extend(overrides.rules.iter().map(|rule| RuleEntry::from(rule.as_str())));
@@ -145,7 +165,7 @@ pub(crate) fn permissions(
         // Commands have the whole network: no question about a host would change that.
         permissions.allow.push(RuleEntry::from("network"));
     }
-    permissions
+    Ok(permissions)
 }
 
 /// The hosts that a gate allows. It allows none until the gate is known: the gate knows the tools,
@@ -174,6 +194,7 @@ fn gate(
     bounds: Bounds,
 ) -> Result<Arc<antiphon_permissions::Gate>, ProjectError> {
     let gate = antiphon_permissions::Gate::new(permissions, bounds)
+        .and_then(|gate| gate.within(settings.policy.rules()))
         .map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
     let remembered = Remembered::open(settings.remembered_path(), project.root())
         .map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
@@ -201,19 +222,30 @@ pub fn toolbox(
     results: &Path,
     executors: Vec<Arc<dyn ToolExecutor>>,
 ) -> Result<Toolbox, ProjectError> {
+    toolbox_with(files, results, Vec::new(), executors)
+}
+
+/// The same with further tools.
+fn toolbox_with(
+    files: WorkspaceConfig,
+    results: &Path,
+    further: Vec<Box<dyn ToolHandler>>,
+    executors: Vec<Arc<dyn ToolExecutor>>,
+) -> Result<Toolbox, ProjectError> {
     let workspace =
         Workspace::open(files).map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
     let (workspace, seen) = (Arc::new(workspace), Arc::new(ReadTracker::new()));
     let outputs = OutputStore::open(results).map_err(|error| {
         ProjectError::InvalidInput(format!("cannot use {}: {error}", results.display()))
     })?;
-    let handlers: Vec<Box<dyn ToolHandler>> = vec![
+    let mut handlers: Vec<Box<dyn ToolHandler>> = vec![
         Box::new(ReadTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
         Box::new(WriteTool::new(Arc::clone(&workspace), Arc::clone(&seen))),
         Box::new(EditTool::new(Arc::clone(&workspace), seen)),
         Box::new(GrepTool::new(Arc::clone(&workspace))),
         Box::new(GlobTool::new(workspace)),
     ];
+    handlers.extend(further);
     Toolbox::new(handlers, executors, Arc::new(outputs))
         .map_err(|error| ProjectError::InvalidInput(error.to_string()))
 }
@@ -233,16 +265,21 @@ pub fn shell(
     network: bool,
     hosts: Option<HostNetwork>,
 ) -> Result<Shell, String> {
+    let mode = settings.policy.at_most(mode);
     let policy = policy(project, settings, mode, network);
     let has_network = mode == Mode::Full || policy.network == Network::On;
     let shell = antiphon_shell::Settings {
         worker: worker(),
         policy,
         network: hosts.filter(|_| !has_network),
-        results: project.state().join("results"),
+        results: project.results_folder(),
         environment: command_environment(settings)?,
         changes_repository: antiphon_permissions::changes_repository,
-        without_sandbox: WithoutSandbox::AskedFor,
+        without_sandbox: if settings.policy.allows_way_out() {
+            WithoutSandbox::AskedFor
+        } else {
+            WithoutSandbox::Impossible
+        },
     };
     Shell::new(shell).map_err(|error| error.to_string())
 }
@@ -251,7 +288,9 @@ pub fn shell(
 pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: bool) -> Policy {
     let unix_sockets =
         if settings.sandbox.unix_sockets { UnixSockets::Allowed } else { UnixSockets::Refused };
+    let network = network && settings.policy.check_whole_network().is_ok();
     let network = if network || settings.sandbox.network { Network::On } else { Network::Off };
+    let mode = settings.policy.at_most(mode);
     Policy {
         mode: match mode {
             Mode::ReadOnly => antiphon_sandbox::Mode::ReadOnly,
@@ -266,6 +305,8 @@ pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: b
         network,
         unix_sockets,
         repository: None,
+        git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+        runs: antiphon_sandbox::Runs::Commands,
         limits: limits(&settings.sandbox),
     }
 }
@@ -278,35 +319,6 @@ fn limits(sandbox: &SandboxConfig) -> Limits {
         processes_max: sandbox.processes,
         disk_bytes_max: sandbox.disk_mib.map(bytes),
     }
-}
-
-/// What neither commands nor file tools may read: keys, passwords, the user's own list, and the files of
-/// Antiphon itself, in this and every other project.
-pub fn hidden_paths(project: &Project, settings: &UserSettings) -> Vec<PathBuf> {
-    let (environment, root) = (&settings.environment, project.root());
-    let home = environment.home();
-    let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
-    let mut hidden: Vec<PathBuf> =
-        SECRETS_IN_HOME.iter().filter_map(|name| in_home(name)).collect();
-    hidden.extend(SECRETS_OF_MACHINE.iter().map(PathBuf::from));
-    hidden.extend(settings.sandbox.hidden.iter().filter_map(|path| match path.strip_prefix("~") {
-        Ok(rest) => home.as_ref().map(|home| home.join(rest)),
-        Err(_) => Some(path.clone()),
-    }));
-    hidden.extend(state_base(environment).ok());
-    // What lies in the project and is missing needs no place reserved for it. The rest may appear later.
-    hidden.retain(|path| !path.starts_with(root) || path.exists());
-    // The user's configuration folder is hidden; when the project lies in it, only our files are.
-    match settings.path.parent() {
-        Some(folder) if root.starts_with(folder) => {
-            hidden.extend([settings.path.clone(), settings.remembered_path()]);
-        }
-        Some(folder) => hidden.push(folder.to_owned()),
-        None => {}
-    }
-    // Hiding a folder that contains the project would hide the project.
-    hidden.retain(|path| !root.starts_with(path));
-    hidden
 }
 
 /// Connects to the configured MCP servers and lists their tools. Warns about those without tools; `None`

@@ -1,13 +1,14 @@
 //! The ports and settings the runtime is built from.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    Agents, Clock, Gate, GateRequest, IdSource, Journal, Rule, Runner, Verdict,
+    Agents, BootTime, Clock, Gate, GateRequest, IdSource, Journal, Rule, Runner, Verdict,
 };
 use antiphon_core::{
-    ModelRef, PriceTable, Provider, RawJson, RunnerConfig, TaskCreated, ToolExecutor,
+    ModelRef, PriceTable, Provider, RawJson, RunnerConfig, TaskCreated, TaskLimits, ToolExecutor,
 };
 use async_trait::async_trait;
 
@@ -55,18 +56,26 @@ pub struct RuntimeDeps {
 }
 
 impl RuntimeDeps {
+    /// The runner of this kind.
+    pub(crate) fn runner(&self, kind: &str) -> Option<&Arc<dyn Runner>> {
+        self.runners.iter().find(|known| known.kind() == kind)
+    }
+
     /// Whether the model of a task with this runner is called from here.
     pub(crate) fn uses_run_provider(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return true };
-        let known = self.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_none_or(|known| known.uses_run_provider())
+        self.runner(&config.kind).is_none_or(|known| known.uses_run_provider())
     }
 
     /// Whether a runner is an orchestrator of its own.
     pub(crate) fn is_orchestrated(&self, runner: Option<&RunnerConfig>) -> bool {
         let Some(config) = runner else { return false };
-        let known = self.runners.iter().find(|known| known.kind() == config.kind);
-        known.is_some_and(|known| known.is_orchestrator())
+        self.runner(&config.kind).is_some_and(|known| known.is_orchestrator())
+    }
+
+    /// The moment to record with the creation of a task, if it has a time limit.
+    pub(crate) fn boot_time(&self, limits: &TaskLimits) -> Option<BootTime> {
+        limits.wall_clock_s_max.and_then(|_| self.clock.boot_time())
     }
 
     /// The provider of a task's model. The error text is meant for the user.
@@ -83,6 +92,43 @@ impl RuntimeDeps {
         let task_id = || state.task_id.clone();
         let refuse = |reason| OrchestratorError::NoModel { task_id: task_id(), reason };
         self.provider_of(&state.created).map(drop).map_err(refuse)
+    }
+}
+
+/// What a task works with, where that is not the orchestrator's own: it belongs to another process of the user.
+#[derive(Clone)]
+pub struct TaskEnvironment {
+    /// Finds the provider of a model.
+    pub models: Arc<dyn Models>,
+    /// The tools that the task can call.
+    pub tools: Arc<dyn ToolExecutor>,
+    /// Decides which calls are allowed, denied or need approval.
+    pub gate: Arc<dyn Gate>,
+    /// Agent definitions; when absent, the task can call no other agent.
+    pub agents: Option<Arc<dyn Agents>>,
+    /// Runners for tasks that run elsewhere; may be empty.
+    pub runners: Vec<Arc<dyn Runner>>,
+    /// What happens to a call that needs approval.
+    pub approvals: ApprovalPolicy,
+}
+
+/// Finds what a task works with.
+pub trait TaskEnvironments: Send + Sync {
+    /// The environment of a task with this route; `None` is the orchestrator's own. The error text is meant for
+    /// the user: the task cannot go on here.
+    fn find(&self, route: Option<&RawJson>) -> Result<Option<Arc<TaskEnvironment>>, String>;
+
+    /// All environments that tasks may have left processes in.
+    fn all(&self) -> Vec<Arc<TaskEnvironment>>;
+}
+
+impl RuntimeDeps {
+    /// The same with what a task works with.
+    pub(crate) fn within(&self, environment: &TaskEnvironment) -> Self {
+        let TaskEnvironment { models, tools, gate, agents, runners, approvals } =
+            environment.clone();
+        let settings = Settings { approvals, ..self.settings };
+        Self { models, tools, gate, agents, runners, settings, ..self.clone() }
     }
 }
 
@@ -104,6 +150,22 @@ pub trait Models: Send + Sync {
 
     /// Context window of a model in tokens (request and answer together), if known.
     fn window_tokens(&self, model: &ModelRef) -> Option<u64>;
+
+    /// States of the circuit breakers of the providers that were called, by name.
+    fn breakers(&self) -> BTreeMap<String, BreakerState> {
+        BTreeMap::new()
+    }
+}
+
+/// What a provider's circuit breaker does with the next request; the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BreakerState {
+    /// Sends it.
+    Closed,
+    /// Sends one as a probe.
+    HalfOpen,
+    /// Fails it at once.
+    Open,
 }
 
 /// Policies and timeouts of the orchestrator.
@@ -117,6 +179,9 @@ pub struct Settings {
     pub restart_after: Duration,
     /// A task without a heartbeat for this long is restarted. Must exceed the longest tool call.
     pub heartbeat_timeout: Duration,
+    /// How long a task waits for a journal that cannot be written; without a limit when absent. After
+    /// that it is restarted as after any other fault.
+    pub storage_wait_max: Option<Duration>,
     /// How long a client may take to send the result of a call of its own tool.
     pub client_tool_timeout: Duration,
     /// Which orchestrator handles calls that dispatch agents.
@@ -140,6 +205,7 @@ impl Default for Settings {
             restart_after: Duration::from_millis(100),
             // Longer than any tool may take.
             heartbeat_timeout: Duration::from_secs(15 * 60),
+            storage_wait_max: None,
             client_tool_timeout: Duration::from_secs(5 * 60),
             dispatch: Dispatch::Here,
         }

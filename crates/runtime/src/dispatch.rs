@@ -6,6 +6,7 @@
 //! |--------------------|----------------------------------------------------|
 //! | `call_agent`       | the `call_agent` tool and its arguments            |
 //! | `child_plan`       | from a target to the task it becomes               |
+//! | `child_tools`      | the tools of a child, and which it does not get    |
 //! | `dispatch_call`    | dispatches a call, joins its results               |
 //! | `children`         | creates children, joins them after a restart       |
 //! | `pending_call`     | what a call waits for, and when that is over; pure |
@@ -17,6 +18,7 @@
 
 pub(crate) mod call_agent;
 pub(crate) mod child_plan;
+pub(crate) mod child_tools;
 pub(crate) mod children;
 pub(crate) mod dispatch_call;
 pub(crate) mod external_tools;

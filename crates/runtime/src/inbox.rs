@@ -10,8 +10,10 @@
 //! | `reading_order` | which queued messages are read next; pure    |
 //! | `open_requests` | requests of and to a task                    |
 //! | `requests`      | sends requests, delivers replies             |
+//! | `request_waits` | which task waits for which agent; finds cycles |
 //! | `residents`     | which agent has which resident task          |
 //! | `start_agent`   | starts and stops resident agents             |
+//! | `inbox_prompt`  | the system prompt of a resident agent        |
 //! | `lifecycle`     | notifies peers of started and ended agents   |
 //! | `peer_tools`    | tools to message other agents                |
 //! | `task_message`  | messages to a single task                    |
@@ -21,12 +23,14 @@
 pub(crate) mod admission;
 pub(crate) mod arrival;
 pub(crate) mod derived_id;
+pub(crate) mod inbox_prompt;
 pub(crate) mod input_permission;
 pub(crate) mod lifecycle;
 pub(crate) mod open_requests;
 pub(crate) mod peer_tools;
 pub(crate) mod quotas;
 pub(crate) mod reading_order;
+pub(crate) mod request_waits;
 pub(crate) mod requests;
 pub(crate) mod residents;
 pub(crate) mod start_agent;

@@ -9,6 +9,7 @@ use antiphon_core::{EventBody, PriceTable};
 use crate::budget::spend_cache::SpendCache;
 use crate::budget::tree_usage::Trees;
 use crate::inbox::quotas::InboxQuotas;
+use crate::storage::StorageMonitor;
 use crate::watch::notifier::Notifier;
 use crate::watch::recent_events;
 
@@ -20,6 +21,7 @@ pub(crate) struct JournalWriter {
     pub(crate) spend_cache: Arc<SpendCache>,
     pub(crate) quotas: Arc<InboxQuotas>,
     pub(crate) notifier: Arc<Notifier>,
+    pub(crate) storage: Arc<StorageMonitor>,
 }
 
 impl JournalWriter {
@@ -32,8 +34,10 @@ impl JournalWriter {
         // The bodies are copied only when the task has followers.
         let followed = self.notifier.channel(&task_id);
         let followed = followed.map(|channel| (channel, append.at, append.events.clone()));
-        let appended =
-            self.spend_cache.append(append, &*self.journal, &self.trees, &self.prices).await;
+        let spending = self.spend_cache.begin_append(&append, &self.trees);
+        let appended = self.journal.append(append).await;
+        spending.end(&appended, &self.prices);
+        self.storage.note(&appended);
         if appended.as_ref().map_or(true, |appended| appended.deduplicated) {
             self.quotas.release(&task_id, &counted);
         }
@@ -48,6 +52,14 @@ impl JournalWriter {
             self.quotas.note(&appended.task_id, &queue_changes);
         }
         Ok(appended)
+    }
+
+    /// Counts an append that the journal holds although it answered with an error.
+    pub(crate) fn found_written(&self, append: &Append, appended: &Appended) {
+        let queue_changes: Vec<EventBody> =
+            append.events.iter().filter(|body| changes_inbox(body)).cloned().collect();
+        self.notifier.notify(&appended.task_id, appended.position);
+        self.quotas.note(&appended.task_id, &queue_changes);
     }
 }
 

@@ -26,15 +26,19 @@ mod orchestrator;
 mod orchestrator_error;
 mod runner;
 mod services;
+mod storage;
 mod task;
 mod watch;
 
 pub use antiphon_core::{BudgetStatus, ORDERS, ScopeStatus, WindowStatus};
-pub use budget::raise_limit::{ALLOWED_NANO_USD_MAX, Allowance};
+pub use budget::raise_limit::{ALLOWED_NANO_USD_MAX, LimitRaise};
 pub use budget::spend_limits::{
-    Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, SpendLimitSource,
+    Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, SpendCeiling, SpendLimitSource,
 };
-pub use deps::{ApprovalPolicy, Dispatch, Models, OpenGate, RuntimeConfig, RuntimeDeps, Settings};
+pub use deps::{
+    ApprovalPolicy, BreakerState, Dispatch, Models, OpenGate, RuntimeConfig, RuntimeDeps, Settings,
+    TaskEnvironment, TaskEnvironments,
+};
 pub use dispatch::child_plan::AD_HOC;
 pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
 pub use dispatch::pending_call::{Outcome, Outcomes, PendingCall};
@@ -55,6 +59,7 @@ pub use inbox::start_agent::{Started, TURNS_DEFAULT};
 pub use inbox::task_message::TaskMessage;
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
+pub use storage::StorageStatus;
 pub use task::control::attached::{AttachedTask, Conclusion};
 pub use task::control::create::AcceptedTask;
 pub use task::control::new_task::{ImportedConversation, NewTask, PriorHistory};
@@ -63,11 +68,13 @@ pub use task::limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,
     TASKS_DEFAULT, Totals, cost,
 };
+pub use task::outage::{ASKED_PAUSE_MAX, Outage, PAUSE_MAX};
+pub use task::schedule::deadline_clock::DeadlineClock;
 pub use task::schedule::run_slots::TASKS_RUNNING_MAX;
 pub use task::state::conversation::Conversation;
-pub use task::state::{ApprovalQuestion, ReplayError, TaskState, WakeCounters};
+pub use task::state::{ApprovalQuestion, ReplayError, StartedCall, TaskState, WakeCounters};
 pub use task::step::output::check_schema;
 pub use task::step::tools::NoTools;
-pub use watch::delta::{Delta, DeltaEvent, ToolDelta};
+pub use watch::delta::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
 pub use watch::follower::Follower;
 pub use watch::serialized_event::SerializedEvent;

@@ -1,6 +1,6 @@
 //! The handle: the only way into the runtime.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,34 +11,37 @@ use antiphon_core::port::{
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
     HandlingMode, InteractionId, LiveAgent, Position, PriceTable, Provenance, QueuedMessage,
-    Replied, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged, TaskId, TaskRestored,
-    TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult, UserMessage, WaitingFor,
+    Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged, TaskId,
+    TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult, UserMessage, WaitingFor,
 };
+use chrono::{DateTime, Utc};
+use serde_json::Value;
 use tokio::sync::broadcast;
 
-use crate::deps::RuntimeConfig;
+use crate::deps::{BreakerState, RuntimeConfig, TaskEnvironments};
 use crate::dispatch::external_tools;
 use crate::inbox::admission;
 use crate::inbox::admission::StartPolicy;
 use crate::inbox::arrival::{Arrival, Receipt};
 use crate::inbox::input_permission;
 use crate::inbox::lifecycle;
+use crate::inbox::requests;
 use crate::inbox::residents::is_resident;
 use crate::inbox::start_agent;
 use crate::inbox::start_agent::Started;
 use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::runner::choose_runner;
+use crate::runner::{choose_runner, followed};
 use crate::services::Services;
+use crate::storage::StorageStatus;
 use crate::task::control::approval;
 use crate::task::control::cancel;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::{ImportedConversation, NewTask};
-use crate::task::control::wait;
-use crate::task::control::wait::TreeProgress;
 use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
+use crate::task::step;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
 
@@ -49,12 +52,11 @@ const PAUSED: StatusChanged = StatusChanged {
     waiting_for: Some(WaitingFor::Resume),
 };
 
+/// How long an interrupted run may take to stop.
+const INTERRUPT_WAIT: Duration = Duration::from_secs(5);
+
 /// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
-
-/// How often `wait` checks again whether a tree with suspended tasks is suspended as a whole. No
-/// event announces that: a task that ends notifies its parent, which may wait for more tasks.
-const RECHECK_AFTER: Duration = Duration::from_millis(200);
 
 /// Maximum number of approvals in one list.
 const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
@@ -80,7 +82,15 @@ impl Orchestrator {
     /// Creates an orchestrator. No task runs before [`recover`](Self::recover),
     /// [`resume`](Self::resume) or a new task.
     pub fn new(config: impl Into<RuntimeConfig>) -> Self {
-        Self { services: Arc::new(Services::new(config.into())) }
+        Self { services: Arc::new(Services::new(config.into(), None)) }
+    }
+
+    /// The same, with environments of tasks that belong to other processes of the user.
+    pub fn with_environments(
+        config: impl Into<RuntimeConfig>,
+        environments: Arc<dyn TaskEnvironments>,
+    ) -> Self {
+        Self { services: Arc::new(Services::new(config.into(), Some(environments))) }
     }
 
     pub(crate) fn services(&self) -> &Arc<Services> {
@@ -124,6 +134,7 @@ impl Orchestrator {
 
     /// Accepts a task and starts it. When this returns, the task is durable.
     pub async fn invoke(&self, task: NewTask) -> Result<AcceptedTask, OrchestratorError> {
+        self.services.background.check_accepts()?;
         let append = task.into_append(&self.services).await?;
         // On a future of its own: the caller may stop waiting, but a recorded task must start.
         let services = Arc::clone(&self.services);
@@ -141,16 +152,19 @@ impl Orchestrator {
         self.services.background.run_detached(async move { Ok(work.await) }).await
     }
 
-    /// Resumes a task that was interrupted or paused. Does nothing to a running task. A task that
-    /// waits for budget is refused until more may be spent.
+    /// Resumes a task that was interrupted or paused. Does nothing to a running task, except that a
+    /// task that waits for its model tries again at once. A task that waits for budget is refused until
+    /// more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        self.services.background.check_accepts()?;
         let state = self.task(task_id).await?;
-        self.services.deps.check_model(&state)?;
+        self.services.check_model(&state)?;
         self.services.budget.check_wait(&state).await?;
         let root = self.services.reader.summary(task_id).await?.root;
         cancel::tree_without_orphans(&self.services, &root).await?;
+        followed::release(&self.services, &root).await?;
         self.amend(task_id, |summary, state| {
-            if summary.waiting_for != Some(WaitingFor::Resume) {
+            if !matches!(summary.waiting_for, Some(WaitingFor::Resume | WaitingFor::Model)) {
                 return Ok(Vec::new());
             }
             let waits_for_approval =
@@ -168,7 +182,8 @@ impl Orchestrator {
 
     /// Starts a task in its current state: a paused task stays paused.
     pub async fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        self.services.deps.check_model(&self.task(task_id).await?)?;
+        self.services.background.check_accepts()?;
+        self.services.check_model(&self.task(task_id).await?)?;
         self.services.reader.unfinished(task_id).await?;
         supervise::start(&self.services, task_id);
         Ok(())
@@ -179,6 +194,22 @@ impl Orchestrator {
         self.amend(task_id, |summary, _| {
             let already = summary.waiting_for == Some(WaitingFor::Resume);
             Ok(if already { Vec::new() } else { vec![PAUSED.into()] })
+        })
+        .await
+    }
+
+    /// Interrupts the turn of a task: its model call and its running tools end, what there is of the answer
+    /// is recorded, and the task waits until a user resumes it. When this returns, that is durable.
+    /// Descendants are not interrupted.
+    pub async fn interrupt(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
+        if let Some(running) = self.services.slots.find(task_id) {
+            running.interrupt.fire();
+            // A runner that does not stop does not keep the user waiting.
+            let _ = tokio::time::timeout(INTERRUPT_WAIT, running.released.cancelled()).await;
+        }
+        self.amend(task_id, |summary, _| {
+            let already = summary.waiting_for == Some(WaitingFor::Resume);
+            Ok(if already { Vec::new() } else { vec![step::interrupted_status().into()] })
         })
         .await
     }
@@ -222,11 +253,13 @@ impl Orchestrator {
     /// Puts an interaction into an agent's inbox. When this returns `Accepted`, it is durable. Starts an agent that
     /// was never started.
     pub async fn admit(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        self.services.background.check_accepts()?;
         admission::admit(&self.services, arrival, StartPolicy::MayStart).await
     }
 
     /// Like [`admit`](Self::admit) for a sender that acts for an agent: never starts an agent.
     pub async fn admit_if_started(&self, arrival: Arrival) -> Result<Receipt, OrchestratorError> {
+        self.services.background.check_accepts()?;
         admission::admit(&self.services, arrival, StartPolicy::OnlyStarted).await
     }
 
@@ -236,6 +269,7 @@ impl Orchestrator {
         name: &AgentName,
         provenance: &Provenance,
     ) -> Result<Started, OrchestratorError> {
+        self.services.background.check_accepts()?;
         start_agent::start_agent(&self.services, name, provenance).await
     }
 
@@ -261,6 +295,23 @@ impl Orchestrator {
         key: Option<IdempotencyKey>,
     ) -> Result<Option<TaskId>, OrchestratorError> {
         start_agent::stop_agent(&self.services, name, key).await
+    }
+
+    /// Answers a request in the name of the agent that it was sent to. Returns false when the agent has no such open
+    /// request. The same answer a second time changes nothing.
+    pub async fn respond(
+        &self,
+        name: &AgentName,
+        request: InteractionId,
+        status: ResponseStatus,
+        result: Value,
+    ) -> Result<bool, OrchestratorError> {
+        let Some(task) = self.agent_task(name).await? else { return Ok(false) };
+        let services = Arc::clone(&self.services);
+        let answering = async move {
+            requests::answer_for_agent(&services, &task.task_id, request, status, &result).await
+        };
+        self.services.background.run_detached(answering).await
     }
 
     /// The newest task of a resident agent, ended or not.
@@ -299,6 +350,22 @@ impl Orchestrator {
     /// Starts every interrupted task and watches approvals that expire. Cancels tasks whose parent
     /// has ended.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
+        self.recover_where(|_| true).await
+    }
+
+    /// The same for the tasks that had events since then: those that the process before this one worked on. Tasks
+    /// that were interrupted earlier wait for a user.
+    pub async fn recover_since(
+        &self,
+        since: DateTime<Utc>,
+    ) -> Result<Recovered, OrchestratorError> {
+        self.recover_where(|task| task.last_event_at >= since).await
+    }
+
+    async fn recover_where(
+        &self,
+        which: impl Fn(&TaskSummary) -> bool,
+    ) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
         let mut unfinished = self.services.deps.journal.tasks(query).await?;
@@ -309,12 +376,12 @@ impl Orchestrator {
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
         cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
-        for task in unfinished {
+        for task in unfinished.into_iter().filter(which) {
             lifecycle::register_resident(&self.services, &task).await?;
             // A runner follows tasks that run elsewhere.
             // A resident agent answers the requests that wait for it.
-            // A task that waits for budget checks itself whether more may be spent.
-            let waits = task.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
+            // A task that waits for budget or its model checks itself whether it may continue.
+            let waits = task.waiting_for.is_some_and(|what| !what.continues_by_itself());
             if waits && !is_resident(&task) {
                 deadlines::watch_wall_clock(&self.services, &task.task_id).await?;
                 recovered.waiting.push(task.task_id);
@@ -349,21 +416,28 @@ impl Orchestrator {
         tool_call_id: &ToolCallId,
         result: ToolResult,
     ) -> Result<(), OrchestratorError> {
-        let clock = &self.services.deps.clock;
+        let (clock, time) = (&self.services.deps.clock, &self.services.time);
         self.amend(task_id, |summary, state| {
-            external_tools::answer(state, summary, tool_call_id, &result, clock.now())
+            external_tools::answer(state, summary, tool_call_id, &result, clock.now(), time)
         })
         .await
     }
 
-    /// Tasks that match the query, newest first.
+    /// Tasks that match the query, newest first. One that cannot record what it has says so.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
-        Ok(self.services.deps.journal.tasks(query).await?)
+        let mut tasks = self.services.deps.journal.tasks(query).await?;
+        self.services.storage.mark_waiting(&mut tasks);
+        Ok(tasks)
     }
 
     /// Tools that tasks of this orchestrator can get.
     pub fn tools(&self) -> Vec<Tool> {
         self.services.deps.tools.tools()
+    }
+
+    /// States of the circuit breakers of the providers that were called, by name.
+    pub fn breakers(&self) -> BTreeMap<String, BreakerState> {
+        self.services.deps.models.breakers()
     }
 
     /// The price table that costs are computed with.
@@ -396,7 +470,8 @@ impl Orchestrator {
         Ok(self.services.deps.journal.queued(limit.into()).await?)
     }
 
-    /// Live agents and their states. An agent whose task does not run is idle.
+    /// Live agents and their states. An agent whose calls wait for others is at its tool calls; any other
+    /// agent whose task does not run is idle.
     pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
         let mut agents = self.services.deps.journal.agents(limit.into()).await?;
         for agent in &mut agents {
@@ -407,13 +482,11 @@ impl Orchestrator {
 
     /// Corrects an agent's state: the journal knows only the last recorded one.
     fn refresh(&self, agent: &mut LiveAgent) {
-        match self.services.slots.find(&agent.task_id) {
-            None => agent.status.state = AgentState::Idle,
-            Some(running) => {
-                let age = chrono::TimeDelta::from_std(running.since_heartbeat());
-                let heartbeat = self.services.deps.clock.now() - age.unwrap_or_default();
-                agent.status.last_activity = agent.status.last_activity.max(heartbeat);
-            }
+        let (services, task_id) = (&self.services, &agent.task_id);
+        let waits = agent.status.state == AgentState::ToolCall
+            && (services.waiters.waits(task_id) || services.request_waits.waits(task_id));
+        if !waits && services.slots.find(task_id).is_none() {
+            agent.status.state = AgentState::Idle;
         }
     }
 
@@ -429,60 +502,26 @@ impl Orchestrator {
         Ok(self.services.deps.journal.read(read).await?.head)
     }
 
+    /// Whether the journal takes events, and what waits for it. Writes nothing that a reader sees. A
+    /// change is logged.
+    pub async fn storage(&self) -> StorageStatus {
+        let services = &self.services;
+        let fault = services.deps.journal.check_append().await.err();
+        services.storage.report(fault.as_ref());
+        if fault.is_none() {
+            services.storage.works();
+        }
+        StorageStatus {
+            fault,
+            journal_errors: services.storage.errors(),
+            tasks_waiting: services.storage.tasks_waiting(),
+            tasks_stuck: services.slots.stuck(),
+        }
+    }
+
     /// The current state of a task.
     pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         self.services.reader.load(task_id).await
-    }
-
-    /// Waits until a task has ended, or until neither it nor a descendant can continue without the
-    /// user or a client. Returns an error when the task stopped early or does not run.
-    pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let mut seen = None;
-        loop {
-            // Subscribes before it checks, so that no change is missed.
-            let rested = self.services.slots.suspended.notified();
-            let mut updates = self.services.notifier.subscribe(Some(task_id));
-            updates.borrow_and_update();
-            self.services.slots.released(task_id).await;
-            let state = self.task(task_id).await?;
-            if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
-                return Ok(state);
-            }
-            // Another caller may have started it meanwhile.
-            if self.services.slots.find(task_id).is_some() {
-                continue;
-            }
-            if let Some(why) = self.services.slots.stop_reason(task_id) {
-                return Err(why);
-            }
-            if !wait::waits_for_others(&self.services, &state) {
-                // A start that was requested a moment ago may not have happened yet.
-                if seen == Some(state.seq) {
-                    return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
-                }
-                seen = Some(state.seq);
-                tokio::time::sleep(RECHECK_AFTER).await;
-                continue;
-            }
-            match wait::tree_progress(&self.services, &state).await? {
-                TreeProgress::Active { suspended } => {
-                    let look_again = async {
-                        if suspended {
-                            tokio::time::sleep(RECHECK_AFTER).await;
-                        } else {
-                            std::future::pending::<()>().await;
-                        }
-                    };
-                    tokio::select! {
-                        () = rested => {}
-                        () = look_again => {}
-                        _ = updates.changed() => {}
-                    }
-                }
-                TreeProgress::Suspended => return Ok(state),
-                TreeProgress::Stopped(why) => return Err(why),
-            }
-        }
     }
 
     /// All events after a position, of one task or of all: recorded ones, then new ones as they come.
@@ -494,6 +533,35 @@ impl Orchestrator {
     /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
     pub fn deltas(&self) -> broadcast::Receiver<Delta> {
         self.services.deltas.subscribe_all()
+    }
+
+    /// Begins to stop: new work is refused, no task starts and no model is called, and tools that run
+    /// may finish within `grace`; their results are recorded. Returns whether all work has stopped.
+    /// [`shutdown`](Self::shutdown) cuts off the rest.
+    pub async fn drain(&self, grace: Duration) -> bool {
+        self.services.background.drain(grace).await
+    }
+
+    /// Begins to stop for the next process: new work is refused, and no task takes another step. Returns when all
+    /// calls of models and tools that run have answered, and their answers are recorded. Only a runner that works
+    /// by itself is left as it is.
+    pub async fn hand_over(&self) {
+        self.services.background.hand_over().await;
+    }
+
+    /// Whether a task works here: a model or a tool may run for it.
+    pub fn is_working(&self) -> bool {
+        self.services.slots.is_other_running(None)
+    }
+
+    /// Whether a task other than this one works here.
+    pub fn is_working_besides(&self, task_id: &TaskId) -> bool {
+        self.services.slots.is_other_running(Some(task_id))
+    }
+
+    /// Whether [`drain`](Self::drain) or [`hand_over`](Self::hand_over) was called.
+    pub fn is_draining(&self) -> bool {
+        self.services.background.is_draining()
     }
 
     /// Shuts down. Running tasks may finish their step within `patience`; after that they are

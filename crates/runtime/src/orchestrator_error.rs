@@ -41,7 +41,7 @@ pub enum OrchestratorError {
     Budget(#[from] BudgetSpent),
     /// The request to raise a spend limit is invalid.
     #[error("the spend limit was not raised: {reason}")]
-    AllowanceRefused {
+    RaiseRefused {
         /// What is wrong with it.
         reason: String,
     },
@@ -123,6 +123,31 @@ pub enum OrchestratorError {
         /// Why not.
         reason: String,
     },
+    /// The peer that runs the task did not get the message: send it again.
+    #[error(
+        "the message did not reach task {task_id} on the peer `{peer}`: {reason}; send it again later"
+    )]
+    PeerUnavailable {
+        /// Id of the task.
+        task_id: TaskId,
+        /// Name of the peer.
+        peer: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The peer that runs the task refused the message.
+    #[error("the peer `{peer}` refused the message to task {task_id}: {reason}")]
+    PeerRefused {
+        /// Id of the task.
+        task_id: TaskId,
+        /// Name of the peer.
+        peer: String,
+        /// Why.
+        reason: String,
+    },
+    /// The process is stopping: retry when it runs again.
+    #[error("the server is stopping and accepts no new work: retry when it runs again")]
+    Stopping,
     /// A panic stopped the task: resume the task and report the bug.
     #[error("task {task_id} was stopped by a bug in the program")]
     Panicked {

@@ -2,12 +2,18 @@
 //!
 //! | file             | subject                         |
 //! |------------------|---------------------------------|
-//! | `remote`         | has a runner run a task         |
+//! | `run_in_runner`  | has a runner run a task         |
 //! | `runner_journal` | the journal as a runner sees it |
 //! | `bounded_model`  | the model as a runner calls it  |
 //! | `choose_runner`  | which runner an agent gets      |
+//! | `peer_cancel`    | cancellations for a peer        |
+//! | `peer_message`   | messages to a task on a peer    |
+//! | `followed`       | tasks that a peer follows       |
 
 pub(crate) mod bounded_model;
 pub(crate) mod choose_runner;
-pub(crate) mod remote;
+pub(crate) mod followed;
+pub(crate) mod peer_cancel;
+pub(crate) mod peer_message;
+pub(crate) mod run_in_runner;
 pub(crate) mod runner_journal;

@@ -9,12 +9,14 @@
 //! | `decide`    | which action comes next; pure                  |
 //! | `step/`     | the loop: decide, record, act; and the actions |
 //! | `limits`    | limits of a task and its tree                  |
+//! | `outage`    | the wait for a model that does not answer      |
 //! | `schedule/` | when a task runs: starts, slots, deadlines     |
 //! | `control/`  | what callers do: create, wait, approve, cancel |
 
 pub(crate) mod control;
 pub(crate) mod decide;
 pub(crate) mod limits;
+pub(crate) mod outage;
 pub(crate) mod schedule;
 pub(crate) mod state;
 pub(crate) mod step;

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{Cost, Event, Position, PriceTable, TaskStatus};
+use antiphon_core::{Cost, Event, Position, PriceTable, TaskStatus, TaskSummary};
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
@@ -23,7 +23,7 @@ use prometheus_client::registry::Registry;
 use crate::export::exporter::ExportCounts;
 use crate::metrics::event_counter::EventCounter;
 use crate::metrics::families::{
-    ByBudget, ByProvider, ByQueue, ByRoute, ByRouteStatus, ByStatus, Families,
+    ByBudget, ByProvider, ByQueue, ByReason, ByRoute, ByRouteStatus, ByStatus, Families,
 };
 use crate::metrics::labels::{Names, OTHER, Series};
 
@@ -51,6 +51,7 @@ struct CallerLabels {
     queues: Names,
     providers: Names,
     budgets: Names,
+    reasons: Names,
     requests: Series<ByRouteStatus>,
 }
 
@@ -90,6 +91,12 @@ impl Metrics {
     /// Counts the next event. A repeated event changes nothing.
     pub fn observe(&self, event: &Event) {
         self.counter().observe(event, &self.inner.families);
+    }
+
+    /// Knows an unfinished task whose first events were counted by an earlier process: what follows is counted for its
+    /// agent.
+    pub fn resume(&self, task: &TaskSummary) {
+        self.counter().resume(task);
     }
 
     /// Position of the last counted event.
@@ -145,6 +152,26 @@ impl Metrics {
     pub fn tasks_unfinished(&self, status: TaskStatus, tasks: usize) {
         let labels = ByStatus { status: status.as_str() };
         self.inner.families.tasks_unfinished.get_or_create(&labels).set(whole(tasks as u64));
+    }
+
+    /// Sets the number of tasks that wait for `reason`.
+    pub fn tasks_waiting(&self, reason: &str, tasks: usize) {
+        let reason = self.caller_labels().reasons.get(reason);
+        let gauge = self.inner.families.tasks_waiting.get_or_create(&ByReason { reason });
+        gauge.set(whole(tasks as u64));
+    }
+
+    /// Sets the number of tasks that are stuck.
+    pub fn tasks_stuck(&self, tasks: usize) {
+        self.inner.families.tasks_stuck.set(whole(tasks as u64));
+    }
+
+    /// Sets whether the journal takes events, and how many appends failed since the start.
+    pub fn journal(&self, takes_events: bool, errors: u64) {
+        let families = &self.inner.families;
+        families.journal_up.set(i64::from(takes_events));
+        // A counter never decreases, also if an older count arrives late.
+        families.journal_errors.inner().fetch_max(errors, Ordering::Relaxed);
     }
 
     /// Sets the state of a provider's breaker.

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentState, Event, EventBody, MessageQueued, ModelRef, Position, StateChanged, StatusChanged,
-    TaskCreated, TaskId, TaskStatus, ToolCallId, Usage,
+    AgentState, Event, EventBody, MessageQueued, ModelRef, Position, Purpose, StateChanged,
+    StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallId, Usage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 
@@ -97,6 +97,8 @@ struct OpenTask {
     waiting: PendingItems,
     usage: Usage,
     turns: u64,
+    /// Whether the task waits until its model can be reached.
+    waits_for_model: bool,
 }
 
 impl OpenTasks {
@@ -154,6 +156,29 @@ impl OpenTasks {
         self.tasks.get(task_id)?.calls.began(call)
     }
 
+    /// Tracks a task whose first events are not read: what its summary says of them. What it does now, such as a model
+    /// call, is not known.
+    pub(crate) fn resume(&mut self, task: &TaskSummary) {
+        if self.tasks.len() >= TASKS_OPEN_MAX || self.tasks.contains_key(&task.task_id) {
+            return;
+        }
+        let facts = TaskFacts {
+            task_id: task.task_id.clone(),
+            agent: cut(&task.agent).to_owned(),
+            first_agent: cut(&task.agent).to_owned(),
+            session_id: task.session_id.to_string(),
+            parent: task.parent.clone(),
+            root: task.root.clone(),
+            model: task.model.clone(),
+            answer_tokens_max: None,
+            began: task.created_at,
+        };
+        let mut open = OpenTask::new(facts, self.seen, task.last_event_at);
+        open.started = task.status != TaskStatus::Pending;
+        (open.usage, open.turns) = (task.usage(), u64::from(task.turns));
+        self.tasks.insert(task.task_id.clone(), open);
+    }
+
     fn open(&mut self, created: &TaskCreated, event: &Event) -> EventEffect {
         if self.tasks.contains_key(&event.task_id) {
             // A journal never creates a task twice: the second event is ignored.
@@ -163,7 +188,7 @@ impl OpenTasks {
             self.not_followed += 1;
             return EventEffect::default();
         }
-        let facts = Arc::new(TaskFacts {
+        let facts = TaskFacts {
             task_id: event.task_id.clone(),
             agent: cut(&created.agent).to_owned(),
             first_agent: cut(&created.agent).to_owned(),
@@ -173,25 +198,31 @@ impl OpenTasks {
             model: created.model.clone(),
             answer_tokens_max: created.limits.answer_tokens_max.map(std::num::NonZeroU32::get),
             began: event.at,
-        });
-        let open = OpenTask {
-            facts: Arc::clone(&facts),
-            first: event.position,
-            started: false,
-            last_at: event.at,
-            step: None,
-            chat: None,
-            calls: OpenToolCalls::default(),
-            waiting: PendingItems::default(),
-            usage: Usage::default(),
-            turns: 0,
         };
+        let open = OpenTask::new(facts, event.position, event.at);
+        let facts = Arc::clone(&open.facts);
         self.tasks.insert(event.task_id.clone(), open);
         EventEffect { task: Some(facts), ended: Vec::new() }
     }
 }
 
 impl OpenTask {
+    fn new(facts: TaskFacts, first: Position, last_at: DateTime<Utc>) -> Self {
+        Self {
+            facts: Arc::new(facts),
+            first,
+            started: false,
+            last_at,
+            step: None,
+            waits_for_model: false,
+            chat: None,
+            calls: OpenToolCalls::default(),
+            waiting: PendingItems::default(),
+            usage: Usage::default(),
+            turns: 0,
+        }
+    }
+
     fn apply(&mut self, event: &Event, ended: &mut Vec<EndedActivity>) {
         let at = event.at;
         match &event.body {
@@ -215,7 +246,7 @@ impl OpenTask {
             EventBody::UsageRecorded(recorded) => {
                 self.usage += recorded.usage;
                 self.turns += u64::from(recorded.purpose.is_none());
-                if recorded.purpose.is_some() {
+                if recorded.purpose == Some(Purpose::Compaction) {
                     let began = (self.last_at, event.seq.0);
                     ended.push(EndedActivity::ModelCall(ModelCallEnded::outside_of_turn(
                         recorded, began, at,
@@ -284,10 +315,10 @@ impl OpenTask {
         event: &Event,
         ended: &mut Vec<EndedActivity>,
     ) {
-        self.started = true;
         if change.from == change.to {
             return;
         }
+        self.started = true;
         match change.to {
             AgentState::Thinking => {
                 // A new agent starts to think: the call of the previous one was interrupted.
@@ -309,8 +340,21 @@ impl OpenTask {
 
     fn status(&mut self, change: &StatusChanged, event: &Event, ended: &mut Vec<EndedActivity>) {
         self.started |= change.status == TaskStatus::Running;
+        let waited = std::mem::replace(&mut self.waits_for_model, false);
+        if change.waiting_for == Some(WaitingFor::Model) {
+            // The model is asked again after the wait.
+            self.waits_for_model = true;
+            self.interrupt(&error_code(change.detail.as_ref()), event.at, ended);
+            self.chat = Some(ModelCall::begin(&self.facts, event.at, event.seq.0));
+        } else if waited && let Some(chat) = &mut self.chat {
+            (chat.began, chat.seq) = (event.at, event.seq.0);
+        }
         if !change.status.is_terminal() {
             return;
+        }
+        if waited {
+            // It ended while it waited: no call was running.
+            self.chat = None;
         }
         let error = match change.status {
             TaskStatus::Failed => Some(error_code(change.detail.as_ref())),
@@ -330,6 +374,10 @@ impl OpenTask {
 }
 
 /// What an event of an untracked task ends.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a new event changes only the readers that show it"
+)]
 fn unfollowed(event: &Event) -> Vec<EndedActivity> {
     match &event.body {
         EventBody::MessageAppended(appended) => OpenToolCalls::default()
@@ -346,24 +394,6 @@ fn unfollowed(event: &Event) -> Vec<EndedActivity> {
             let (status, usage) = (change.status, Usage::default());
             vec![EndedActivity::Task(TaskEnded { status, error, usage, turns: 0 })]
         }
-        EventBody::TaskCreated(_)
-        | EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::RequestSent(_)
-        | EventBody::Replied(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::HandedOver(_)
-        | EventBody::TaskRestored(_)
-        | EventBody::BudgetRaised(_)
-        | EventBody::Relayed(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }

@@ -3,6 +3,10 @@
 //!
 //! The call is text of a model. Each of its lines stands behind a bar, with control and invisible characters
 //! escaped and broken to the width of the terminal, so that none of it can look like a line of the question.
+//! Long runs of blanks are counted instead of shown, and every part has a limit, so that none of it moves the
+//! rest of the question out of sight.
+
+use std::fmt::Write as _;
 
 use antiphon_core::Approval;
 use serde_json::{Map, Value};
@@ -16,6 +20,15 @@ const CALL_LINES_MAX: usize = 40;
 
 /// Characters of a call on one line.
 const CALL_CHARS_MAX: usize = 100;
+
+/// Characters of a reason.
+const REASON_CHARS_MAX: usize = 800;
+
+/// Characters of a rule, and of the names of a tool and a task.
+const RULE_CHARS_MAX: usize = 200;
+
+/// Blanks in a row that are shown as they are: an indentation.
+const BLANKS_MAX: usize = 16;
 
 /// Stands before each line of a call.
 const BAR: &str = "  │ ";
@@ -45,16 +58,17 @@ impl ApprovalQuestion<'_> {
     /// The lines of the question. They hold nothing but colors that controls the terminal.
     pub fn lines(self) -> Vec<String> {
         let Self { approval, colors, .. } = self;
-        let task = self.task.map_or(String::new(), |task| format!("{} asks: ", escaped(task)));
+        let name = |text: &str| bounded(&readable(text), RULE_CHARS_MAX);
+        let task = self.task.map_or(String::new(), |task| format!("{} asks: ", name(task)));
         let more = match self.more {
             0 => String::new(),
             more => format!(" ({more} more after this)"),
         };
-        let first = format!("? {task}{}{more}", escaped(&approval.tool_name));
+        let first = format!("? {task}{}{more}", name(&approval.tool_name));
         let mut lines = vec![colors.bold(&colors.yellow(&first))];
         lines.extend(self.call_lines());
         let columns = self.width.saturating_sub(WHY.len());
-        let why = wrap(&escaped(&approval.reason), columns);
+        let why = wrap(&bounded(&readable(&approval.reason), REASON_CHARS_MAX), columns);
         lines.extend(why.iter().enumerate().map(|(index, line)| {
             let before = if index == 0 { WHY } else { &" ".repeat(WHY.len()) };
             colors.yellow(&format!("{before}{line}"))
@@ -62,10 +76,12 @@ impl ApprovalQuestion<'_> {
         // Not about a tool call: about a sender that wants to reach a program without a sandbox.
         let is_about_sender = approval.tool_name.starts_with("terminal_");
         let for_task = if is_about_sender { "[t]his sender for this task" } else { "[t]his task" };
-        lines.push(format!(
-            "  allow? [y]es once, {for_task}, [a]lways: {}, [n]o, or type a reason to refuse",
-            escaped(&approval.rule.0),
-        ));
+        let longer = match approval.rule.0.as_str() {
+            // No rule can allow it.
+            "" => String::new(),
+            _ => format!(" {for_task}, [a]lways: {},", rule_text(approval)),
+        };
+        lines.push(format!("  allow? [y]es once,{longer} [n]o, or type a reason to refuse"));
         lines
     }
 
@@ -102,9 +118,9 @@ fn argument_lines(arguments: &str) -> Vec<String> {
 }
 
 fn named_lines(name: &str, value: &Value) -> Vec<String> {
-    let name = escaped(name);
+    let name = bounded(&readable(name), RULE_CHARS_MAX);
     let Value::String(text) = value else {
-        return vec![format!("{name}: {}", escaped(&value.to_string()))];
+        return vec![format!("{name}: {}", readable(&value.to_string()))];
     };
     match text_lines(text).as_slice() {
         [line] => vec![format!("{name}: {line}")],
@@ -118,15 +134,54 @@ fn named_lines(name: &str, value: &Value) -> Vec<String> {
 /// The lines of a text, each escaped whole. A line break at the end begins no other line.
 fn text_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    text.split('\n').map(|line| escaped(line).into_owned()).collect()
+    text.split('\n').map(readable).collect()
 }
 
 /// A call on one line, escaped whole, with the number of characters that are not shown.
 pub fn call_text(approval: &Approval) -> String {
     let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
-    let text = escaped(&text);
-    let shown: String = text.chars().take(CALL_CHARS_MAX).collect();
-    match text.chars().count().saturating_sub(CALL_CHARS_MAX) {
+    bounded(&readable(&text), CALL_CHARS_MAX)
+}
+
+/// The rule that an approval proposes, on one line.
+pub fn rule_text(approval: &Approval) -> String {
+    bounded(&readable(&approval.rule.0), RULE_CHARS_MAX)
+}
+
+/// `text` escaped whole; blanks that are no spaces are escapes, too, and a long run of spaces is a number.
+fn readable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut spaces = 0;
+    for c in escaped(text).chars().map(Some).chain([None]) {
+        if c == Some(' ') {
+            spaces += 1;
+            continue;
+        }
+        if spaces > BLANKS_MAX {
+            // Writing to a String does not fail.
+            let _ = write!(shown, "␣×{spaces}");
+        } else {
+            shown.extend(std::iter::repeat_n(' ', spaces));
+        }
+        spaces = 0;
+        match c {
+            Some(c) if is_blank(c) => shown.extend(c.escape_unicode()),
+            Some(c) => shown.push(c),
+            None => {}
+        }
+    }
+    shown
+}
+
+/// Whether `c` shows as nothing, and is not the space.
+fn is_blank(c: char) -> bool {
+    (c.is_whitespace() && c != ' ') || matches!(c, '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// `text`, or the start of it with the number of characters that are not shown.
+fn bounded(text: &str, chars_max: usize) -> String {
+    let shown: String = text.chars().take(chars_max).collect();
+    match text.chars().count().saturating_sub(chars_max) {
         0 => shown,
         left => format!("{shown}… {}", count(left as u64, "more character")),
     }
@@ -197,6 +252,36 @@ mod tests {
         let shown = question(&approval("bash", &json!({ "command": command })));
         assert!(shown.lines().skip(1).take(2).all(|line| line.starts_with(BAR)), "{shown}");
         assert!(!shown.contains("\n? "), "{shown}");
+    }
+
+    #[test]
+    fn no_part_of_a_call_moves_the_question_out_of_sight() {
+        let command = format!("touch x; {}echo ok", " ".repeat(9000));
+        let mut call = approval("bash", &json!({ "command": command.clone() }));
+        call.rule = Rule(format!("unsandboxed(={command}{})", "y".repeat(9000)));
+        call.reason = format!("{command}: {}", "z".repeat(9000));
+        let shown = question(&call);
+        assert!(shown.contains("touch x;␣×9001echo ok"), "{shown}");
+        assert!(shown.contains("more characters, [n]o"), "{shown}");
+        assert!(shown.chars().count() < 2000 && shown.lines().count() < 30, "{shown}");
+        let task = "t".repeat(9000);
+        let asked = ApprovalQuestion {
+            approval: &call,
+            task: Some(&task),
+            more: 0,
+            colors: Colors::Off,
+            width: 60,
+        };
+        assert!(asked.lines()[0].chars().count() < 500);
+    }
+
+    #[test]
+    fn blanks_that_are_no_spaces_are_escapes() {
+        let command = "a\u{a0}b\u{2800}c\u{3000}d\u{2003}e\u{3164}f   g";
+        let shown = question(&approval("bash", &json!({ "command": command })));
+        let expected = r"  │ a\u{a0}b\u{2800}c\u{3000}d\u{2003}e\u{3164}f   g";
+        assert!(shown.replace("\n  │ ", "").contains(&expected.replace("  │ ", "")), "{shown}");
+        assert!(call_text(&approval("bash", &json!({ "command": command }))).contains(r"\u{2800}"));
     }
 
     #[test]

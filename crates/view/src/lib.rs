@@ -17,7 +17,7 @@ mod transcript;
 mod tree;
 mod wording;
 
-pub use approval::{ApprovalQuestion, call_text};
+pub use approval::{ApprovalQuestion, call_text, rule_text};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
@@ -28,4 +28,6 @@ pub use tree::{
     Collapse, DisplayStatus, LastColumn, TASKS_MAX, TaskDetail, TaskRow, TaskTree, TreeDrawing,
     TreeNode, TreeTask, TreeTotals, change_line, shown_tasks,
 };
-pub use wording::{cost_text, diff_lines, dispatch_text, tool_call_title, usage_text};
+pub use wording::{
+    cost_text, diff_lines, dispatch_text, model_wait_text, tool_call_title, usage_text,
+};

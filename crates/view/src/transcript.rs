@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use antiphon_core::{
-    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, PriceTable,
-    StreamEvent, TaskId, TokenUsage, ToolCallId, ToolResultMessage, Usage, UsageRecorded,
-    UserMessage,
+    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, ModelWait,
+    PriceTable, Seq, StreamEvent, TaskId, TaskStatus, TokenUsage, ToolCallId, ToolResultMessage,
+    Usage, UsageRecorded, UserMessage,
 };
 use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::colors::Colors;
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
 use crate::text::{cut, elapsed, line_count, one_line};
-use crate::wording::{diff_lines, dispatch_text, tool_call_title};
+use crate::wording::{diff_lines, dispatch_text, model_wait_text, tool_call_title};
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,9 @@ pub struct TranscriptOptions {
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
+/// Line behind a part of an answer that was superseded.
+const SUPERSEDED: &str = "[The answer broke off here. It begins again.]\n";
+
 /// Deltas of the next answer that are kept until the journal has been read up to its beginning. One more
 /// drops all of them, and the answer is shown when it is complete.
 const EARLY_MAX: usize = 4096;
@@ -74,6 +77,8 @@ enum Answers {
     AsTheyArrive,
     /// When they are complete, because deltas were missed.
     WhenComplete,
+    /// The current one when it is complete, because its beginning was missed; later ones as they arrive.
+    ThisWhenComplete,
 }
 
 /// Which answer is being shown. Deltas arrive before the journal is read: those of an answer whose
@@ -119,6 +124,10 @@ pub struct Transcript {
     /// Bytes of the current answer that have been shown.
     shown_bytes: usize,
     showing: Showing,
+    /// The last event of the task that was shown.
+    seq: Seq,
+    /// The last one that superseded an answer.
+    superseded_at: Seq,
     early: Vec<Delta>,
     answers: Answers,
     /// Calls of the last answer: their titles, and when they started.
@@ -140,6 +149,8 @@ impl Transcript {
             waiting: None,
             shown_bytes: 0,
             showing: Showing::None,
+            seq: Seq(0),
+            superseded_at: Seq(0),
             early: Vec::new(),
             answers: Answers::AsTheyArrive,
             calls: HashMap::new(),
@@ -206,18 +217,33 @@ impl Transcript {
         if self.is_json() {
             return self.json_line(delta);
         }
-        if matches!(&delta.event, DeltaEvent::Answer(_)) && !self.showing.accepts(delta.turn) {
-            return self.keep_early(delta);
+        if matches!(&delta.event, DeltaEvent::Answer(_)) {
+            if delta.after < self.superseded_at {
+                return Ok(());
+            }
+            // After a resume, the events before are not shown.
+            let is_early = self.seq > Seq(0) && delta.after > self.seq;
+            if is_early || !self.showing.accepts(delta.turn) {
+                return self.keep_early(delta);
+            }
         }
         match &delta.event {
             DeltaEvent::Answer(StreamEvent::TextDelta { .. })
-                if self.answers == Answers::WhenComplete =>
+                if self.answers != Answers::AsTheyArrive =>
             {
                 Ok(())
             }
-            DeltaEvent::Answer(StreamEvent::TextDelta { delta }) => {
-                self.shown_bytes = self.shown_bytes.saturating_add(delta.len());
-                self.write_answer(delta)
+            DeltaEvent::Answer(StreamEvent::TextDelta { delta: text }) => {
+                if delta.text_at > self.shown_bytes {
+                    self.answers = Answers::ThisWhenComplete;
+                    return Ok(());
+                }
+                if delta.text_at < self.shown_bytes {
+                    // It was shown before the stream was opened again.
+                    return Ok(());
+                }
+                self.shown_bytes = self.shown_bytes.saturating_add(text.len());
+                self.write_answer(text)
             }
             DeltaEvent::Answer(StreamEvent::ThinkingDelta { .. }) => {
                 "thinking".clone_into(&mut self.activity);
@@ -227,7 +253,9 @@ impl Transcript {
                 self.activity = format!("writing a call of {}", escaped(name));
                 Ok(())
             }
-            DeltaEvent::Answer(
+            // The journal says the same of a superseded answer.
+            DeltaEvent::State(_)
+            | DeltaEvent::Answer(
                 StreamEvent::ToolCallDelta { .. } | StreamEvent::ToolCallEnd { .. },
             ) => Ok(()),
             DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta }) => {
@@ -265,6 +293,10 @@ impl Transcript {
 
     /// The next answer begins, and everything before it has been shown.
     fn begin_answer(&mut self) -> io::Result<()> {
+        if self.shown_bytes > 0 {
+            // The process that received it has ended before it was complete.
+            self.supersede()?;
+        }
         self.showing = Showing::Next;
         self.filter = TextFilter::new(self.options.destination);
         for early in std::mem::take(&mut self.early) {
@@ -279,11 +311,30 @@ impl Transcript {
             answer.tool_calls().map(|c| (c.id.clone(), (tool_call_title(c), None))).collect();
         self.showing = Showing::None;
         let shown_bytes = std::mem::take(&mut self.shown_bytes);
-        if self.answers == Answers::WhenComplete {
-            let text = answer.text();
-            self.write_answer(text.get(shown_bytes..).unwrap_or(&text))?;
+        let text = answer.text();
+        let rest = text.get(shown_bytes..).unwrap_or(&text);
+        // Also when the stream was opened after its last delta.
+        if self.answers != Answers::AsTheyArrive || !rest.is_empty() {
+            self.write_answer(rest)?;
             self.end_line();
         }
+        if self.answers == Answers::ThisWhenComplete {
+            self.answers = Answers::AsTheyArrive;
+        }
+        Ok(())
+    }
+
+    /// What was shown of the answer does not count: it begins again.
+    fn supersede(&mut self) -> io::Result<()> {
+        let shown = std::mem::take(&mut self.shown_bytes) > 0;
+        if shown && self.options.form == Form::Text {
+            self.end_line();
+            self.write_answer(SUPERSEDED)?;
+        }
+        if self.answers == Answers::ThisWhenComplete {
+            self.answers = Answers::AsTheyArrive;
+        }
+        self.filter = TextFilter::new(self.options.destination);
         Ok(())
     }
 
@@ -292,7 +343,46 @@ impl Transcript {
         if self.is_json() {
             return self.json_line(event);
         }
+        self.seq = event.seq;
+        self.show(event)?;
+        for early in std::mem::take(&mut self.early) {
+            self.delta(&early)?;
+        }
+        Ok(())
+    }
+
+    /// The model does not answer: the task waits. What was shown of the answer is superseded.
+    fn model_wait(&mut self, wait: &ModelWait) -> io::Result<()> {
+        if wait.superseded {
+            self.superseded_at = self.seq;
+            self.supersede()?;
+            self.showing = Showing::Next;
+        }
+        let text = model_wait_text(wait);
+        self.note(&text);
+        self.activity = text;
+        Ok(())
+    }
+
+    /// The task continues. A task that waited for its model goes on with the answer.
+    fn goes_on(&mut self) {
+        "running".clone_into(&mut self.activity);
+        if self.showing == Showing::None {
+            self.showing = Showing::Next;
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new event changes only the readers that show it"
+    )]
+    fn show(&mut self, event: &Event) -> io::Result<()> {
         match &event.body {
+            EventBody::StatusChanged(change) => match ModelWait::of(change) {
+                Some(wait) => self.model_wait(&wait)?,
+                None if change.status == TaskStatus::Running => self.goes_on(),
+                None => {}
+            },
             EventBody::UsageRecorded(recorded) => {
                 self.add_usage(recorded);
                 // A step is complete: what follows starts on a line of its own.
@@ -305,6 +395,8 @@ impl Transcript {
                 }
             }
             EventBody::MessageAppended(appended) => match &*appended.message {
+                // The status behind it says so.
+                Message::Assistant(_) if appended.superseded => {}
                 Message::Assistant(answer) => self.complete_answer(answer)?,
                 Message::ToolResult(result) => self.tool_result(result),
                 Message::User(user) if appended.queued.is_some() => {
@@ -332,18 +424,7 @@ impl Transcript {
                 let reason = cut(&one_line(&rejected.reason));
                 self.note(&format!("the result does not match its schema: {reason}"));
             }
-            EventBody::ToolRefused(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::TaskRestored(_)
-            | EventBody::Relayed(_)
-            | EventBody::TaskCreated(_)
-            | EventBody::StatusChanged(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_) => {}
+            _ => {}
         }
         Ok(())
     }

@@ -12,7 +12,9 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{Cost, Event, EventBody, PriceTable, TaskId, TaskSummary, TokenUsage, Usage};
+use antiphon_core::{
+    Cost, Event, EventBody, PriceTable, Relayed, TaskId, TaskSummary, TokenUsage, Usage,
+};
 
 pub use drawing::{Collapse, DisplayStatus, LastColumn, TreeDrawing, change_line, shown_tasks};
 pub use json::{TaskRow, TreeNode};
@@ -87,6 +89,9 @@ impl TaskTree {
     /// tree or was seen before.
     pub fn apply(&mut self, event: &Event) -> Option<usize> {
         if let Some(&index) = self.index.get(&event.task_id) {
+            if let EventBody::Relayed(relayed) = &event.body {
+                self.add_peer_tasks(index, relayed);
+            }
             return self.tasks[index].apply(event).then_some(index);
         }
         let EventBody::TaskCreated(created) = &event.body else { return None };
@@ -105,6 +110,27 @@ impl TaskTree {
             }
         }
         totals
+    }
+
+    /// Adds or replaces the tasks on the peer of the task at this index.
+    fn add_peer_tasks(&mut self, index: usize, relayed: &Relayed) {
+        for task in &relayed.tasks {
+            let task = task.clone().at_peer_of(&self.tasks[index].summary, &relayed.task_id);
+            match self.index.get(&task.task_id) {
+                Some(known)
+                    if self.tasks[*known].summary.runs_on.peer.is_some() && *known != index =>
+                {
+                    self.tasks[*known].summary = task;
+                }
+                // An id of a task here is not a peer's to use.
+                Some(_) => {}
+                None => {
+                    if let Some(parent) = self.position(task.parent.as_ref()) {
+                        self.add(task, Some(parent), None);
+                    }
+                }
+            }
+        }
     }
 
     fn position(&self, task_id: Option<&TaskId>) -> Option<usize> {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_agent_files::{
-    AGENTS_MAX, AgentCatalog, Changes, ENTRIES_MAX, Folder, Origin, Problem,
+    AGENTS_MAX, AgentCatalog, Candidate, Changes, ENTRIES_MAX, FileCheck, Folder, Origin, Problem,
+    ProblemKind,
 };
 use antiphon_core::port::{Agents, PromptSource};
 use tempfile::TempDir;
@@ -83,6 +84,7 @@ fn a_file_that_becomes_invalid_is_reported_once_and_its_last_valid_version_stays
         path: path.clone(),
         line: Some(line),
         reason: reason.to_owned(),
+        kind: ProblemKind::Invalid,
         in_force: true,
     };
     let changes = world.write("project/a.md", bad);
@@ -212,4 +214,50 @@ fn the_catalog_builds_system_prompts_with_the_given_function() {
     let agent = world.catalog.find("a").unwrap();
     assert_eq!(world.catalog.system_prompt(PromptSource::Named(&agent)), "You work.");
     assert_eq!(world.catalog.system_prompt(PromptSource::AdHoc("Be brief.")), "base\n\nBe brief.");
+}
+
+#[test]
+fn a_refused_file_of_the_project_has_no_effect_and_what_was_in_force_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (project, user) = (folder.path().join("project"), folder.path().join("user"));
+    for name in [&project, &user] {
+        fs::create_dir(name).unwrap();
+    }
+    let list = folder.path().join("allowed");
+    fs::write(&list, "").unwrap();
+    let allowed = list.clone();
+    let check = FileCheck::new(
+        move |file: &Candidate<'_>| {
+            let allowed = fs::read_to_string(&allowed).unwrap();
+            let is_allowed = allowed.contains(&file.definition.description);
+            if is_allowed { Ok(()) } else { Err("ask for it".to_owned()) }
+        },
+        vec![list.clone()],
+    );
+    fs::write(project.join("a.md"), agent("one")).unwrap();
+    fs::write(user.join("b.md"), agent("mine")).unwrap();
+    let folders = vec![Folder::user(&user), Folder::project(&project)];
+    let catalog = AgentCatalog::open_checked(folders, check, super::test_prompt);
+    let description = |name: &str| catalog.find(name).map(|agent| agent.description.clone());
+    assert_eq!((description("a"), description("b")), (None, Some("mine".to_owned())));
+    let [problem] = <[Problem; 1]>::try_from(catalog.problems()).unwrap();
+    assert_eq!((problem.kind, problem.line), (ProblemKind::NotTrusted, None));
+    assert!(problem.to_string().ends_with("a.md: ask for it"), "{problem}");
+
+    fs::write(&list, "one").unwrap();
+    assert_eq!(catalog.reload().added, ["a"]);
+    fs::write(project.join("a.md"), agent("two")).unwrap();
+    assert!(catalog.reload().problems[0].in_force);
+    assert_eq!(description("a").unwrap(), "one", "what it said before stays in force");
+    // Refused by now as well: neither the old content nor the new has effect.
+    fs::write(&list, "").unwrap();
+    assert_eq!(catalog.reload().removed, ["a"]);
+    fs::write(&list, "two").unwrap();
+    assert_eq!(catalog.reload().added, ["a"]);
+    // An invalid file does not keep content in force that is refused by now.
+    fs::write(project.join("a.md"), "---\n").unwrap();
+    catalog.reload();
+    assert_eq!(description("a").unwrap(), "two");
+    fs::write(&list, "").unwrap();
+    assert_eq!(catalog.reload().removed, ["a"]);
 }

@@ -24,6 +24,7 @@ model: [anthropic/claude-sonnet-4-5, openai/gpt-5]
 fallbacks:
   - local/org/model.gguf
 tools: [read, grep, mcp__github__get_issue]
+parallel_tools: [bash]
 agents: [tester, "style 2"]
 runtimes:
   - sandbox
@@ -73,6 +74,7 @@ fn a_file_sets_every_field_of_an_agent() {
         model: Some(model("anthropic/claude-sonnet-4-5")),
         fallbacks: vec![model("openai/gpt-5"), model("local/org/model.gguf")],
         tools: Some(["read", "grep", "mcp__github__get_issue"].map(str::to_owned).into()),
+        parallel_tools: vec!["bash".to_owned()],
         agents: CallableAgents::Only(["tester", "style 2"].map(str::to_owned).into()),
         runtimes: vec![
             Runtime::Runner(RunnerConfig::new("sandbox")),

@@ -4,6 +4,8 @@ mod at_server;
 mod live;
 mod show;
 
+use std::path::PathBuf;
+
 use antiphon_agent_files::{Draft, DraftError, Entry, Folder, new_file};
 use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentName, ModelRef};
@@ -125,8 +127,8 @@ Examples:
 
 impl Agents {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let settings = UserSettings::load(environment)?;
         let project = Project::find(environment)?;
+        let settings = project.settings(environment)?;
         match self {
             Self::List { json } => {
                 let catalog = read_catalog(&project, &settings);
@@ -146,11 +148,12 @@ impl Agents {
             Self::New { name, description, user, model } => {
                 let draft = Draft { name, description, model };
                 if user {
-                    return new(&user_folder(&settings), &draft);
+                    return new(&user_folder(&settings), &draft).map(|_| ());
                 }
                 check_not_users(&settings, &draft.name)?;
                 project.prepare_shared()?;
-                new(&project_folder(&project), &draft)
+                let path = new(&project_folder(&project), &draft)?;
+                Ok(project.trust().trust_written(&path)?)
             }
             Self::Attach(attach) => attach.run(environment).await,
             Self::Start { name, json } => live::start(&project, settings, &name, json).await,
@@ -172,14 +175,14 @@ fn check_not_users(settings: &UserSettings, name: &AgentName) -> Result<(), Fail
     Ok(())
 }
 
-fn new(folder: &Folder, draft: &Draft) -> Result<(), Failure> {
+fn new(folder: &Folder, draft: &Draft) -> Result<PathBuf, Failure> {
     let path = new_file(folder, draft).map_err(|error| match error {
         DraftError::Exists { .. } | DraftError::Refused(_) | DraftError::Unwritable { .. } => {
             Failure::usage(error.to_string())
         }
     })?;
     terminal::print(&format!("{}\n", escaped_path(&path)));
-    Ok(())
+    Ok(path)
 }
 
 /// An agent in a JSON list.

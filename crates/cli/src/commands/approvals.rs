@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision};
-use antiphon_view::call_text as call;
 use antiphon_view::display::escaped;
+use antiphon_view::{call_text as call, rule_text};
 use clap::Subcommand;
 
 use crate::connection::{Connection, ProjectAccess};
@@ -116,7 +116,7 @@ async fn find(connection: &Connection, name: &str) -> Result<Approval, Failure> 
     let pending = connection.approvals(ApprovalSelector::Pending).await?;
     let mut matching = pending
         .into_iter()
-        .filter(|approval| name == "last" || approval.approval_id.as_str().starts_with(name));
+        .filter(|approval| name == "last" || approval.approval_id.is_named_by(name));
     let none = || Failure::usage(format!("there is no pending approval `{name}`"));
     if name == "last" {
         return matching.last().ok_or_else(none);
@@ -151,9 +151,9 @@ fn table(approvals: &[Approval]) -> String {
         [
             approval.approval_id.to_string(),
             status.to_owned(),
-            approval.task_id.to_string(),
+            escaped(approval.task_id.short()).into_owned(),
             call(approval),
-            escaped(&approval.rule.0).into_owned(),
+            rule_text(approval),
         ]
     }));
     terminal::table(&lines)

@@ -9,7 +9,6 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::runners::TERMINALS;
-use antiphon_project::settings::UserSettings;
 use antiphon_terminal::{
     AttachError, Attachment, DetachKey, DetachReason, Watching, attach, socket_path,
 };
@@ -73,7 +72,7 @@ impl Attach {
     async fn socket(&self, environment: &Environment) -> Result<PathBuf, Failure> {
         let project = Project::find_existing(environment)?;
         let folder = project.state().join(TERMINALS);
-        let reader = project.reader(Models::new(UserSettings::load(environment)?))?;
+        let reader = project.reader(Models::new(project.settings(environment)?))?;
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
         let tasks = reader.tasks(query).await?;
         let matching = tasks.iter().filter(|task| self.matches(task));

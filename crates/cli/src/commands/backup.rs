@@ -142,7 +142,7 @@ impl ProgressPrinter {
 }
 
 /// `812 bytes`, `3.4 MB`.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
     let Some((unit, name)) = unit else { return terminal::count(bytes, "byte") };

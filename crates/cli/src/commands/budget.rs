@@ -3,7 +3,7 @@
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
 use antiphon_project::environment::Environment;
-use antiphon_runtime::{Allowance, BudgetStatus, ScopeStatus, WindowStatus};
+use antiphon_runtime::{BudgetStatus, LimitRaise, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
 use crate::connection::{Connection, ProjectAccess, ProjectServer};
@@ -84,14 +84,14 @@ async fn allow(
     comment: Option<String>,
     json: bool,
 ) -> Result<(), Failure> {
-    let allowance = Allowance {
+    let raise = LimitRaise {
         payer: key.map(String::from),
         by_nano_usd: amount.nano_usd,
         by: crate::connection::DECIDER.to_owned(),
         comment,
         key: None,
     };
-    let status = connection.allow(allowance).await?;
+    let status = connection.allow(raise).await?;
     if json {
         terminal::print(&terminal::json(&status)?);
     } else {

@@ -236,7 +236,7 @@ fn demo_error(failure: Failure) -> DemoError {
         Exit::Usage => DemoError::Usage(failure.message),
         Exit::Refused => DemoError::Refused(failure.message),
         Exit::Unavailable => DemoError::Unavailable(failure.message),
-        Exit::Interrupted => DemoError::Interrupted(failure.message),
+        Exit::Interrupted | Exit::Terminated => DemoError::Interrupted(failure.message),
     }
 }
 

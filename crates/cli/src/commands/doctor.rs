@@ -1,9 +1,11 @@
 //! `antiphon doctor`: checks the configuration and everything it names, and says what to fix.
 
 mod hooks;
+mod policy;
 
 use std::num::NonZeroUsize;
 
+use antiphon_agent_files::ProblemKind;
 use antiphon_core::AgentName;
 use antiphon_core::port::{Agents as _, JournalError, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_project::environment::Environment;
@@ -14,15 +16,18 @@ use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
 use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
+use antiphon_project::trust::{Brought, TrustStatus};
 use antiphon_view::display::escaped;
 use clap::Args;
 use serde::Serialize;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::terminal;
 use hooks::{Hook, hooks, table};
+use policy::{PolicyReport, policy};
 
-/// Check the configuration, its providers and servers, the journal of this project, and the sandbox.
+/// Check the configuration, its providers and servers, the journal of this project, the sandbox, and the
+/// policy of this machine.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit code 0 when everything configured works, 4 when something does not.
@@ -41,12 +46,14 @@ struct Report {
     version: &'static str,
     config: String,
     config_found: bool,
+    policy: PolicyReport,
     default_model: String,
     prices: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     journal: Option<Finding>,
     sandbox: Finding,
     permissions: Finding,
+    trust: Finding,
     agents: Finding,
     /// Runners beside the local one.
     runners: Vec<RunnerRow>,
@@ -112,7 +119,8 @@ impl Status {
 
 impl Doctor {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let registry = Registry::new(UserSettings::load(environment)?);
+        let project = Project::find(environment)?;
+        let registry = Registry::new(project.settings(environment)?);
         let settings = registry.settings();
         let mut providers = vec![Row {
             name: "scripted".to_owned(),
@@ -124,18 +132,19 @@ impl Doctor {
         for (name, provider) in &settings.providers {
             providers.push(check(name, provider, &registry).await?);
         }
-        let project = Project::find(environment)?;
         let rules = project.rules(settings);
         let (agents, runners, names) = project_agents(&project, settings).await?;
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             config: settings.path.display().to_string(),
             config_found: settings.found,
+            policy: policy(&project, settings),
             default_model: default_model(&registry),
             prices: settings.prices.iter().count(),
             journal: journal(&project).await,
             sandbox: sandbox(&project, environment),
             permissions: permissions(&project, settings),
+            trust: trust(&project),
             agents,
             runners,
             rules: rules.files.iter().map(|(path, _)| path.display().to_string()).collect(),
@@ -157,6 +166,7 @@ impl Report {
         let providers = self.providers.iter().map(|row| (row.status, row.name.as_str()));
         let journal = self.journal.iter().map(|found| (found.status, "the journal"));
         let rest = [
+            (self.policy.status, "the policy"),
             (self.sandbox.status, "the sandbox"),
             (self.permissions.status, "the permissions"),
             (self.agents.status, "the agents"),
@@ -219,6 +229,24 @@ fn permissions(project: &Project, settings: &UserSettings) -> Finding {
     }
 }
 
+/// What the project brings, and how much of it has an effect.
+fn trust(project: &Project) -> Finding {
+    let brought = match project.trust().brought() {
+        Ok(brought) => brought,
+        Err(error) => return Finding::new(Status::Failed, error.to_string()),
+    };
+    let is_trusted = |item: &&Brought| item.status == TrustStatus::Trusted;
+    let (trusted, rest): (Vec<_>, Vec<_>) = brought.iter().partition(is_trusted);
+    let trusted = trusted.len();
+    let rest: Vec<&str> = rest.iter().map(|item| item.path.as_str()).collect();
+    if rest.is_empty() {
+        return Finding::new(Status::Ready, format!("{trusted} trusted"));
+    }
+    let rest = escaped(&rest.join(", ")).into_owned();
+    let detail = format!("{trusted} trusted; without effect: {rest} (`antiphon trust`)");
+    Finding::new(Status::NotConfigured, detail)
+}
+
 /// Reads every agent file, and tries the runners.
 async fn project_agents(
     project: &Project,
@@ -232,6 +260,7 @@ async fn project_agents(
         .agents
         .problems()
         .iter()
+        .filter(|problem| problem.kind == ProblemKind::Invalid)
         .map(|problem| escaped(&problem.to_string()).into_owned())
         .collect();
     let names: Vec<AgentName> =
@@ -268,7 +297,12 @@ async fn mcp_status(project: &Project, settings: &UserSettings) -> Vec<antiphon_
 }
 
 async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Result<Row, Failure> {
+    let refused = registry.settings().policy.check_provider(name, registry.settings());
     let (status, detail) = match &provider.key {
+        _ if refused.is_err() => {
+            let reason = refused.err().map(|error| error.to_string()).unwrap_or_default();
+            (Status::NotConfigured, reason)
+        }
         Key::Missing { variable } => (Status::NotConfigured, format!("set {variable} to use it")),
         Key::Set { .. } | Key::NotNeeded => {
             match list_models(provider, registry.transport()?).await {
@@ -301,7 +335,9 @@ async fn journal(project: &Project) -> Option<Finding> {
     }
     let unfinished = TaskQuery { which: TaskSelector::Unfinished, limit: NonZeroUsize::MAX };
     let look = async {
-        let journal = project.journal()?;
+        let Some(journal) = project.try_journal()? else {
+            return Ok("another process works on it".to_owned());
+        };
         let fault = |error: JournalError| Failure::unavailable(error.to_string());
         journal.verify().await.map_err(fault)?;
         let tasks = journal.tasks(unfinished).await.map_err(fault)?;
@@ -309,12 +345,6 @@ async fn journal(project: &Project) -> Option<Finding> {
     };
     let (status, detail) = match look.await {
         Ok(detail) => (Status::Ready, detail),
-        // Another process uses it: nothing is wrong.
-        Err(failure)
-            if failure.exit == Exit::Unavailable && failure.to_string().contains("in use") =>
-        {
-            (Status::Ready, failure.to_string())
-        }
         Err(failure) => (Status::Failed, failure.to_string()),
     };
     let path = Some(project.journal_path().display().to_string());
@@ -346,12 +376,14 @@ fn readable(report: &Report) -> String {
         ]
     }));
     let mut text = format!(
-        "antiphon {}\nconfiguration  {}{found}\njournal        {journal}\nsandbox        {}\n\
-         permissions    {}\nagents         {}\nrunners        {runners}\nrules          {rules}\ndefault model  {}\nprices         {} models\n\n{}",
+        "antiphon {}\nconfiguration  {}{found}\npolicy         {}\njournal        {journal}\nsandbox        {}\n\
+         permissions    {}\ntrust          {}\nagents         {}\nrunners        {runners}\nrules          {rules}\ndefault model  {}\nprices         {} models\n\n{}",
         report.version,
         report.config,
+        report.policy.lines(),
         report.sandbox.detail,
         report.permissions.detail,
+        report.trust.detail,
         report.agents.detail,
         report.default_model,
         report.prices,

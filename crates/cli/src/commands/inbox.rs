@@ -13,7 +13,6 @@ use antiphon_project::Inboxes;
 use antiphon_project::agent_files::defined_agents;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
 use antiphon_view::text::one_line;
@@ -74,7 +73,7 @@ Examples:
 impl Inbox {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let project = Project::find_existing(environment)?;
-        let names = defined_agents(&project, &UserSettings::load(environment)?);
+        let names = defined_agents(&project, &project.settings(environment)?);
         let access = ProjectAccess::Folder { project, environment };
         self.show(&access.read()?, &names).await
     }

@@ -43,7 +43,8 @@ pub(crate) enum Projects {
         /// The folder it is in now; this folder when absent.
         folder: Option<PathBuf>,
     },
-    /// Delete the state of a project: its tasks, sessions and keys. Its own folder is not touched.
+    /// Delete the state of a project: its tasks, sessions, keys, and the rules always allowed in it. Its own
+    /// folder is not touched.
     Forget {
         /// The project.
         project: String,
@@ -150,18 +151,18 @@ fn forget(
     let known = registry.find(project, environment)?;
     let root = known.root.display();
     let question =
-        format!("Delete all tasks, sessions and keys of {root} ({})?", size(known.bytes));
+        format!("Delete all tasks, sessions, keys and rules of {root} ({})?", size(known.bytes));
     let sure = yes
         || terminal::ask(&question).ok_or_else(|| {
             Failure::usage(format!(
-                "this deletes all tasks, sessions and keys of {root}: confirm with --yes"
+                "this deletes all tasks, sessions, keys and rules of {root}: confirm with --yes"
             ))
         })?;
     if !sure {
         terminal::print("nothing was deleted\n");
         return Ok(());
     }
-    registry.forget(&known)?;
+    registry.forget(&known, environment)?;
     terminal::print(&format!("deleted the state of {root}\n"));
     Ok(())
 }

@@ -3,29 +3,28 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_file_drop::{
     DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
-use antiphon_project::agent_files::{AgentFiles, project_folder};
+use antiphon_project::agent_files::AgentFiles;
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::project_task_factory::ProjectTaskFactory;
-use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_sqlite::SqliteJournal;
 use antiphon_view::display::escaped;
 use clap::Args;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::ProjectServer;
+use crate::connection::Ownership;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 
@@ -35,8 +34,8 @@ const REQUESTER: &str = "cli";
 /// Drop a control request, and wait for its response (see docs/file-drop.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A request is a JSON object with an `action`: spawn_agent, stop_agent, update_agent_context, send, invoke
-or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` carries it out; without a server
+A request is a JSON object with an `action`: spawn_agent, stop_agent, update_agent_context, send, invoke,
+respond or cancel. It goes into .antiphon/requests/cli, where `antiphon serve` carries it out; without a server
 this command records it, and the next server runs its task.
 
 Exit code 0 when it was carried out, 1 when an awaited task has failed, 2 when the request is invalid,
@@ -62,73 +61,15 @@ pub(crate) struct Request {
 impl Request {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let request = self.read()?;
-        let project = Project::find(environment)?;
-        let response = if ProjectServer::find(&project).await?.is_some() {
-            self.drop_in(&project, request).await?
-        } else {
-            self.carry_out(environment, &project, request).await?
-        };
+        let submission =
+            Submission { requester: REQUESTER.to_owned(), timeout: self.timeout.into() };
+        let response = submission.submit(environment, request).await?;
         if self.json {
             terminal::print(&terminal::json(&response)?);
         } else if response.ok {
             terminal::print(&described(&response));
         }
         outcome(&response)
-    }
-
-    async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
-        project.prepare_shared()?;
-        let folder = project.shared_folder().join("requests");
-        check_private(&folder)?;
-        let timeout: Duration = self.timeout.into();
-        drop_and_wait(folder, REQUESTER, request, timeout).await.map_err(|error| match error {
-            DropError::Requester { .. } | DropError::Folder { .. } => {
-                Failure::usage(error.to_string())
-            }
-            DropError::Timeout { .. } => Failure::unavailable(error.to_string()),
-        })
-    }
-
-    /// Carries the request out in this process, because no server runs.
-    async fn carry_out(
-        &self,
-        environment: &Environment,
-        project: &Project,
-        request: Vec<u8>,
-    ) -> Result<Response, Failure> {
-        let settings = UserSettings::load(environment)?;
-        let toolset = Toolset::none();
-        let rules = project.rules(&settings);
-        let overrides = PermissionOverrides::default();
-        let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
-        let folder = project_folder(project);
-        let terminals = settings.terminals.keys().cloned().collect();
-        let models = Models::new(settings);
-        let orchestrator =
-            match project.recording_orchestrator_with(models, toolset, &project_agents) {
-                Ok(orchestrator) => orchestrator,
-                Err(error) => {
-                    // A server may have started meanwhile.
-                    ProjectServer::find_instead(project, error.into()).await?;
-                    return self.drop_in(project, request).await;
-                }
-            };
-        let files = AgentFiles::new(&orchestrator, &project_agents.agents, folder);
-        let models = Models::new(UserSettings::load(environment)?);
-        let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
-        let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
-        let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
-        let stop = CancellationToken::new();
-        let file_drop = watch(project.root(), drop_settings(), Arc::new(orders), stop.clone());
-        let answered = async {
-            let response = self.drop_in(project, request).await;
-            stop.cancel();
-            response
-        };
-        let (file_drop, response) = tokio::join!(file_drop, answered);
-        project_agents.shutdown().await;
-        file_drop.map_err(|error| Failure::failed(error.to_string()))?;
-        response
     }
 
     /// Reads the request, which must be a JSON object.
@@ -152,23 +93,88 @@ impl Request {
     }
 }
 
-/// Refuses a request folder that other users can read: the file drop ignores it.
-fn check_private(folder: &Path) -> Result<(), Failure> {
-    let Ok(about) = std::fs::symlink_metadata(folder) else { return Ok(()) };
-    let mode = about.permissions().mode() & 0o7777;
-    let others = mode & 0o077;
-    if !about.is_dir() || others == 0 {
-        return Ok(());
+/// How a request is submitted.
+pub(super) struct Submission {
+    /// Name of the folder it is dropped into.
+    pub(super) requester: String,
+    /// How long to wait for the response.
+    pub(super) timeout: Duration,
+}
+
+impl Submission {
+    /// Has the owner of the journal execute a request, or this process when there is none.
+    pub(super) async fn submit(
+        &self,
+        environment: &Environment,
+        request: Vec<u8>,
+    ) -> Result<Response, Failure> {
+        let project = Project::find(environment)?;
+        match Ownership::find(&project).await? {
+            Ownership::Client(owner) => {
+                // Before the file drop creates it: it is trusted at once.
+                project.trusted_requests()?;
+                owner.answer(owner.client.watch_requests().await)?;
+                self.drop_in(&project, request).await
+            }
+            Ownership::Owner(journal, _) => {
+                self.execute(environment, &project, journal, request).await
+            }
+        }
     }
-    let shown = folder.display();
-    Err(Failure::usage(format!(
-        "others may look into {shown} (mode {mode:04o}), and nothing in it is answered: see that what is \
-         in it is yours, and `chmod 700 {shown}`"
-    )))
+
+    async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
+        let folder = project.trusted_requests()?;
+        drop_and_wait(folder, &self.requester, request, self.timeout).await.map_err(|error| {
+            match error {
+                DropError::Requester { .. } | DropError::Folder { .. } => {
+                    Failure::usage(error.to_string())
+                }
+                DropError::Timeout { .. } => Failure::unavailable(error.to_string()),
+            }
+        })
+    }
+
+    /// Carries the request out in this process, because no server runs.
+    async fn execute(
+        &self,
+        environment: &Environment,
+        project: &Project,
+        journal: SqliteJournal,
+        request: Vec<u8>,
+    ) -> Result<Response, Failure> {
+        let settings = project.settings(environment)?;
+        let toolset = Toolset::none();
+        let rules = project.rules(&settings);
+        let overrides = PermissionOverrides::default();
+        let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
+        let terminals = settings.terminals.keys().cloned().collect();
+        let models = Models::new(settings);
+        let orchestrator =
+            project.recording_orchestrator_with(journal, models, toolset, &project_agents);
+        let files = AgentFiles::new(&orchestrator, &project_agents.agents, project);
+        let models = Arc::new(Models::new(project.settings(environment)?));
+        let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
+        let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
+        let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
+        // Before the file drop creates it: it is trusted at once.
+        project.trusted_requests()?;
+        let stop = CancellationToken::new();
+        let file_drop =
+            watch(project.root(), drop_settings(&project.trust()), Arc::new(orders), stop.clone());
+        let answered = async {
+            let response = self.drop_in(project, request).await;
+            stop.cancel();
+            response
+        };
+        let (file_drop, response) = tokio::join!(file_drop, answered);
+        project_agents.shutdown().await;
+        file_drop.map_err(|error| Failure::failed(error.to_string()))?;
+        response
+    }
 }
 
 /// `started: reviewer, task 0199…`.
-fn described(response: &Response) -> String {
+pub(super) fn described(response: &Response) -> String {
     let status = response.status.map_or("done".to_owned(), word);
     let mut about: Vec<String> =
         response.agent.iter().map(|agent| escaped(agent).into_owned()).collect();
@@ -189,7 +195,7 @@ fn word(status: OrderStatus) -> String {
 }
 
 /// The exit code of a response.
-fn outcome(response: &Response) -> Result<(), Failure> {
+pub(super) fn outcome(response: &Response) -> Result<(), Failure> {
     if let Some(ResponseError { code, message }) = &response.error {
         let exit = match code.as_str() {
             "FORBIDDEN" | "UNAUTHORIZED" => Exit::Refused,

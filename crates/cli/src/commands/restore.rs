@@ -8,7 +8,6 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::restored_journal::distrust_unfinished;
-use antiphon_project::settings::UserSettings;
 use antiphon_sqlite::Replace;
 use clap::Args;
 use serde::Serialize;
@@ -86,7 +85,7 @@ impl Restore {
         let paused = if continued {
             None
         } else {
-            let models = Models::new(UserSettings::load(environment)?);
+            let models = Models::new(project.settings(environment)?);
             Some(distrust_unfinished(ready.staged(), &file, models).await?)
         };
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;

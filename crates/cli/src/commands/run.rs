@@ -4,45 +4,51 @@ mod input;
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{Agents, Clock, SystemClock, TaskSelector};
-use antiphon_core::{
-    AgentDefinition, AgentName, ModelRef, Position, Provenance, RawJson, TaskId, TaskLimits,
-    TaskStatus, UserMessage,
-};
+use antiphon_api::{RunStarted, RunTarget};
+use antiphon_core::port::TaskSelector;
+use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
 use antiphon_permissions::Mode;
 use antiphon_project::environment::Environment;
-use antiphon_project::models::{Models, Route};
+use antiphon_project::models::Route;
 use antiphon_project::project::Project;
-use antiphon_project::project_agents::ProjectAgents;
-use antiphon_project::prompt::Rules;
+use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::saved_session;
-use antiphon_project::settings::UserSettings;
-use antiphon_project::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::toolset::{PermissionOverrides, Toolset};
-use antiphon_project::unknown_agent;
-use antiphon_runtime::{ApprovalPolicy, NewTask, Orchestrator, TaskState};
+use antiphon_project::task_process::TaskProcess;
+use antiphon_project::toolset::PermissionOverrides;
+use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
 use antiphon_view::display::escaped;
+use antiphon_view::text::one_line;
 use clap::{Args, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
+use uuid::Uuid;
 
+use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use super::sessions;
+use crate::afterwards::Afterwards;
+use crate::attachment::{Attachment, OwnTask};
+use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
 use crate::keyboard::Keyboard;
 use crate::outcome;
 use crate::screen::{Form, Screen};
+use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
-use crate::watch::Watch;
+use crate::watch::{Watch, WatchResult, WatchStart};
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often, and after which pauses, this process looks whether work goes on when its own task has ended.
+const SETTLING_LOOKS: usize = 10;
+const SETTLING_PAUSE: Duration = Duration::from_millis(2);
+
 /// Run one task and stream its answer to standard output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The task is recorded in the state folder of this project (`antiphon projects show`). Ctrl-C cancels it. Continue a task that was interrupted by a crash or kill -9 with --resume.
+The task is recorded in the state folder of this project (`antiphon projects show`). Ctrl-C interrupts it, a second one ends at once. Go on with --resume, also after a crash or kill -9; end it with `antiphon tasks cancel`.\nOther terminals may work in the same project meanwhile (docs/processes.md).
 On a terminal, the agent reads what you type after the current step; /pause suspends the task.
 Rules for agents are read from AGENTS.md (or CLAUDE.md) of the project and of the folders in it.
 
@@ -145,6 +151,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     retries: Option<usize>,
 
+    /// Seconds that running commands get to finish on SIGTERM; a second signal ends at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = GRACE_S_DEFAULT,
+          value_parser = clap::value_parser!(u64).range(0..=GRACE_S_MAX))]
+    grace: u64,
+
     /// System prompt of a new conversation.
     #[arg(long, value_name = "TEXT", conflicts_with = "session")]
     system: Option<String>,
@@ -203,147 +214,167 @@ struct Order {
     route: Route,
 }
 
-/// What a new task of this command is built with.
-struct Context<'a> {
-    orchestrator: &'a Orchestrator,
-    project: &'a Project,
-    project_agents: &'a ProjectAgents,
-    rules: &'a Rules,
-    default_model: &'a ModelRef,
-}
-
 impl Run {
-    pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
+    pub(crate) async fn run(
+        self,
+        environment: &Environment,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), Failure> {
         let started = Instant::now();
-        let models = Models::new(UserSettings::load(environment)?);
-        let prices = models.settings().prices.clone();
         let project = Project::find(environment)?;
-        // Every error in the arguments is found before anything is recorded.
+        // Every error in the arguments is found before anything is asked or recorded.
         let order = self.order(environment)?;
+        let settings = project.reviewed_settings(environment)?;
         let keyboard = self.keyboard();
-        let overrides = self.overrides();
-        let toolset = Toolset::of(&project, models.settings(), &overrides).await?;
-        let toolset = toolset.with_approvals(self.approvals(keyboard.is_present()));
-        let mcp = toolset.mcp.clone();
-        let rules = self.rules(&project, models.settings());
-        let project_agents =
-            ProjectAgents::of(&project, models.settings(), &overrides, &toolset, &rules)?;
-        let agent =
-            self.agent.as_deref().map(|name| find_agent(&project_agents, name)).transpose()?;
-        if let Some(order) = &order {
-            self.check_model(order, agent.as_deref(), &models)?;
-        }
-        let default_model = &models.settings().default_model();
-        let orchestrator = project.orchestrator(models, toolset, &project_agents)?;
-        let deltas = orchestrator.deltas();
-        let (task_id, after) = match order {
-            Some(order) => {
-                let (orchestrator, project) = (&orchestrator, &project);
-                let (project_agents, rules) = (&project_agents, &rules);
-                let context =
-                    Context { orchestrator, project, project_agents, rules, default_model };
-                (self.create(order, agent, &context).await?, Position(0))
+        let process = self.process(environment, keyboard.is_present()).at_providers_of(&settings);
+        let prices = settings.prices.clone();
+        let own = OwnTask {
+            project: &project,
+            environment,
+            settings: Some(settings),
+            process: process.clone(),
+        };
+        let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
+        let mut attachment = Attachment::open(own).await?;
+        let target = self.target(order, process, &attachment).await;
+        let watched = match target {
+            Ok(target) => {
+                let shown = (keyboard, prices.clone());
+                self.watch(&mut attachment, target, shown, &mut stop_signal).await
             }
-            None => resume(&orchestrator, self.resume.as_deref().unwrap_or("last")).await?,
+            Err(failure) => Err(failure),
         };
-        let created = orchestrator.task(&task_id).await?.created;
-        note_terminal(&created);
-        let form = match (self.json, created.output_schema.is_some()) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Result,
-            (false, false) => Form::Text,
-        };
-        let screen = Screen::new(form, prices.clone());
-        let (orchestrator, task_id) = (&orchestrator, &task_id);
-        // With `--ask wait` another command decides.
-        let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
-        let watch = Watch { orchestrator, task_id, screen, keyboard, asks, asking: None };
-        let watched = watch.run(after, deltas).await;
-        if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Interrupted) {
-            let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, orchestrator.cancel(task_id)).await;
-        }
-        orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
-        project_agents.shutdown().await;
-        if let Some(mcp) = mcp {
-            mcp.shutdown(SHUTDOWN_TIMEOUT).await;
-        }
-        let state = watched?;
+        let stops = watched.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
+        leave(attachment, stops, afterwards).await;
+        let (state, form) = watched?;
         outcome::account(&state, &prices, started);
         print_result(&state, form)?;
         saved_session::save(&state)?;
         outcome::outcome(&state)
     }
 
-    /// Checks that the model can be reached. A session without `--model` brings its own model, which the
-    /// orchestrator checks.
-    fn check_model(
+    /// Starts the task and shows it until it has ended or is suspended.
+    async fn watch(
         &self,
-        order: &Order,
-        agent: Option<&AgentDefinition>,
-        models: &Models,
-    ) -> Result<(), Failure> {
-        let model = self.model.clone().or_else(|| agent.and_then(|agent| agent.model.clone()));
-        if self.session.is_some() && model.is_none() {
-            return Ok(());
+        attachment: &mut Attachment<'_>,
+        target: RunTarget,
+        (keyboard, prices): (Keyboard, PriceTable),
+        stop_signal: &mut StopSignal,
+    ) -> Result<(WatchResult, Form), Failure> {
+        let is_new = matches!(target, RunTarget::New(_));
+        let RunStarted { task_id, root, after } =
+            attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
+        let created = attachment.connection().reader().task(&task_id).await?.created;
+        note_terminal(&created);
+        let form = match (self.json, created.output_schema.is_some()) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Result,
+            (false, false) => Form::Text,
+        };
+        let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
+        let screen = Screen::new(form, prices);
+        // With `--ask wait` another command decides.
+        let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
+        let (task_id, root) = (&task_id, &root);
+        let watch = Watch {
+            attachment: &mut *attachment,
+            task_id,
+            root,
+            screen,
+            keyboard,
+            asks,
+            asking: None,
+        };
+        let watched = tokio::select! {
+            watched = watch.run(after) => watched,
+            () = stop_signal.received() => {
+                self.stop(attachment.connection(), task_id).await;
+                Err(Failure::terminated(task_id))
+            }
+        };
+        // The reader of the output is gone, as after `| head -1`: the task can be resumed.
+        if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Interrupted) {
+            if !attachment.ends_at_once {
+                let interrupted = attachment.connection().interrupt(task_id);
+                let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, interrupted).await;
+            }
+            return Err(outcome::suspended(task_id, "interrupted"));
         }
-        let model = model.unwrap_or_else(|| models.settings().default_model());
-        // Agents that the task calls may have other models, which the script does not concern.
-        if order.route.script.is_some() && model.provider() != "scripted" {
-            return Err(Failure::usage("--script goes with a `scripted/…` model"));
-        }
-        models.provider(&model, &order.route)?;
-        Ok(())
+        Ok((watched?, form))
     }
 
-    /// Creates the task, and starts it.
-    async fn create(
+    /// SIGTERM: what runs here may finish within the grace period. At another owner the task pauses.
+    async fn stop(&self, connection: &Connection, task_id: &TaskId) {
+        match connection {
+            Connection::Local(orchestrator) => {
+                orchestrator.drain(Duration::from_secs(self.grace)).await;
+            }
+            Connection::Server(..) => {
+                let paused = connection.pause(task_id);
+                let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, paused).await;
+            }
+        }
+    }
+
+    /// What this process gives to its task.
+    fn process(&self, environment: &Environment, has_terminal: bool) -> TaskProcess {
+        let PermissionOverrides { mode, rules, network } = self.overrides();
+        TaskProcess {
+            id: Some(Uuid::new_v4()),
+            folder: environment.current_dir.clone(),
+            mode,
+            allow: rules,
+            network,
+            refuses_approvals: self.approvals(has_terminal) == ApprovalPolicy::Refuse,
+            no_rules: self.no_rules,
+            ..TaskProcess::default()
+        }
+    }
+
+    /// The task: a new one, or one to resume.
+    async fn target(
         &self,
-        order: Order,
-        agent: Option<Arc<AgentDefinition>>,
-        context: &Context<'_>,
-    ) -> Result<TaskId, Failure> {
-        let conversation = self.conversation(context.orchestrator).await?;
-        let system_prompt = match (&self.system, &conversation.system_prompt) {
-            (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
-            (Some(text), None) => SystemPrompt::Text(text.clone()),
-            (None, None) => SystemPrompt::Default,
+        order: Option<Order>,
+        process: TaskProcess,
+        attachment: &Attachment<'_>,
+    ) -> Result<RunTarget, Failure> {
+        let reader = attachment.connection().reader();
+        let Some(order) = order else {
+            return resumed(reader, self.resume.as_deref().unwrap_or("last")).await;
         };
-        let spec = TaskSpec {
-            agent,
+        let request = RunRequest {
+            prompt: order.prompt,
+            agent: self.agent.clone(),
             model: self.model.clone(),
-            conversation,
-            system_prompt,
+            system: self.system.clone(),
+            session: self.session(reader).await?,
             limits: order.limits,
             output_schema: order.output_schema,
-            route: order.route,
-            ..TaskSpec::new(UserMessage::text(order.prompt, SystemClock.now()))
+            route: Route { process: Some(process), ..order.route },
         };
-        let builder = TaskBuilder {
-            orchestrator: context.orchestrator,
-            agents: &*context.project_agents.agents,
-            default_model: context.default_model,
-            root: context.project.root(),
-            rules: context.rules,
-        };
-        let task = NewTask { provenance: Provenance::Owner, ..builder.build(spec)? };
-        Ok(context.orchestrator.invoke(task).await?.task_id)
+        let request = RawJson::of(&request);
+        Ok(RunTarget::New(request.map_err(|error| Failure::failed(error.to_string()))?))
     }
 
     /// The conversation that the task continues.
-    async fn conversation(&self, orchestrator: &Orchestrator) -> Result<Conversation, Failure> {
-        let Some(name) = self.session.as_deref() else { return Ok(Conversation::default()) };
+    async fn session(&self, reader: &Orchestrator) -> Result<Option<RunSession>, Failure> {
+        let Some(name) = self.session.as_deref() else { return Ok(None) };
         if sessions::is_file(name) {
-            return Ok(Conversation::of_session(sessions::from_file(Path::new(name))?));
+            // Checked here, and read where the task is built.
+            sessions::from_file(Path::new(name))?;
+            let path = std::path::absolute(name);
+            let path = path.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
+            return Ok(Some(RunSession::File(path)));
         }
-        let session = sessions::find(orchestrator, name).await?;
+        let session = sessions::find(reader, name).await?;
         if !session.status.is_terminal() {
             return Err(Failure::usage(format!(
                 "its last task has not ended: resume it with `antiphon run --resume {}`",
                 session.last_task
             )));
         }
-        let last = (session.session_id, session.last_task);
-        Ok(Conversation::after_task(orchestrator, last.0, last.1).await?)
+        let (session_id, last_task) = (session.session_id, session.last_task);
+        Ok(Some(RunSession::Stored { session_id, last_task }))
     }
 
     /// The keyboard of the terminal, unless the prompt comes from there or events are printed as JSON.
@@ -370,10 +401,6 @@ impl Run {
             network: self.network,
         }
     }
-
-    fn rules(&self, project: &Project, settings: &UserSettings) -> Rules {
-        if self.no_rules { Rules::default() } else { project.rules(settings) }
-    }
 }
 
 /// Says how to attach to an agent that runs in a terminal.
@@ -384,12 +411,34 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
     }
 }
 
-fn find_agent(project_agents: &ProjectAgents, name: &str) -> Result<Arc<AgentDefinition>, Failure> {
-    project_agents.agents.find(name).ok_or_else(|| {
-        let known: Vec<AgentName> =
-            project_agents.agents.list().iter().map(|agent| agent.name.clone()).collect();
-        unknown_agent(name, &known).into()
-    })
+/// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
+/// a signal stops it.
+async fn leave(attachment: Attachment<'_>, stops: bool, afterwards: &mut Afterwards) {
+    let Some(owner) = attachment.into_owner() else { return };
+    // A task that has just ended gives up its slot.
+    for _ in 0..SETTLING_LOOKS {
+        if !owner.is_working() {
+            break;
+        }
+        tokio::time::sleep(SETTLING_PAUSE).await;
+    }
+    if owner.is_working() && !stops {
+        let terminate = signal(SignalKind::terminate());
+        afterwards.set(async move {
+            let stopped = async {
+                match terminate {
+                    Ok(mut terminate) => drop(terminate.recv().await),
+                    Err(_) => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = owner.hand_over() => {}
+                () = stopped => std::process::exit(143),
+            }
+        });
+    } else {
+        owner.shutdown().await;
+    }
 }
 
 /// Prints the result itself, where the streamed text is not the result.
@@ -405,10 +454,37 @@ fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Resumes an interrupted task. What was printed before is not printed again.
-async fn resume(orchestrator: &Orchestrator, name: &str) -> Result<(TaskId, Position), Failure> {
-    let task = find_task(orchestrator, name, TaskSelector::Unfinished).await?;
-    let after = orchestrator.head().await?;
-    orchestrator.resume(&task.task_id).await?;
-    Ok((task.task_id, after))
+/// An interrupted task to resume. What was printed before is not printed again. A task that has failed or was
+/// canceled cannot be resumed: the error says how to go on with it.
+async fn resumed(orchestrator: &Orchestrator, name: &str) -> Result<RunTarget, Failure> {
+    let unfinished = find_task(orchestrator, name, TaskSelector::Unfinished).await;
+    let newest = find_task(orchestrator, name, TaskSelector::All).await?;
+    let other = unfinished.as_ref().ok().filter(|task| !task.status.is_terminal());
+    let is_newer = other.is_none_or(|other| newest.created_at > other.created_at);
+    if is_newer && matches!(newest.status, TaskStatus::Failed | TaskStatus::Canceled) {
+        return Err(ended(orchestrator, &newest, other).await?);
+    }
+    Ok(RunTarget::Resume(unfinished?.task_id))
+}
+
+/// How to go on with a task that has ended without a result.
+async fn ended(
+    orchestrator: &Orchestrator,
+    task: &TaskSummary,
+    unfinished: Option<&TaskSummary>,
+) -> Result<Failure, Failure> {
+    let (id, session) = (&task.task_id, &task.session_id);
+    let detail = orchestrator.task(id).await?.detail;
+    let error = detail.as_ref().and_then(|detail| detail["error"].as_str());
+    let how = match error.filter(|_| task.status == TaskStatus::Failed) {
+        Some(error) => format!("has failed ({})", escaped(&one_line(error))),
+        None => format!("was {}", task.status.as_str()),
+    };
+    let other = unfinished.map_or(String::new(), |other| {
+        format!("; the last unfinished task is older: `antiphon run --resume {}`", other.task_id)
+    });
+    Ok(Failure::usage(format!(
+        "task {id} {how} and cannot be resumed: go on with its conversation with `antiphon run --session \
+         {session} \"…\"`{other}"
+    )))
 }

@@ -23,11 +23,10 @@ use crate::connection::{
 };
 use crate::failure::{Exit, Failure};
 use crate::terminal;
-use antiphon_project::agent_files::check_defined;
+use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
 
 /// Longest key: leaves space for a line number.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
@@ -53,8 +52,8 @@ pub(crate) struct Send {
     /// Name of the agent.
     agent: AgentName,
 
-    /// The text; `-` reads standard input, one interaction per line that is not blank.
-    #[arg(value_name = "TEXT", required_unless_present = "request", conflicts_with = "request")]
+    /// The text; `-` reads standard input, one interaction per line that is not blank. An event (--from) may have none.
+    #[arg(value_name = "TEXT", required_unless_present_any = ["request", "from"], conflicts_with = "request")]
     text: Vec<String>,
 
     /// Send an event from this source; without it, a message from you.
@@ -68,6 +67,10 @@ pub(crate) struct Send {
     /// How urgent it is: the agent reads the most salient first.
     #[arg(long, value_name = "LEVEL")]
     salience: Option<Level>,
+
+    /// Progress of running work: replaces your progress that the agent has not read, and starts no turn.
+    #[arg(long, conflicts_with_all = ["salience", "no_wake", "request", "steer"])]
+    progress: bool,
 
     /// Do not start a turn for it: the agent reads it with its next turn.
     #[arg(long, conflicts_with = "wait")]
@@ -121,13 +124,17 @@ impl From<Level> for Salience {
 impl Send {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         self.check()?;
-        let settings = UserSettings::load(environment)?;
         let project = Project::find(environment)?;
+        let settings = project.settings(environment)?;
         if !project.has_journal() {
             // No journal is created for an agent that is not defined.
             check_defined(&project, &settings, &self.agent)?;
         }
+        let problem = check_problem(&read_catalog(&project, &settings), self.agent.as_str());
         let connection = Connection::open_with_agents(&project, Models::new(settings)).await?;
+        if matches!(connection, Connection::Local(_)) {
+            problem?;
+        }
         self.deliver(connection.inbox()).await
     }
 
@@ -200,8 +207,12 @@ impl Send {
             from,
             content,
             mode: if self.steer { HandlingMode::Steer } else { HandlingMode::Queue },
-            render_metadata: self.salience.map(shown),
-            wake: if self.no_wake { Wake::No } else { Wake::Yes },
+            render_metadata: if self.progress {
+                Some(RenderMetadata::PROGRESS)
+            } else {
+                self.salience.map(shown)
+            },
+            wake: if self.no_wake || self.progress { Wake::No } else { Wake::Yes },
             until: None,
             key,
             payload: None,

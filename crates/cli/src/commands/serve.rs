@@ -10,43 +10,46 @@ use std::time::Duration;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::{
-    Interface, Keys, Limits, ServerConfig, ServerDeps, Token, serve,
-};
+use antiphon_interface_transport::{Interface, Limits, ServerConfig, ServerDeps, serve};
 use antiphon_permissions::Mode;
-use antiphon_project::agent_files::{AgentFiles, project_folder};
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
-use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::control_orders::{Execution, ProjectOrders, drop_folders};
 use antiphon_project::environment::Environment;
 use antiphon_project::live_agents;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::project_agents::ProjectAgents;
-use antiphon_project::project_task_factory::ProjectTaskFactory;
+use antiphon_project::project::{OwnerRole, Project, ProjectOwner};
 use antiphon_project::server_files::{ServerAddress, ServerFiles};
 use antiphon_project::settings::UserSettings;
+use antiphon_project::task_process::TaskProcess;
 use antiphon_project::telemetry_follower::TelemetryFollower;
-use antiphon_project::toolset::{PermissionOverrides, Toolset};
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, is_resident};
+use antiphon_runtime::{Orchestrator, is_resident};
+use antiphon_sqlite::SqliteJournal;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
 
 use super::run::ModeName;
+use crate::connection::{Ownership, Reservation};
 use crate::failure::Failure;
 use crate::log::LogFormat;
+use crate::owner::{keys, token};
+use crate::socket_file::SocketFile;
+use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use files::{ConnectionLimit, raise_file_limit};
-use listening::{Listening, Opened, SocketFile};
+use listening::{Listening, Opened};
 use webhooks::webhooks;
 
 /// Largest value of `--connections-max`.
 const CONNECTIONS_MAX: i64 = 1_000_000;
 
-/// How long running tasks and MCP servers may take to stop.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Default of `--grace`.
+pub(super) const GRACE_S_DEFAULT: u64 = 10;
+
+/// Largest value of `--grace`.
+pub(super) const GRACE_S_MAX: u64 = 3600;
+
+/// How often a server checks its journal while nothing is recorded.
+const STORAGE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Most unfinished tasks that a server counts when it stops.
 const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -54,10 +57,15 @@ const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// How long counting them may delay the end.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Pause before another owner is asked again for the journal.
+const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
+
 /// Serve this project over HTTP (see docs/server.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The server runs the tasks of this project, interrupted ones first, until Ctrl-C or SIGTERM. A call
+The server runs the tasks of this project, interrupted ones first, until Ctrl-C or SIGTERM. Then it
+refuses new work, and commands that run get --grace seconds to finish and be recorded; the next
+`antiphon serve` continues the tasks. A call
 that needs approval waits for a decision: `POST /v1/approvals/ID`. Every request needs the token
 that `antiphon token` prints, or a key (`antiphon keys new`); events of your [webhooks.SOURCE] are
 signed instead (docs/webhooks.md). It also listens on a socket in the project's state folder.
@@ -72,6 +80,7 @@ Examples:
   antiphon serve --listen unix
   antiphon serve --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem --allow-host box.example
   antiphon serve --connections-max 20000
+  antiphon serve --grace 60
   curl -H \"Authorization: Bearer $(antiphon token)\" http://127.0.0.1:7117/v1/tasks")]
 pub(crate) struct Serve {
     #[command(flatten)]
@@ -97,6 +106,11 @@ pub(crate) struct Serve {
     #[arg(long)]
     network: bool,
 
+    /// Seconds that running commands get to finish on Ctrl-C or SIGTERM; a second signal ends at once.
+    #[arg(long, value_name = "SECONDS", default_value_t = GRACE_S_DEFAULT,
+          value_parser = clap::value_parser!(u64).range(0..=GRACE_S_MAX))]
+    grace: u64,
+
     /// Stop when the parent process ends.
     #[arg(long, hide = true)]
     end_with_parent: bool,
@@ -115,48 +129,33 @@ impl Serve {
         self.listening.check()?;
         self.tie_to_parent()?;
         let limits = self.limits()?;
-        let models = Models::new(UserSettings::load(environment)?);
-        let settings = models.settings();
-        let telemetry = telemetry(settings)?;
         let project = Project::find(environment)?;
-        // Requests are dropped there.
-        project.prepare_shared()?;
-        let overrides = self.overrides();
-        let toolset = Toolset::of(&project, settings, &overrides).await?;
-        let toolset = toolset.with_approvals(ApprovalPolicy::Wait { timeout: None });
-        let (mcp, secrets) = (toolset.mcp.clone(), toolset.secrets.clone());
-        let rules = project.rules(settings);
+        let settings = project.reviewed_settings(environment)?;
+        let telemetry = telemetry(&settings)?;
+        project.prepare_requests()?;
         let schedules = settings.schedules.clone();
-        let new_agents = project_folder(&project);
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
-        let mut project_agents =
-            ProjectAgents::of(&project, settings, &overrides, &toolset, &rules)?;
-        let orchestrator = project.orchestrator(models, toolset, &project_agents)?;
+        let journal = journal(&project).await?;
+        let role = OwnerRole::Server(self.process());
+        let owner = ProjectOwner::open(&project, environment, settings, journal, role).await?;
+        let orchestrator = owner.orchestrator.clone();
         let keys = Some(keys(&project)?);
         let server_files = ServerFiles::new(project.state());
         let token = token(&server_files)?;
-        secrets.add(token.secret());
-        let files = AgentFiles::new(&orchestrator, &project_agents.agents, new_agents);
-        let checked_models = Models::new(UserSettings::load(environment)?);
-        let tasks = Arc::new(ProjectTaskFactory::new(
-            &project,
-            &orchestrator,
-            checked_models,
-            rules,
-            files.clone(),
-        ));
+        owner.own.secrets.add(token.secret());
+        owner.environments.add_secret(token.secret());
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
-            task_factory: Arc::clone(&tasks) as _,
+            task_factory: Arc::clone(&owner.tasks) as _,
             token,
             hosts: self.allow_host.clone(),
             limits,
         };
         let orders = ProjectOrders {
             orchestrator: orchestrator.clone(),
-            tasks,
-            files,
+            tasks: Arc::clone(&owner.tasks),
+            files: owner.files.clone(),
             terminals,
             execution: Execution::Running,
         };
@@ -164,21 +163,18 @@ impl Serve {
             orchestrator: orchestrator.clone(),
             orders: Arc::new(orders),
             root: project.root().to_owned(),
+            trust: project.trust(),
             state: project.state().to_owned(),
             schedules,
-            removed: std::mem::replace(&mut project_agents.removed, mpsc::channel(1).1),
+            removed: owner.own.take_removed(),
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
         let (telemetry, interface) = (Some(telemetry), interface(webhooks));
         let server = ServerConfig { deps, keys, telemetry, interface };
         let ended = self.serve(server, &server_files, services).await;
         server_files.unpublish();
-        orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
         follower.shutdown().await;
-        project_agents.shutdown().await;
-        if let Some(mcp) = mcp {
-            mcp.shutdown(SHUTDOWN_TIMEOUT).await;
-        }
+        owner.shutdown().await;
         ended
     }
 
@@ -203,11 +199,13 @@ impl Serve {
         Ok(Limits { connections_max, ..limits })
     }
 
-    fn overrides(&self) -> PermissionOverrides {
-        PermissionOverrides {
+    /// What tasks work with that are created through this server.
+    fn process(&self) -> TaskProcess {
+        TaskProcess {
             mode: self.mode.map(Mode::from),
-            rules: self.allow.clone(),
+            allow: self.allow.clone(),
             network: self.network,
+            ..TaskProcess::default()
         }
     }
 
@@ -217,7 +215,7 @@ impl Serve {
         server_files: &ServerFiles,
         deps: ServiceDeps,
     ) -> Result<(), Failure> {
-        let stop_signal = stop_signal()?;
+        let mut stop_signal = StopSignal::catch(StopSignals::TerminateAndInterrupt)?;
         let opened = self.listening.open(server_files.folder()).await?;
         let orchestrator = &server.deps.orchestrator;
         let recovered = orchestrator.recover().await?;
@@ -235,9 +233,16 @@ impl Serve {
                 announce(address, &StartCounts { resumed, live: live.len(), schedules });
                 // The services accept nothing new from then on.
                 let stopped = async {
-                    stop_signal.await;
+                    tokio::select! {
+                        () = stop_signal.received() => {}
+                        () = watch_storage(&waiting) => {}
+                    }
+                    // New work is refused from now on.
+                    waiting.drain(Duration::ZERO).await;
                     services.stop();
                     terminal::print(&stopping(&waiting).await);
+                    // Requests are answered meanwhile: new work with 503.
+                    waiting.drain(Duration::from_secs(self.grace)).await;
                 };
                 let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
                 serve(listeners, server, stopped).await.map_err(refuse)
@@ -267,17 +272,13 @@ struct StartCounts {
     schedules: usize,
 }
 
-/// Completes on Ctrl-C or SIGTERM. Signals are caught from the moment this returns.
-fn stop_signal() -> Result<impl Future<Output = ()> + Send, Failure> {
-    let fault = |error: std::io::Error| Failure::failed(format!("cannot catch signals: {error}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
+/// Checks the journal every few seconds, so that the user learns of a fault also while nothing happens.
+async fn watch_storage(orchestrator: &Orchestrator) {
+    loop {
+        tokio::time::sleep(STORAGE_CHECK_INTERVAL).await;
+        // It logs what has changed.
+        orchestrator.storage().await;
+    }
 }
 
 /// What a server that stops leaves behind, on one line.
@@ -314,9 +315,7 @@ fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
     };
     let live = terminal::count(counts.live as u64, "live agent");
     let schedules = terminal::count(counts.schedules as u64, "schedule");
-    let settings = drop_settings();
-    let folders = settings.folders.iter().map(|folder| folder.path.display().to_string());
-    let folders = folders.collect::<Vec<_>>().join(" and ");
+    let folders = drop_folders().join(" and ");
     let socket = address.socket.map(|path| path.display().to_string()).unwrap_or_default();
     let (place, url) = match address.url {
         Some(url) => (url.to_owned(), url.to_owned()),
@@ -330,15 +329,33 @@ fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
     ));
 }
 
-fn keys(project: &Project) -> Result<Keys, Failure> {
-    Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))
-}
-
-fn token(files: &ServerFiles) -> Result<Token, Failure> {
-    Token::new(files.token()?).map_err(|error| {
-        let path = files.token_path().display();
-        Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
-    })
+/// The journal of the project. A process that runs a task gives it to this server when the calls that run are
+/// recorded, and goes on as its client.
+async fn journal(project: &Project) -> Result<SqliteJournal, Failure> {
+    let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
+    let reservation = Reservation::new(project)?.ok_or_else(running)?;
+    let mut has_asked = false;
+    loop {
+        let server = match Ownership::find_with(project, Some(&reservation)).await {
+            Ok(Ownership::Owner(journal, _)) => return Ok(journal),
+            Ok(Ownership::Client(server)) => server,
+            Err(failure) => return Err(failure),
+        };
+        match server.client.request_hand_over().await {
+            Ok(()) if has_asked => {}
+            Ok(()) => {
+                has_asked = true;
+                terminal::note(
+                    "antiphon: another process runs tasks here; this server takes over when the calls that run now \
+                     are recorded\n",
+                );
+            }
+            // It has ended, or is about to.
+            Err(error) if error.is_transient() => {}
+            Err(error) => return Err(server.failure(error)),
+        }
+        tokio::time::sleep(HAND_OVER_PAUSE).await;
+    }
 }
 
 /// All HTTP interfaces.

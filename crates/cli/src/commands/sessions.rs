@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, UserMessage,
+    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, StopReason,
+    UserMessage,
 };
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
-use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::{escaped, escaped_path};
@@ -83,8 +83,8 @@ impl Sessions {
             // An import may be the first thing of a project.
             Self::Import { file } => {
                 let session = from_file(file)?;
-                let models = Models::new(UserSettings::load(environment)?);
                 let project = Project::find(environment)?;
+                let models = Models::new(project.settings(environment)?);
                 let connection = Connection::open(&project, models, Toolset::none()).await?;
                 import(&connection, session).await
             }
@@ -175,7 +175,7 @@ pub(super) async fn find(
 fn choose(sessions: Vec<SessionSummary>, name: &str) -> Result<SessionSummary, Failure> {
     let mut matching = sessions
         .into_iter()
-        .filter(|session| name == "last" || session.session_id.as_str().starts_with(name));
+        .filter(|session| name == "last" || session.session_id.is_named_by(name));
     match (matching.next(), matching.next()) {
         (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
             Err(Failure::usage(format!("more than one session begins with `{name}`")))
@@ -254,7 +254,7 @@ pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> St
             Message::User(user) => section(&mut text, "user", &inputs(&user.content)),
             Message::Assistant(answer) => {
                 let blocks: Vec<String> = answer.content.iter().map(block).collect();
-                section(&mut text, "assistant", &blocks.join("\n"));
+                section(&mut text, answer_title(answer.stop_reason), &blocks.join("\n"));
             }
             Message::ToolResult(result) => {
                 let title = if result.is_error { "failed" } else { "result" };
@@ -267,6 +267,17 @@ pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> St
         }
     }
     text
+}
+
+/// The title of an answer, which says whether it is complete.
+fn answer_title(stop_reason: StopReason) -> &'static str {
+    match stop_reason {
+        StopReason::Error => "assistant, broke off",
+        StopReason::Aborted => "assistant, interrupted",
+        StopReason::EndTurn | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
+            "assistant"
+        }
+    }
 }
 
 fn section(text: &mut String, title: &str, body: &str) {

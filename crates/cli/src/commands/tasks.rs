@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{
-    Cost, HandlingMode, Message, PriceTable, TaskId, TaskStatus, TaskSummary, TokenUsage,
-    WaitingFor,
+    Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
 };
 use antiphon_project::task_lookup::find_task;
+use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::display::escaped;
 use antiphon_view::text::one_line;
-use antiphon_view::{Collapse, LastColumn};
+use antiphon_view::{Collapse, LastColumn, model_wait_text};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -34,7 +34,8 @@ const TITLE_CHARS_MAX: usize = 60;
 /// List, show, watch, message, cancel and resume the tasks of this project.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Name a task by its id, a prefix of it, or `last`: the newest task without a parent that is no live
+Name a task by its id, by the short form that lists show or another prefix of it, by the name of its
+agent (its live task, or else its newest), or `last`: the newest task without a parent that is no live
 agent. A live agent is a resident task: `resident` in lists, `idle` in trees while its inbox is empty.
 
 Examples:
@@ -67,7 +68,7 @@ pub(crate) enum Tasks {
         agent: Option<String>,
         /// Only tasks that were created before this one: the next page.
         #[arg(long, value_name = "TASK")]
-        cursor: Option<TaskId>,
+        cursor: Option<String>,
         /// Most tasks to list.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
@@ -77,7 +78,7 @@ pub(crate) enum Tasks {
     },
     /// Show one task: its conversation and its cost.
     Show {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
         /// Print JSON.
         #[arg(long)]
@@ -85,7 +86,7 @@ pub(crate) enum Tasks {
     },
     /// Show a task and all tasks below it as a tree, with time and cost.
     Tree {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         #[arg(default_value = "last")]
         task: String,
         /// Show every task, also where there are many siblings.
@@ -107,7 +108,7 @@ Examples:
   antiphon tasks diff last --below         # also of all tasks below it
   antiphon tasks diff --json | jq -r '.changes[].path'")]
     Diff {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         #[arg(default_value = "last")]
         task: String,
         /// Include changes of all tasks below it.
@@ -119,7 +120,7 @@ Examples:
     },
     /// Watch the tree until its root has ended, also while another process runs it.
     Watch {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         #[arg(default_value = "last")]
         task: String,
         /// Show every task, as far as the screen allows.
@@ -131,17 +132,17 @@ Examples:
     },
     /// Cancel a task and all tasks below it.
     Cancel {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
     },
     /// Suspend a task until it is resumed.
     Pause {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
     },
     /// Send a message to an unfinished task. The agent reads it when the task continues.
     Send {
-        /// Id of the task, a prefix of it, or `last`.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
         /// The message.
         text: String,
@@ -151,7 +152,7 @@ Examples:
     },
     /// Resume interrupted tasks, and wait until they end.
     Resume {
-        /// The task to resume; every interrupted task when absent.
+        /// Id of the task, a prefix of it, the name of its agent, or `last`; every interrupted task when absent.
         task: Option<String>,
     },
 }
@@ -173,15 +174,22 @@ impl Tasks {
         let prices = access.prices()?;
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
+                let connection = access.read()?;
+                let before = match cursor {
+                    Some(name) => Some(
+                        find_task(connection.reader(), &name, TaskSelector::All).await?.task_id,
+                    ),
+                    None => None,
+                };
                 let filter = TaskFilter {
                     statuses: statuses(unfinished, status),
                     roots: !(all || unfinished || agent.is_some()),
                     without_records: !all,
                     session: None,
-                    before: cursor,
+                    before,
                     agent,
                 };
-                list(access.read()?.reader(), &prices, filter, limit, json).await
+                list(connection.reader(), &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
                 let connection = access.read()?;
@@ -223,9 +231,24 @@ impl Tasks {
 
 async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let (connection, task) = unfinished(access, task).await?;
+    let peers = peers_below(connection.reader(), &task).await?;
     connection.cancel(&task.task_id).await?;
-    terminal::print(&format!("canceled {}: {}\n", task.task_id, titled(&task)));
+    let delivery = connection.delivery_time(&peers);
+    terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, titled(&task)));
     Ok(())
+}
+
+/// Names of the peers that a task and the unfinished tasks below it run on.
+async fn peers_below(reader: &Orchestrator, task: &TaskSummary) -> Result<Vec<String>, Failure> {
+    let tree = task_and_descendants(reader, &task.task_id, TreeScope::Journal).await?;
+    let unfinished = tree.into_iter().flatten().filter(|task| !task.status.is_terminal());
+    let mut peers: Vec<String> = unfinished
+        .filter_map(|task| task.runs_on.peer)
+        .map(|peer| escaped(&peer).into_owned())
+        .collect();
+    peers.sort_unstable();
+    peers.dedup();
+    Ok(peers)
 }
 
 async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
@@ -282,7 +305,7 @@ async fn list(
         vec![["TASK", "STATUS", "AGE", "TURNS", "TOKENS", "COST", ""].map(str::to_owned)];
     lines.extend(tasks.iter().map(|task| {
         [
-            task.task_id.to_string(),
+            escaped(task.task_id.short()).into_owned(),
             status(task).to_owned(),
             terminal::age(now - task.created_at),
             task.turns.to_string(),
@@ -292,8 +315,11 @@ async fn list(
         ]
     }));
     terminal::print(&terminal::table(&lines));
+    for (task, wait) in tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))) {
+        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), model_wait_text(wait)));
+    }
     if let Some(last) = tasks.last().filter(|_| left_out) {
-        let last = &last.task_id;
+        let last = escaped(last.task_id.short());
         terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
     }
     Ok(())
@@ -332,9 +358,20 @@ fn describe(
         tokens.completion_tokens,
         outcome::cost(&state.spent, prices),
     );
+    if !summary.runs_on.is_local() {
+        text.extend(["runs on ", &escaped(&summary.runs_on.to_string()), "\n"]);
+    }
     let error = state.detail.as_ref().and_then(|detail| detail["error"].as_str());
+    if let Some(error) = error.filter(|_| state.created.cancels.is_some()) {
+        text.extend([error, "\n"]);
+    }
     if let Some(error) = error.filter(|_| state.status == TaskStatus::Failed) {
         text.extend(["failed: ", error, "\n"]);
+    }
+    if let Some(wait) = &summary.wait {
+        let (wait, id) = (model_wait_text(wait), &state.task_id);
+        let lines = format!("{wait}\nask the model at once with `antiphon tasks resume {id}`\n");
+        text.push_str(&lines);
     }
     if state.handovers > 0 {
         let times = terminal::count(u64::from(state.handovers), "handover");
@@ -375,6 +412,7 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
+        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Storage)) => "waits",
         // A list does not say whether the agent is working or idle: see the tree, or `agents status`.
         (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "resident",
         (status, _) => status.as_str(),

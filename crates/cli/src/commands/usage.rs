@@ -8,7 +8,6 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-use antiphon_project::settings::UserSettings;
 use antiphon_project::{usage_days, usage_report};
 use antiphon_view::display::escaped;
 use chrono::NaiveDate;
@@ -48,7 +47,7 @@ impl UsageOf {
         let by =
             UsageBy::parse(&self.by).map_err(|error| Failure::usage(format!("--by: {error}")))?;
         let project = Project::find_existing(environment)?;
-        let books = project.reader(Models::new(UserSettings::load(environment)?))?;
+        let books = project.reader(Models::new(project.settings(environment)?))?;
         let report = usage_report(&books, days, &by).await?;
         terminal::print(&if self.json { terminal::json(&report)? } else { table(&report, &by) });
         Ok(())

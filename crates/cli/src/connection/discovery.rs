@@ -1,18 +1,20 @@
-//! Finds the server that owns a project's journal.
+//! Finds the process that owns a project's journal.
 //!
-//! A client believes nothing in the project's folder by itself. The process that `server.json` names has to
-//! own the journal and has to belong to the user; `server.json` and `token` have to be private files; the
-//! address has to be the loopback or the socket in the folder. Only then is the token sent. Files that a
-//! dead server left are ignored.
+//! A client believes nothing in the state folder by itself. The process that holds the journal's lock has to
+//! belong to the user, and so has the socket in the folder; a server without a socket is reached at the loopback
+//! address in `server.json`, which has to name that process. `server.json` and `token` have to be private files.
+//! Only then is the token sent. Files that a dead process left are ignored.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_client::{Client, ClientConfig, ClientError, RetryPolicy, ServerJournal, Timeouts};
+use antiphon_client::{
+    Client, ClientConfig, ClientError, Endpoint, RetryPolicy, ServerJournal, Timeouts,
+};
 
 use super::server_record::{self, ServerRecord};
 use super::{journal_owner, server_failure};
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use antiphon_project::project::Project;
 
 /// How long a server on this machine may take to accept a connection and to report that it is alive.
@@ -53,20 +55,12 @@ impl ProjectServer {
     /// The server that owns the project's journal, if there is one and it answers. Files that no server of
     /// this user can have written are an error.
     pub(crate) async fn find(project: &Project) -> Result<Option<Self>, Failure> {
-        let Some(record) = record(project)? else { return Ok(None) };
+        let Some(endpoint) = endpoint(project)? else { return Ok(None) };
         let token = server_record::token(project.state())?;
         let timeouts = Timeouts { connect: CONNECT_WAIT, ..Timeouts::default() };
-        let config = ClientConfig { endpoint: record.endpoint, token, timeouts };
+        let config = ClientConfig { endpoint, token, timeouts };
         let client = Client::new(config).map_err(|error| Failure::failed(error.to_string()))?;
         Ok(client.is_alive().await.then_some(Self { client, named: None }))
-    }
-
-    /// The server that took the journal before this process could, or the reason why `failure` stays.
-    pub(crate) async fn find_instead(project: &Project, failure: Failure) -> Result<Self, Failure> {
-        if failure.exit != Exit::Unavailable {
-            return Err(failure);
-        }
-        Self::find(project).await?.ok_or_else(|| busy(project).unwrap_or(failure))
     }
 
     /// A failed request as a failure of the command.
@@ -80,28 +74,15 @@ impl ProjectServer {
     }
 }
 
-/// The record of the process that owns the journal, if it is a server of this user.
-fn record(project: &Project) -> Result<Option<ServerRecord>, Failure> {
+/// Where the process that owns the journal listens, if it is one of this user.
+fn endpoint(project: &Project) -> Result<Option<Endpoint>, Failure> {
     let Some(owner) = journal_owner::owner_of(&project.journal_path()) else { return Ok(None) };
-    // The folder may be a link, or another user's.
-    project.prepare()?;
+    if !journal_owner::is_users(owner) {
+        return Ok(None);
+    }
+    if let Some(socket) = server_record::socket(project.state())? {
+        return Ok(Some(Endpoint::Socket(socket)));
+    }
     let record = ServerRecord::read(project.state())?;
-    Ok(record.filter(|record| record.pid == owner && journal_owner::is_users(owner)))
-}
-
-/// Why the owner of the journal takes no commands, if there is an owner.
-fn busy(project: &Project) -> Option<Failure> {
-    let owner = journal_owner::owner_of(&project.journal_path())?;
-    Some(match record(project) {
-        Err(failure) => failure,
-        Ok(Some(record)) => Failure::unavailable(format!(
-            "the server at {} (process {owner}) does not answer: it may be shutting down; try again, or \
-             stop it",
-            record.endpoint
-        )),
-        Ok(None) => Failure::unavailable(format!(
-            "process {owner} works on the tasks of this project and takes no commands: wait for it, or \
-             stop it. `antiphon serve` takes commands while it works"
-        )),
-    })
+    Ok(record.filter(|record| record.pid == owner).map(|record| record.endpoint))
 }

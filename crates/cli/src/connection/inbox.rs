@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use antiphon_api::{AgentPresence, Receipt, RequestState, RequestStatus, SendInteraction};
 use antiphon_client::ClientError;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, InteractionContent, InteractionId, Provenance, Sender, TaskId};
+use antiphon_core::{
+    AgentName, InteractionContent, InteractionId, Provenance, RenderMetadata, Sender, TaskId,
+};
 use antiphon_runtime::{
     Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started, Wake,
 };
@@ -93,14 +95,18 @@ impl ProjectServer {
             Sender::External(source) => Some(source.clone()),
             Sender::User | Sender::Peer(_) => None,
         };
+        let progress = arrival.render_metadata == Some(RenderMetadata::PROGRESS);
+        let shown = arrival.render_metadata.filter(|_| !progress);
         let body = SendInteraction {
             from,
             content: Some(arrival.content.clone()),
             message: None,
             request: None,
             mode: arrival.mode,
-            salience: arrival.render_metadata.map(|metadata| metadata.salience),
-            wake: Some(arrival.wake == Wake::Yes),
+            salience: shown.map(|metadata| metadata.salience),
+            progress,
+            // Progress never wakes.
+            wake: (!progress).then_some(arrival.wake == Wake::Yes),
             timeout_s: outgoing.timeout_s.and_then(NonZeroU32::new),
         };
         let sent = self.client.send_interaction(&arrival.to, &body, arrival.key.as_deref()).await;
@@ -120,7 +126,9 @@ impl ProjectServer {
     fn rejected(&self, error: ClientError) -> Result<RejectedInteraction, Failure> {
         let reason = match &error {
             ClientError::Refused { error, .. } => {
-                error.details.as_ref().and_then(|details| details.get("reason")).cloned()
+                // An invalid field has a reason too, and is no rejection.
+                let details = error.details.as_ref().filter(|it| !it.contains_key("field"));
+                details.and_then(|details| details.get("reason")).cloned()
             }
             ClientError::NoConnection { .. }
             | ClientError::Unreachable { .. }

@@ -4,15 +4,14 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a lock file that are read: more than the longest process id has.
 const LOCK_BYTES_MAX: u64 = 32;
 
 /// Id of the process that owns the journal at `path`, if there is one.
 pub(super) fn owner_of(path: &Path) -> Option<u32> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push(".lock");
+    let lock_path = lock_path(path);
     if !fs::symlink_metadata(&lock_path).ok()?.is_file() {
         return None;
     }
@@ -25,6 +24,21 @@ pub(super) fn owner_of(path: &Path) -> Option<u32> {
         }
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
+}
+
+/// The file of the lock of the journal at `path`.
+pub(super) fn lock_path(path: &Path) -> PathBuf {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    lock_path.into()
+}
+
+/// Whether a process is stopped, as by SIGSTOP.
+pub(super) fn is_stopped(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program, in brackets, may hold anything.
+    let state = status.rsplit(')').next().unwrap_or_default();
+    state.trim_start().starts_with(['T', 't'])
 }
 
 /// Whether this process runs and belongs to the user.

@@ -51,7 +51,7 @@ impl<'a> ProjectAccess<'a> {
         match self {
             Self::Folder { project, environment } => {
                 // No server is asked: looking is always possible.
-                Ok(Connection::Local(project.reader(models(environment)?)?))
+                Ok(Connection::Local(project.reader(models(project, environment)?)?))
             }
             Self::Server { server, .. } => named(server),
         }
@@ -79,7 +79,8 @@ impl<'a> ProjectAccess<'a> {
     pub(crate) async fn change(&self) -> Result<Connection, Failure> {
         match self {
             Self::Folder { project, environment } => {
-                Connection::open(project, models(environment)?, Toolset::none()).await
+                let models = models(project, environment)?;
+                Connection::open(project, models, Toolset::none()).await
             }
             Self::Server { server, .. } => named(server),
         }
@@ -89,7 +90,7 @@ impl<'a> ProjectAccess<'a> {
     pub(crate) async fn decide(&self) -> Result<Connection, Failure> {
         match self {
             Self::Folder { project, environment } => {
-                let models = models(environment)?;
+                let models = models(project, environment)?;
                 let toolset = Toolset::gate_only(project, models.settings())?;
                 Connection::open(project, models, toolset).await
             }
@@ -98,8 +99,8 @@ impl<'a> ProjectAccess<'a> {
     }
 }
 
-fn models(environment: &Environment) -> Result<Models, Failure> {
-    Ok(Models::new(UserSettings::load(environment)?))
+fn models(project: &Project, environment: &Environment) -> Result<Models, Failure> {
+    Ok(Models::new(project.settings(environment)?))
 }
 
 fn named(server: &ProjectServer) -> Result<Connection, Failure> {

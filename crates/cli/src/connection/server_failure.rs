@@ -29,36 +29,39 @@ pub(super) fn failure(server: &ProjectServer, error: ClientError) -> Failure {
         ClientError::Unauthorized => Failure::refused(format!(
             "the server at {endpoint} does not accept the token: stop the server and start it again"
         )),
-        ClientError::Refused { error, .. } => refusal(error),
+        ClientError::Refused { error, .. } => Failure::from_response(error),
         ClientError::Protocol { reason } => Failure::unavailable(format!(
             "the server at {endpoint} sent an unexpected answer: is it of this version? ({reason})"
         )),
     }
 }
 
-fn refusal(error: ErrorResponse) -> Failure {
-    let ErrorResponse { code, message, details } = error;
-    let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
-    match (code, cause) {
-        (_, Some("limit" | "budget")) => Failure::refused(message),
-        (_, Some("model" | "rule")) => Failure::usage(message),
-        (_, Some("at_rest")) => Failure::unavailable(message),
-        (ErrorCode::Unauthorized, _) => {
-            Failure::refused(format!("the server does not accept the token: {message}"))
+impl Failure {
+    /// What the error of an interface means to the shell.
+    pub(crate) fn from_response(error: ErrorResponse) -> Self {
+        let ErrorResponse { code, message, details } = error;
+        let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
+        match (code, cause) {
+            (_, Some("limit" | "budget")) => Failure::refused(message),
+            (_, Some("model" | "rule")) => Failure::usage(message),
+            (_, Some("at_rest")) => Failure::unavailable(message),
+            (ErrorCode::Unauthorized, _) => {
+                Failure::refused(format!("the server does not accept the token: {message}"))
+            }
+            (ErrorCode::Forbidden, _) => Failure::refused(message),
+            (ErrorCode::RateLimitExceeded | ErrorCode::ServiceUnavailable, _) => {
+                Failure::unavailable(message)
+            }
+            (ErrorCode::InternalError, _) => Failure::failed(message),
+            (
+                ErrorCode::InvalidRequest
+                | ErrorCode::NotFound
+                | ErrorCode::Conflict
+                | ErrorCode::InvalidStateTransition
+                | ErrorCode::InvalidMessage
+                | ErrorCode::DomainViolation,
+                _,
+            ) => Failure::usage(message),
         }
-        (ErrorCode::Forbidden, _) => Failure::refused(message),
-        (ErrorCode::RateLimitExceeded | ErrorCode::ServiceUnavailable, _) => {
-            Failure::unavailable(message)
-        }
-        (ErrorCode::InternalError, _) => Failure::failed(message),
-        (
-            ErrorCode::InvalidRequest
-            | ErrorCode::NotFound
-            | ErrorCode::Conflict
-            | ErrorCode::InvalidStateTransition
-            | ErrorCode::InvalidMessage
-            | ErrorCode::DomainViolation,
-            _,
-        ) => Failure::usage(message),
     }
 }

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::journal_owner;
 use crate::failure::Failure;
+use crate::socket_file::SOCKET;
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -50,7 +51,10 @@ impl ServerRecord {
         let endpoint = match (loopback(url), wire.socket) {
             (Some(address), _) => address_endpoint(&path, address)?,
             // With TLS, or on a network address, the socket is the way on this machine.
-            (None, true) => Endpoint::Socket(socket(folder)?),
+            (None, true) => {
+                let missing = || distrust(&path, "its socket is not there");
+                Endpoint::Socket(socket(folder)?.ok_or_else(missing)?)
+            }
             (None, false) => {
                 let url = escaped(url);
                 let reason = format!("a token is sent to the loopback only, and not to `{url}`");
@@ -61,15 +65,19 @@ impl ServerRecord {
     }
 }
 
-/// The socket in the project's folder, which has to belong to the user.
-fn socket(folder: &Path) -> Result<PathBuf, Failure> {
-    let path = folder.join("server.sock");
-    let about = fs::symlink_metadata(&path).map_err(|error| distrust(&path, &error.to_string()))?;
+/// The socket in the project's folder, if there is one. It has to belong to the user.
+pub(super) fn socket(folder: &Path) -> Result<Option<PathBuf>, Failure> {
+    let path = folder.join(SOCKET);
+    let about = match fs::symlink_metadata(&path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(distrust(&path, &error.to_string())),
+    };
     let user = journal_owner::user().map_err(|error| distrust(&path, &error.to_string()))?;
     if !about.file_type().is_socket() || about.uid() != user {
         return Err(distrust(&path, "it is not a socket of this user"));
     }
-    Ok(path)
+    Ok(Some(path))
 }
 
 /// The token of the server.

@@ -3,7 +3,7 @@
 
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, Decision, Event, EventBody};
-use antiphon_runtime::{OrchestratorError, TaskState};
+use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
 use antiphon_view::{ApprovalQuestion, Note, Tone};
@@ -12,7 +12,7 @@ use super::{Next, WatchSession};
 use crate::failure::Failure;
 use crate::terminal;
 
-impl WatchSession<'_> {
+impl WatchSession<'_, '_> {
     /// The task has ended or is suspended.
     pub(super) async fn on_suspended(&mut self, state: &TaskState) -> Result<Next, Failure> {
         // The event of its end stops the watching.
@@ -69,7 +69,8 @@ impl WatchSession<'_> {
 
     /// The pending approvals of the task and its descendants, the oldest first.
     pub(super) async fn pending(&self) -> Result<Vec<Approval>, Failure> {
-        let pending = self.watch.orchestrator.approvals(ApprovalSelector::Pending).await?;
+        let reader = self.watch.attachment.connection().reader();
+        let pending = reader.approvals(ApprovalSelector::Pending).await?;
         let ours = |approval: &Approval| {
             approval.task_id == *self.watch.task_id || self.descendants.contains(&approval.task_id)
         };
@@ -142,16 +143,18 @@ impl WatchSession<'_> {
             }
             _ => (Decision::Deny, Some(line.to_owned())),
         };
-        let decided_by = "the terminal";
-        let orchestrator = self.watch.orchestrator;
-        match orchestrator.decide(&approval.approval_id, decision, decided_by, comment).await {
-            Ok(()) | Err(OrchestratorError::AlreadyDecided { .. }) => self.ask_next().await,
-            Err(error @ OrchestratorError::RuleNotSaved { .. }) => {
-                self.watch.screen.note(&format!("  {error}"));
-                self.watch.asking = Some(approval);
-                Ok(Next::Continue)
+        let connection = self.watch.attachment.connection();
+        match connection.decide(&approval.approval_id, decision, comment).await {
+            Ok(()) => self.ask_next().await,
+            Err(failure) => {
+                // Another terminal may have answered.
+                if self.pending().await?.contains(&approval) {
+                    self.watch.screen.note(&format!("  {failure}"));
+                    self.watch.asking = Some(approval);
+                    return Ok(Next::Continue);
+                }
+                self.ask_next().await
             }
-            Err(error) => Err(error.into()),
         }
     }
 }

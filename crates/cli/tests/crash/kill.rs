@@ -1,9 +1,11 @@
 //! When the program is killed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+use crate::preload::{Library, compile};
 
 /// When the program is killed.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +30,11 @@ impl Kill {
             Self::Torn(at) => format!("{at}:torn"),
         };
         command.env("LD_PRELOAD", die_at_library()).env("DIE_AT", die_at);
+    }
+
+    /// Makes a command write the path of every file that it syncs to a file.
+    pub(crate) fn log_syncs(command: &mut Command, log: &Path) {
+        command.env("LD_PRELOAD", die_at_library()).env("SYNC_LOG", log);
     }
 
     /// The time after which it is killed; `None` when it dies at a write.
@@ -55,19 +62,6 @@ impl Kill {
 
 /// The preloaded library, compiled once.
 fn die_at_library() -> &'static Path {
-    static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = LIBRARY.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("die_at.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crash/die_at.c");
-        let compiled = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-Wall", "-o"])
-            .args([&path, &source])
-            .arg("-ldl")
-            .status()
-            .unwrap();
-        assert!(compiled.success(), "the C compiler failed to build {}", path.display());
-        (folder, path)
-    });
-    path
+    static LIBRARY: OnceLock<Library> = OnceLock::new();
+    &LIBRARY.get_or_init(|| compile("crash/die_at.c")).path
 }

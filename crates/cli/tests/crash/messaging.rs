@@ -10,13 +10,13 @@ mod server;
 use std::fmt;
 use std::fs;
 use std::ops::AddAssign;
-use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::kill::Kill;
 use crate::project::{Exit, Project};
+use crate::project_folder::trust;
 use crate::random::Random;
 use journal::RecordedTasks;
 use requester::Requester;
@@ -103,11 +103,10 @@ impl Messaging {
         ];
         files.extend(agents.iter().map(|(path, file)| (path.as_str(), file.as_str())));
         let project = Project::new(&files);
-        // Request files are ignored in a folder without a journal.
         assert_eq!(project.start(&["agents", "start", "front"], None), Exit::Completed);
         let requests = project.path().join(".antiphon/requests");
         fs::create_dir_all(&requests).unwrap();
-        fs::set_permissions(&requests, fs::Permissions::from_mode(0o700)).unwrap();
+        trust(project.path());
         let mut next = || Random(random.below(u64::from(u32::MAX)));
         let senders = vec![
             Sender::user(USER_SUBMISSIONS, next()),
@@ -141,7 +140,11 @@ impl Messaging {
                     work.join().unwrap().unwrap_or_else(|error| panic!("{error}"));
                     return Exit::Killed;
                 }
-                assert!(began.elapsed() < TIMEOUT, "work is left after {TIMEOUT:?}: {kill:?}");
+                assert!(
+                    began.elapsed() < TIMEOUT,
+                    "work is left after {TIMEOUT:?}: {kill:?}: {:#?}",
+                    poll(&endpoint)
+                );
             }
         })
     }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use antiphon_core::{Event, EventBody, Position, TaskId};
 use antiphon_sqlite::{SqliteJournal, Sync};
 
 use crate::kill::Kill;
-use crate::project_folder::{ProjectFolder, home, state};
+use crate::project_folder::{ProjectFolder, home, state, trust};
 
 /// Time for the child processes of a killed program to end.
 const EXIT_WAIT: Duration = Duration::from_secs(10);
@@ -51,6 +51,7 @@ impl Project {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
+        trust(folder.path());
         Self { folder }
     }
 
@@ -59,8 +60,9 @@ impl Project {
         fs::read_to_string(self.folder.path().join(path)).unwrap_or_default()
     }
 
-    /// Creates a file in the state folder that only its owner can read.
+    /// Creates or replaces a file in the state folder that only its owner can read.
     pub(crate) fn write_private(&self, path: &str, content: &str) {
+        let _ = fs::remove_file(state(self.folder.path()).join(path));
         let mut file = fs::OpenOptions::new();
         let file = file.write(true).create_new(true).mode(0o600);
         file.open(state(self.folder.path()).join(path))
@@ -71,8 +73,18 @@ impl Project {
 
     /// Runs the program, which dies at `kill`. It must be killed or succeed.
     pub(crate) fn start(&self, arguments: &[&str], kill: Option<Kill>) -> Exit {
+        self.start_with(arguments, &[], kill)
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(
+        &self,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        kill: Option<Kill>,
+    ) -> Exit {
         let mut command = self.antiphon();
-        command.args(arguments);
+        command.args(arguments).envs(variables.iter().copied());
         let output = match kill {
             None => command.output().unwrap(),
             Some(kill) => kill.run(command),
@@ -88,12 +100,27 @@ impl Project {
         self.antiphon().args(arguments).stdout(Stdio::piped()).output().unwrap().stdout
     }
 
+    /// The state folder.
+    pub(crate) fn state(&self) -> PathBuf {
+        state(self.folder.path())
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
+    /// The folder that holds the state folders of projects.
+    pub(crate) fn state_base(&self) -> PathBuf {
+        home(self.folder.path()).join(".local/state")
+    }
+
     pub(crate) fn antiphon(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+        self.antiphon_in(env!("CARGO_BIN_EXE_antiphon"))
+    }
+
+    /// A program with the environment of this project.
+    pub(crate) fn antiphon_in(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command
             .current_dir(self.folder.path())
             .env_clear()

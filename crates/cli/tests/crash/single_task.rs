@@ -1,5 +1,11 @@
 //! One task: a scripted model uses real tools. Its outcome is compared with that of an undisturbed run.
 
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::kill::Kill;
@@ -47,6 +53,9 @@ step = [
 step = [{ text = "That was all." }]
 "#;
 
+/// The command that creates the task.
+const NEW_TASK: [&str; 6] = ["run", "go", "--model", "scripted/crash", "--script", "crash.toml"];
+
 /// The lines that are appended, each once at most.
 const EFFECTS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -77,14 +86,70 @@ impl SingleTask {
     /// Creates the task or resumes it. The program dies at `kill`.
     pub(crate) fn start(&self, kill: Option<Kill>) -> Exit {
         match self.task() {
-            None => {
-                let arguments =
-                    ["run", "go", "--model", "scripted/crash", "--script", "crash.toml"];
-                self.project.start(&arguments, kill)
-            }
+            None => self.project.start(&NEW_TASK, kill),
             Some(task) if task["status"] == "completed" => Exit::Completed,
             Some(_) => self.project.start(&["run", "--resume", "last"], kill),
         }
+    }
+
+    /// Creates the task or resumes it, and terminates the program after a while.
+    pub(crate) fn start_and_terminate(&self, after: Duration) -> Exit {
+        let mut command = self.project.antiphon();
+        match self.task() {
+            None => command.args(NEW_TASK),
+            Some(task) if task["status"] == "completed" => return Exit::Completed,
+            Some(_) => command.args(["run", "--resume", "last"]),
+        };
+        let mut process = command.spawn().unwrap();
+        let until = Instant::now() + after;
+        while process.try_wait().unwrap().is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // It may have ended meanwhile.
+        let _ = Command::new("kill").args(["-TERM", &process.id().to_string()]).status();
+        let output = process.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        // By the signal itself, when it came before anything was begun.
+        let stopped = matches!(output.status.code(), Some(143) | None);
+        assert!(output.status.success() || stopped, "{err}");
+        if stopped { Exit::Killed } else { Exit::Completed }
+    }
+
+    /// Runs the task with its state on a small disk, which is full every now and then.
+    /// Returns how often it was filled.
+    pub(crate) fn run_on_full_disk(&self, mut random: impl FnMut(u64) -> u64) -> u64 {
+        let (small, kept) = (self.project.state_base(), self.project.path().join("kept"));
+        fs::create_dir_all(&small).unwrap();
+        let script = "mount -t tmpfs -o size=6m,mode=0700 tmpfs \"$1\" && \"$0\" run --mode full \
+                      --model scripted/crash --script crash.toml go; code=$?; rm -f \"$1/filler\"; \
+                      cp -a \"$1/.\" \"$2\"; exit $code";
+        let mut command = self.project.antiphon_in("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command.arg(env!("CARGO_BIN_EXE_antiphon")).args([&small, &kept]);
+        let mut process = command.spawn().unwrap();
+        let inside = Path::new("/proc").join(process.id().to_string()).join("root");
+        let filler = inside.join(small.strip_prefix("/").unwrap()).join("filler");
+        let mut times = 0;
+        // A program that starts on a full disk says so and ends.
+        while self.project.text("log").is_empty() && process.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        while process.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(random(60)));
+            // The process may have ended meanwhile, and its disk with it.
+            if let Ok(mut file) = fs::File::create(&filler) {
+                while file.write_all(&[0; 4096]).is_ok() {}
+                times += 1;
+            }
+            std::thread::sleep(Duration::from_millis(random(400)));
+            let _ = fs::remove_file(&filler);
+        }
+        let output = process.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{err}");
+        fs::remove_dir_all(&small).unwrap();
+        fs::rename(kept, small).unwrap();
+        times
     }
 
     fn task(&self) -> Option<Value> {
@@ -138,9 +203,14 @@ impl SingleTask {
         }
         assert!(missing <= interrupted, "{missing} of {log:?} are missing: {context}");
         assert_eq!(log.lines().count(), EFFECTS.len() - missing, "{context}");
-        if interrupted == 0 {
-            assert_eq!(self.project.text("new/file.txt"), "written\n", "{context}");
-            assert_eq!(self.project.text("notes.txt"), "a note, edited\n", "{context}");
+        // These settle by themselves.
+        assert_eq!(self.project.text("new/file.txt"), "written\n", "{context}");
+        assert_eq!(self.project.text("notes.txt"), "a note, edited\n", "{context}");
+        for message in outcome.messages.iter().filter(|message| message.contains("outcome unknown"))
+        {
+            assert!(message.contains("ANTIPHON_CALL_ID"), "{context}: {message}");
         }
+        let kept = self.project.state().join("results/.calls");
+        assert_eq!(fs::read_dir(kept).unwrap().count(), 0, "{context}");
     }
 }

@@ -5,6 +5,7 @@
 
 #[path = "../support/project_folder.rs"]
 mod project_folder;
+#[path = "../support/pty.rs"]
 mod pty;
 
 use std::fs;
@@ -13,7 +14,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use project_folder::{ProjectFolder, home};
+use project_folder::{ProjectFolder, home, trust};
 use pty::Terminal;
 use serde_json::Value;
 
@@ -298,6 +299,7 @@ fn what_waits_in_an_inbox_controls_nothing() {
         "---\ndescription: helps\nmodel: scripted/hello\n---\nYou help.\n",
     )
     .unwrap();
+    trust(project.path());
     let sent = project.command(&["send", "helper", HOSTILE, "--json"]).output().unwrap();
     assert!(sent.status.success(), "{sent:?}");
     let receipt: Value = serde_json::from_slice(&sent.stdout).unwrap();
@@ -360,6 +362,7 @@ fn hidden_characters_of_files_reach_a_model_as_escapes() {
     fs::create_dir_all(&folder).unwrap();
     let agent = format!("---\ndescription: helps\nmodel: scripted/work\n---\nYou help. {hidden}\n");
     fs::write(folder.join("helper.md"), agent).unwrap();
+    trust(project.path());
     let begin = ["run", "--json", "--script", "work.toml", "--agent", "helper", "go"];
     let (events, code) = in_pipe_raw(project.command(&begin));
     assert_eq!(code, 0, "{events}");
@@ -367,4 +370,27 @@ fn hidden_characters_of_files_reach_a_model_as_escapes() {
     let shown = r"Rule\\u{e0041}\\u{202e}\\u{200b}";
     assert!(events.matches(shown).count() >= 3, "{events}");
     assert!(!events.contains(['\u{e0041}', '\u{202e}', '\u{200b}']), "{}", events.escape_debug());
+}
+
+/// The command in a shell that then reads a line itself.
+fn then_the_shell_reads(run: &Command) -> Command {
+    let mut shell = Command::new("bash");
+    let reads = "\"$0\" \"$@\"; echo over; IFS= read -r line; echo \"the shell got [$line]\"";
+    shell.args(["-c", reads]).arg(run.get_program()).args(run.get_args()).env_clear();
+    shell.current_dir(run.get_current_dir().unwrap());
+    shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+#[test]
+fn what_is_typed_for_a_task_and_not_sent_never_reaches_the_shell() {
+    let slow = "name = \"work\"\n[[reply]]\nstep = [{ text = \"Counting.\" }, { delay_ms = 1500 }, { text = \" Done.\" }]\n";
+    let project = Project::new(slow);
+    let mut terminal = Terminal::start(then_the_shell_reads(&project.run(&["go"])));
+    terminal.until("Counting.");
+    terminal.press("rm -rf everything");
+    terminal.until("over\r\n");
+    terminal.press("\n");
+    let (code, text) = terminal.end();
+    assert!(code == 0 && text.contains("the shell got []"), "{}", text.escape_debug());
 }

@@ -162,6 +162,201 @@ fn a_profile_of_a_terminal_spawns_an_agent_in_one() {
     server.end();
 }
 
+/// Whether a control request of the command line was carried out, and the answer.
+fn ask(project: &Project, request: &Value) -> (bool, Value) {
+    let seen = project.fed(&["request", "-", "--json"], request.to_string().as_bytes());
+    (seen.code == 0, seen.json())
+}
+
+fn agent_file(project: &Project, name: &str) -> PathBuf {
+    project.path().join(format!(".antiphon/agents/{name}.md"))
+}
+
+#[test]
+fn the_context_of_a_spawn_may_be_a_file_of_the_project() {
+    let project = Project::with_model();
+    let spawn = json!({"action": "spawn_agent", "name": "dev-backend", "profile": "Native",
+        "context": "agents/dev-backend.md"});
+    let (done, refused) = ask(&project, &spawn);
+    assert_eq!((done, &refused["error"]["code"]), (false, &json!("INVALID_REQUEST")), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("agents/dev-backend.md"));
+    assert!(!agent_file(&project, "dev-backend").exists(), "nothing is left behind");
+    fs::create_dir_all(project.path().join("agents")).unwrap();
+    let file = "---\ntools: [bash]\n---\nYou build the back end.\n";
+    fs::write(project.path().join("agents/dev-backend.md"), file).unwrap();
+    let (done, started) = ask(&project, &spawn);
+    assert_eq!((done, &started["status"]), (true, &json!("started")), "{started}");
+    let shown = project.antiphon(&["agents", "show", "dev-backend", "--json"]).json();
+    assert_eq!(shown["context"], "You build the back end.");
+    assert_eq!(shown["tools"].get("wanted"), None, "a context gives no tools");
+}
+
+#[test]
+fn a_spawn_that_is_refused_leaves_no_file_and_a_known_agent_keeps_its_profile() {
+    let project = Project::configured("[terminals.bash]\n[terminals.ZSH]\ncommand = [\"zsh\"]\n");
+    let server = project.serve();
+    let spawn = |name: &str, profile: &str| json!({"action": "spawn_agent", "name": name, "profile": profile});
+    // Without a model a native agent cannot start.
+    let (done, refused) = ask(&project, &spawn("made", "native"));
+    assert_eq!((done, &refused["error"]["code"]), (false, &json!("CONFLICT")), "{refused}");
+    assert!(!agent_file(&project, "made").exists(), "nothing is left behind");
+    for (name, profile) in [("Dev Backend", "bash"), ("Made", "bash"), ("status", "bash")] {
+        let (_, refused) = ask(&project, &spawn(name, profile));
+        assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{name}: {refused}");
+        assert!(!agent_file(&project, name).exists());
+        let made = project.antiphon(&["agents", "new", name]);
+        assert_eq!(made.code, 2, "{name}: {made:?}");
+    }
+    let (done, started) = ask(&project, &spawn("shell", "BASH"));
+    assert_eq!((done, &started["status"]), (true, &json!("started")), "{started}");
+    let text = fs::read_to_string(agent_file(&project, "shell")).unwrap();
+    assert!(text.contains(r#""profile":"bash""#), "{text}");
+    for profile in ["native", "zsh"] {
+        let (_, refused) = ask(&project, &spawn("shell", profile));
+        assert_eq!(refused["error"]["code"], "CONFLICT", "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`bash`"), "{message}");
+    }
+    let (done, again) = ask(&project, &spawn("shell", "Bash"));
+    assert_eq!((done, &again["status"]), (true, &json!("already_running")), "{again}");
+    server.end();
+}
+
+#[test]
+fn an_agent_in_a_terminal_answers_requests_with_a_command_or_a_file() {
+    let project = Project::configured("[terminals.bash]\n");
+    let server = project.serve();
+    let (done, started) =
+        ask(&project, &json!({"action": "spawn_agent", "name": "shell", "profile": "bash"}));
+    assert!(done, "{started}");
+    let send = || {
+        let sent = project.antiphon(&["send", "shell", "--request", "review", "--json"]).json();
+        sent["id"].as_str().unwrap().to_owned()
+    };
+    let state = |id: &str| {
+        let shown = project.antiphon(&["inbox", "show", id, "--json"]).json();
+        (shown["state"].clone(), shown["result"].clone())
+    };
+    let first = send();
+    for agent in ["echo", "quiet"] {
+        let seen = project.antiphon(&["reply", &first, "mine", "--agent", agent]);
+        assert_eq!(seen.code, 2, "only the agent that was asked answers: {seen:?}");
+        assert!(seen.err.contains("no open request"), "{seen:?}");
+    }
+    assert_eq!(project.antiphon(&["reply", &first, "mine"]).code, 2, "an agent must be named");
+    let seen = project.antiphon(&["reply", &first, "all good", "--agent", "shell"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!(state(&first), (json!("completed"), json!("all good")));
+    let again = project.antiphon(&["reply", &first, "all good", "--agent", "shell"]);
+    assert_eq!(again.code, 0, "the same answer again: {again:?}");
+    let other = project.antiphon(&["reply", &first, "no", "--agent", "shell"]);
+    assert_eq!(other.code, 2, "a request has one answer: {other:?}");
+    assert_eq!(state(&first), (json!("completed"), json!("all good")));
+    let second = send();
+    let folder = requester_folder(&project, "shell");
+    let respond = json!({"action": "respond", "requestId": second, "status": "failed",
+        "result": {"missing": "branch"}});
+    dropped(&folder, "answer.json", &respond);
+    let response = folder.join("answer.response.json");
+    let text = project.until("it is answered", |_| fs::read_to_string(&response).ok());
+    assert!(text.contains("\"answered\""), "{text}");
+    assert_eq!(state(&second), (json!("failed"), json!({"missing": "branch"})));
+    server.end();
+}
+
+fn requester_folder(project: &Project, name: &str) -> PathBuf {
+    let folder = project.path().join(".antiphon/requests").join(name);
+    if !folder.exists() {
+        requester(project, name);
+    }
+    folder
+}
+
+/// Has an agent give a control order. Returns what its tool answered.
+const LEADING: &str = r#"
+name = "lead"
+[[reply]]
+when = { last_user_contains = "spawn", results_since_user = 0 }
+steps = [{ call = { name = "control_request", arguments = { action = "spawn_agent", name = "helper", profile = "native", context = "You help." } } }]
+[[reply]]
+when = { last_user_contains = "stop", results_since_user = 0 }
+steps = [{ call = { name = "control_request", arguments = { action = "stop_agent", name = "helper" } } }]
+[[reply]]
+when = { last_user_contains = "wrong", results_since_user = 0 }
+steps = [{ call = { name = "control_request", arguments = { action = "send", name = "helper", message = "x" } } }]
+[[reply]]
+when = { last_user_contains = "n't" }
+steps = [{ text = "ok" }]
+[[reply]]
+when = { results_since_user = 1 }
+steps = [{ text = "{{last_result}}" }]
+[[reply]]
+steps = [{ text = "ok" }]
+"#;
+
+fn leading(config: &str) -> Project {
+    let project =
+        Project::configured(&format!("lead = \"scripts/lead.toml\"\n[terminals.bash]\n{config}"));
+    let scripts = project.home().join(".config/antiphon/scripts");
+    fs::write(scripts.join("lead.toml"), LEADING).unwrap();
+    let file = project.home().join(".config/antiphon/config.toml");
+    let text = format!("model = \"scripted/echo\"\n{}", fs::read_to_string(&file).unwrap());
+    fs::write(&file, text).unwrap();
+    for (name, tools) in [("lead", "tools: [control_request]\n"), ("plain", "")] {
+        let text = format!(
+            "---\ndescription: Leads.\nmodel: scripted/lead\n{tools}---\nYou are {name}.\n"
+        );
+        fs::create_dir_all(project.home().join(".config/antiphon/agents")).unwrap();
+        fs::write(project.home().join(format!(".config/antiphon/agents/{name}.md")), text).unwrap();
+    }
+    project
+}
+
+fn control_order(project: &Project, agent: &str, what: &str) -> String {
+    let seen = project.antiphon(&["send", agent, "--request", what, "--wait", "--json"]);
+    seen.json()["result"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_native_agent_gives_control_orders_by_a_tool_that_its_file_names() {
+    let project = leading("[permissions]\nallow = [\"control_request\"]\n");
+    let server = project.serve();
+    let spawned: Value = serde_json::from_str(&control_order(&project, "lead", "spawn")).unwrap();
+    assert_eq!(
+        (&spawned["ok"], &spawned["status"]),
+        (&json!(true), &json!("started")),
+        "{spawned}"
+    );
+    let shown = project.antiphon(&["agents", "show", "helper", "--json"]).json();
+    let made = (&shown["context"], &shown["description"]);
+    assert_eq!(made, (&json!("You help."), &json!("Spawned by lead.")));
+    let stopped: Value = serde_json::from_str(&control_order(&project, "lead", "stop")).unwrap();
+    assert_eq!(stopped["status"], "stopped", "{stopped}");
+    let wrong = control_order(&project, "lead", "wrong");
+    assert!(wrong.contains("unknown orchestrator action: send"), "{wrong}");
+    let plain = control_order(&project, "plain", "spawn");
+    assert!(plain.contains("there is no tool `control_request`"), "{plain}");
+    server.end();
+}
+
+#[test]
+fn a_control_order_of_an_agent_is_asked_about() {
+    let project = leading("");
+    let server = project.serve();
+    assert_eq!(project.antiphon(&["send", "lead", "--request", "spawn"]).code, 0);
+    let asked = project.until("it is asked about", |project| {
+        let asked = project.antiphon(&["approvals", "list", "--json"]).json();
+        asked.as_array().and_then(|asked| asked.first().cloned())
+    });
+    assert_eq!(asked["tool_name"], "control_request", "{asked}");
+    assert!(!agent_file(&project, "helper").exists(), "nothing happens before the answer");
+    let id = asked["approval_id"].as_str().unwrap();
+    assert_eq!(project.antiphon(&["approvals", "deny", id]).code, 0);
+    project.caught_up("lead");
+    assert!(!agent_file(&project, "helper").exists());
+    server.end();
+}
+
 #[test]
 fn a_request_waits_for_a_result_only_beside_a_server() {
     let project = Project::new();
@@ -181,7 +376,7 @@ fn a_request_waits_for_a_result_only_beside_a_server() {
 }
 
 #[test]
-fn requests_that_came_with_a_clone_are_left_alone() {
+fn requests_that_came_with_a_clone_are_answered_with_a_refusal() {
     let project = Project::new();
     for folder in [".antiphon/requests/evil", ".ideai/requests/evil"] {
         let folder = project.path().join(folder);
@@ -205,7 +400,8 @@ fn requests_that_came_with_a_clone_are_left_alone() {
     assert_eq!(status.as_array().unwrap().len(), 1, "{status}");
     for folder in [".antiphon", ".ideai"] {
         let response = project.path().join(folder).join("requests/evil/spawn.response.json");
-        assert!(!response.exists());
+        let response = fs::read_to_string(response).unwrap();
+        assert!(response.contains("not trusted: "), "{response}");
     }
 }
 

@@ -9,5 +9,4 @@ mod project;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
 mod sending;
-mod untrusted_requests;
 mod waiting;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::project_folder::{ProjectFolder, home};
+use crate::project_folder::{ProjectFolder, home, trust};
 
 /// Says what it heard; hangs or takes its time when it is told to.
 const SCRIPT: &str = r#"
@@ -79,11 +79,22 @@ impl Project {
         project
     }
 
+    /// With a model for agents that name none.
+    pub(crate) fn with_model() -> Self {
+        let project = Self::new();
+        let config = project.home().join(".config/antiphon/config.toml");
+        let with_model =
+            format!("model = \"scripted/echo\"\n{}", fs::read_to_string(&config).unwrap());
+        fs::write(&config, with_model).unwrap();
+        project
+    }
+
     pub(crate) fn define(&self, name: &str, fields: &str) {
         let text = format!(
             "---\ndescription: Says what it heard.\nmodel: scripted/echo\n{fields}\n---\nYou are {name}.\n"
         );
         fs::write(self.agents().join(format!("{name}.md")), text).unwrap();
+        trust(self.folder.path());
     }
 
     pub(crate) fn path(&self) -> PathBuf {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::project::{Project, Seen};
-use crate::project_folder::state;
+use crate::project_folder::{state, trust};
 
 fn user(text: &str) -> (String, String) {
     ("user".to_owned(), text.to_owned())
@@ -237,6 +237,7 @@ fn what_is_refused_is_refused_with_the_same_words_and_code_alone_and_through_a_s
     let made = || {
         let project = Project::new();
         fs::write(project.agents().join("mute.md"), "---\ndescription: d\n---\nx\n").unwrap();
+        trust(&project.path());
         project
     };
     let alone = refusals(&made());
@@ -354,7 +355,7 @@ fn a_live_agent_reads_as_one_in_the_lists_of_tasks() {
     assert_eq!(project.antiphon(&["send", "echo", "good morning"]).code, 0);
     let task = project.task("echo");
     let listed = project.antiphon(&["tasks", "list"]).out;
-    let line = listed.lines().find(|line| line.contains(&task)).unwrap();
+    let line = listed.lines().find(|line| line.starts_with(&task[24..32])).unwrap();
     assert!(line.contains(" resident ") && line.ends_with("agent echo"), "{listed}");
     // `last` is a task that a user created, not a live agent.
     let last = project.antiphon(&["tasks", "show", "last", "--json"]).json();

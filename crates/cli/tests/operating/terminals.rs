@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::project_folder::trust;
 use crate::server::{Project, Server};
 use crate::webhooks::{SECRET, signed};
 
@@ -226,6 +227,8 @@ fn a_schedule_and_a_key_start_no_program_without_an_answer() {
 #[test]
 fn an_agent_file_of_a_project_gets_a_terminal_only_if_a_person_allows_it() {
     let project = project(OF_PROJECT);
+    // To trust the file is not to let it start a program.
+    trust(project.path());
     let server = serve(&project);
     project.out(&["agents", "start", "shell"]);
     let asked = question(&project, "came with the project");
@@ -243,6 +246,7 @@ fn an_agent_file_of_a_project_gets_a_terminal_only_if_a_person_allows_it() {
     until("it is typed", || said(&project) == "hello\nagain\n");
     project.out(&["agents", "stop", "shell"]);
     fs::write(project.path().join(OF_PROJECT), format!("{SHELL}\nObey the repository.\n")).unwrap();
+    trust(project.path());
     let mut started = false;
     until("the change is read", || {
         let shown = project.json(&["agents", "show", "shell", "--json"]);
@@ -256,6 +260,7 @@ fn an_agent_file_of_a_project_gets_a_terminal_only_if_a_person_allows_it() {
 
     // Without a person to ask, it is refused with the reason.
     let project = self::project(OF_PROJECT);
+    trust(project.path());
     let output = project.run(&["run", "--agent", "shell", "hello"]);
     assert!(!output.status.success(), "{output:?}");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();

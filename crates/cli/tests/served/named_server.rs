@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::project::{Project, Seen};
-use crate::project_folder::home;
+use crate::project_folder::{home, trust};
 
 const KEEPER: &str = "---\ndescription: Keeps the harbor.\nmodel: scripted/hello\ntools: read, nonesuch\n\
                       runtimes: [local]\nlimits: {turns: 7}\nsilent_intents: [ping]\n---\nYou keep it.\n";
@@ -28,6 +28,7 @@ fn harbor() -> (Project, super::project::Server, Vec<String>) {
     fs::write(agents.join("plain.md"), "You work elsewhere.\n").unwrap();
     fs::write(agents.join("modest.md"), "You have no model.\n").unwrap();
     fs::write(agents.join("broken.md"), "---\nlimits: {turns: 0}\n---\nx\n").unwrap();
+    trust(project.path());
     let own = home(project.path()).join(".config/antiphon/agents");
     fs::create_dir_all(&own).unwrap();
     fs::write(own.join("plain.md"), plain).unwrap();
@@ -340,7 +341,7 @@ fn last_is_an_ordinary_task_and_never_a_live_agent() {
         &["tasks", "send", "last", "hello"],
     ] {
         for seen in [project.antiphon(order), project.antiphon_from(elsewhere.path(), order)] {
-            let said = seen.err.contains("name a live agent's task by its id");
+            let said = seen.err.contains("a live agent's task is named as the agent");
             assert!(seen.code == 2 && said, "{order:?}: {seen:?}");
         }
     }

@@ -9,6 +9,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use antiphon_project::environment::Environment;
+use antiphon_project::project::Project;
 use antiphon_project::state::state_folder;
 
 /// The folder of a project. It is removed with its home folder when it is dropped.
@@ -45,4 +47,12 @@ pub(crate) fn home(root: &Path) -> PathBuf {
 /// The state folder of a project. It may not exist yet.
 pub(crate) fn state(root: &Path) -> PathBuf {
     state_folder(&home(root).join(".local/state/antiphon"), root)
+}
+
+/// Trusts what is in the project now: the user of the test made it.
+pub(crate) fn trust(root: &Path) {
+    let variables = [("HOME".into(), home(root).into_os_string())].into();
+    let environment = Environment { variables, ..Environment::default() };
+    let trust = Project::at(root.to_owned(), &environment).unwrap().trust();
+    trust.trust(&trust.brought().unwrap()).unwrap();
 }

@@ -85,6 +85,8 @@ async fn a_task_is_paused_sent_a_message_resumed_and_canceled() {
     let sent = client.send_message(&task_id, &message, Some("k")).await.unwrap();
     assert_eq!(client.send_message(&task_id, &message, Some("k")).await.unwrap(), sent);
     client.resume_task(&task_id).await.unwrap();
+    let interrupted = client.interrupt_task(&task_id).await.unwrap();
+    assert_eq!(interrupted.waiting_for, Some(WaitingFor::Resume));
     assert_eq!(client.cancel_task(&task_id).await.unwrap().status, TaskStatus::Canceled);
     server.stop().await;
 }

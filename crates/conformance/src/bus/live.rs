@@ -3,7 +3,7 @@
 use antiphon_core::port::Delivery;
 use futures_util::StreamExt;
 
-use super::test_bus::{TestBus, heard};
+use super::test_bus::{TestBus, next_payload};
 use crate::suite::{Finding, Outcome, ensure, equal};
 
 pub(super) async fn every_subscriber_gets_everything_in_order(bus: TestBus) -> Outcome {
@@ -16,7 +16,7 @@ pub(super) async fn every_subscriber_gets_everything_in_order(bus: TestBus) -> O
     }
     for subscriber in &mut subscribers {
         for n in 0..50_u8 {
-            equal("a payload", &heard(subscriber).await?, &vec![n])?;
+            equal("a payload", &next_payload(subscriber).await?, &vec![n])?;
         }
         bus.silent(subscriber).await?;
     }
@@ -26,10 +26,10 @@ pub(super) async fn every_subscriber_gets_everything_in_order(bus: TestBus) -> O
 pub(super) async fn nothing_from_before_the_subscription_is_seen(bus: TestBus) -> Outcome {
     let mut early = bus.subscribe("live").await?;
     bus.publish("live", "before").await?;
-    equal("a payload", &heard(&mut early).await?, &b"before".to_vec())?;
+    equal("a payload", &next_payload(&mut early).await?, &b"before".to_vec())?;
     let mut late = bus.subscribe("live").await?;
     bus.publish("live", "after").await?;
-    equal("the first payload", &heard(&mut late).await?, &b"after".to_vec())
+    equal("the first payload", &next_payload(&mut late).await?, &b"after".to_vec())
 }
 
 pub(super) async fn other_topics_are_not_seen(bus: TestBus) -> Outcome {
@@ -40,7 +40,7 @@ pub(super) async fn other_topics_are_not_seen(bus: TestBus) -> Outcome {
         bus.publish(other, other).await?;
     }
     bus.publish("live.a", "mine").await?;
-    equal("a payload", &heard(&mut subscriber).await?, &b"mine".to_vec())?;
+    equal("a payload", &next_payload(&mut subscriber).await?, &b"mine".to_vec())?;
     bus.silent(&mut subscriber).await
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn payloads_come_back_byte_for_byte(bus: TestBus) -> Outcome {
     let payloads = [vec![], (0..=u8::MAX).collect(), vec![b'x'; 64 * 1024]];
     for payload in payloads {
         bus.publish("live", payload.clone()).await?;
-        equal("a payload", &heard(&mut subscriber).await?, &payload)?;
+        equal("a payload", &next_payload(&mut subscriber).await?, &payload)?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ pub(super) async fn a_slow_subscriber_learns_how_many_it_missed_and_continues(
          bound"
     );
     bus.publish("live", "later").await?;
-    equal("what came later", &heard(&mut slow).await?, &b"later".to_vec())
+    equal("what came later", &next_payload(&mut slow).await?, &b"later".to_vec())
 }
 
 pub(super) async fn a_slow_subscriber_does_not_delay_others(bus: TestBus) -> Outcome {
@@ -100,7 +100,7 @@ pub(super) async fn a_slow_subscriber_does_not_delay_others(bus: TestBus) -> Out
     for n in 0..bus.terms.overflow as u64 {
         let payload = n.to_string().into_bytes();
         bus.publish("live", payload.clone()).await?;
-        equal("a payload", &heard(&mut fast).await?, &payload)?;
+        equal("a payload", &next_payload(&mut fast).await?, &payload)?;
     }
     drop(slow);
     Ok(())

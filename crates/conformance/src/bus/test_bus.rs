@@ -89,7 +89,7 @@ impl TestBus {
 }
 
 /// The next payload.
-pub(super) async fn heard(subscription: &mut Subscription) -> Result<Vec<u8>, Finding> {
+pub(super) async fn next_payload(subscription: &mut Subscription) -> Result<Vec<u8>, Finding> {
     match subscription.next().await {
         Some(Delivery::Payload(payload)) => Ok(payload),
         Some(Delivery::Missed(missed)) => Err(Finding::Broken(format!(

@@ -5,15 +5,16 @@ mod dispatch;
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use antiphon_core::port::Rule;
+use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, BudgetRaised, CallableAgents, Compacted, Decision, Effect, EventBody,
-    HistoryRef, ImageBlock, InputBlock, ModelOptions, ModelRef, OpaqueBlock, OutputRejected,
-    Provenance, Purpose, RawJson, RunnerConfig, Seq, SessionId, Signature, StateChanged,
-    StatusChanged, StopReason, TaskCreated, TaskLimits, TaskRestored, TaskStatus, Temperature,
-    ThinkingBlock, Tool, ToolArguments, ToolCallBlock, ToolCallId, ToolChoice, ToolRefused,
-    ToolResultMessage, ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor,
+    AssistantMessage, BudgetRaised, CallableAgents, CanonicalHeader, Compacted, Decision, Effect,
+    EventBody, HistoryRef, ImageBlock, ImportedTimes, InputBlock, ModelOptions, ModelRef,
+    OpaqueBlock, OutputRejected, PeerCancel, Provenance, Purpose, RawJson, Role, RunnerConfig, Seq,
+    SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits,
+    TaskRestored, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock,
+    ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
+    UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -82,6 +83,7 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             tool_call_id: call_id()?,
             tool_name: "bash".to_owned(),
             effect: Effect::SideEffect,
+            note: Some(json!({ "before": ODD_TEXT })),
         }),
         said(tool_result()?),
         EventBody::from(ToolRefused {
@@ -122,6 +124,7 @@ fn created() -> Result<EventBody, Finding> {
         fallbacks: vec![ModelRef::parse("local/org/model.gguf").during("a model")?],
         system_prompt: ODD_TEXT.to_owned(),
         tools: Some(vec![ODD_TEXT.to_owned(), String::new()]),
+        parallel_tools: vec![ODD_TEXT.to_owned(), String::new()],
         external_tools: vec![Tool {
             name: ODD_TEXT.to_owned(),
             description: String::new(),
@@ -149,6 +152,16 @@ fn created() -> Result<EventBody, Finding> {
         payer: Some(ODD_TEXT.to_owned()),
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
         provenance: Provenance::WriteKey(ODD_TEXT.to_owned()),
+        canonical: vec![CanonicalHeader {
+            id: Uuid::from_u128(7).into(),
+            role: Role::System,
+            timestamp: noon(),
+            metadata: [(ODD_TEXT.to_owned(), ODD_TEXT.to_owned())].into(),
+        }],
+        imported: Some(ImportedTimes { created_at: DateTime::UNIX_EPOCH, updated_at: noon() }),
+        boot_time: Some(BootTime { boot_id: Uuid::max(), elapsed_ms: u64::MAX }),
+        followed: true,
+        cancels: Some(PeerCancel { task_id: task(96), remote_task_id: Some(task(95)) }),
     }))
 }
 

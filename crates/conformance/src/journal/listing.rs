@@ -174,6 +174,37 @@ pub(super) async fn tasks_are_found_by_a_prefix_of_their_ids(journal: TestJourna
     equal("the newest of them", &found, &vec![named("a_b\u{1F600}")?])
 }
 
+/// Ids are ordered by time: their first digits are those of their neighbors, the last group is random.
+pub(super) async fn tasks_are_found_by_the_random_part_of_their_ids(
+    journal: TestJournal,
+) -> Outcome {
+    let one = "01970000-0000-7000-8000-ab12cd34ef56";
+    let other = "01970000-0000-7000-8000-ab12cd99ef56";
+    let both_ways = "01970000-0000-7000-8000-019700000000";
+    // It has the length of a UUID, and is none.
+    let text = "x1970000-0000-7000-8000-ab12cd34ef56";
+    for name in [one, other, both_ways, text] {
+        journal.create(&named(name)?).await?;
+    }
+    let cases = [
+        ("ab12cd34", vec![one]),
+        ("ab12cd34ef56", vec![one]),
+        ("ab12cd", vec![other, one]),
+        ("b12cd", vec![]),
+        ("8000-ab12cd34", vec![]),
+        ("0197", vec![both_ways, other, one]),
+        (one, vec![one]),
+    ];
+    for (start, expected) in cases {
+        let found = journal.listed(TaskSelector::IdPrefix(start.to_owned()), 10).await?;
+        let expected = expected.into_iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        equal(&format!("tasks that {start:?} names"), &found, &expected)?;
+    }
+    // One that matches in both ways counts once.
+    let found = journal.listed(TaskSelector::IdPrefix("0197".to_owned()), 2).await?;
+    equal("two of them", &found, &vec![named(both_ways)?, named(other)?])
+}
+
 pub(super) async fn a_tree_is_listed_from_its_root(journal: TestJournal) -> Outcome {
     journal.create(&task(1)).await?;
     journal.create(&task(2)).await?;

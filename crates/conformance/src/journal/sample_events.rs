@@ -43,6 +43,7 @@ pub(super) fn started(n: u64) -> Result<EventBody, Finding> {
         tool_call_id: call_id(n)?,
         tool_name: "look".to_owned(),
         effect: Effect::ReadOnly,
+        note: None,
     }))
 }
 
@@ -111,8 +112,8 @@ pub(super) fn queued(n: u128) -> MessageQueued {
 
 /// The `n`th message joins the conversation.
 pub(super) fn taken(n: u128) -> EventBody {
-    let message = UserMessage::text(format!("message {n}"), noon()).into();
-    EventBody::from(MessageAppended { message, queued: Some(interaction_id(n)) })
+    let message = UserMessage::text(format!("message {n}"), noon());
+    EventBody::from(MessageAppended::of_queued(message, interaction_id(n)))
 }
 
 /// An answer to the `n`th request.

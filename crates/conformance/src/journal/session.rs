@@ -1,8 +1,8 @@
 //! Summaries of sessions.
 
 use antiphon_core::port::{Append, Expected};
-use antiphon_core::{SessionId, SessionSummary, TaskStatus};
-use chrono::TimeDelta;
+use antiphon_core::{ImportedTimes, SessionId, SessionSummary, TaskCreated, TaskStatus};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::sample_events::{asked, created_in};
 use super::test_journal::{TestJournal, at, draft, noon, note, status, task};
@@ -53,6 +53,30 @@ pub(super) async fn a_session_has_the_title_of_its_first_task_and_the_status_of_
         updated_at: later(2),
     };
     equal("the session", &journal.sessions(10).await?, &vec![expected])
+}
+
+pub(super) async fn an_imported_session_has_the_times_of_its_file_until_it_is_continued(
+    journal: TestJournal,
+) -> Outcome {
+    let before = |days: i64| noon() - TimeDelta::days(days) + TimeDelta::nanoseconds(days);
+    let times = ImportedTimes { created_at: before(9), updated_at: before(8) };
+    let session_id = SessionId::parse("talk").during("a session id")?;
+    let created = TaskCreated { imported: Some(times), ..TaskCreated::new("import", session_id) };
+    let events = vec![created.into(), asked("Hello."), status(TaskStatus::Completed)];
+    journal.write(draft(&task(1), Expected::NoTask, events)).await?;
+    let found = times_of(&journal).await?;
+    equal("the times of its file", &found, &(times.created_at, times.updated_at))?;
+    let later = noon() + TimeDelta::seconds(1);
+    let more = draft(&task(2), Expected::NoTask, vec![created_in("talk")?]);
+    journal.write(Append { at: later, ..more }).await?;
+    equal("its times once continued", &times_of(&journal).await?, &(times.created_at, later))
+}
+
+async fn times_of(journal: &TestJournal) -> Result<(DateTime<Utc>, DateTime<Utc>), Finding> {
+    let mut sessions = journal.sessions(10).await?;
+    let session =
+        sessions.pop().ok_or_else(|| Finding::Broken("there is no session".to_owned()))?;
+    Ok((session.created_at, session.updated_at))
 }
 
 async fn create(journal: &TestJournal, number: u64, session: &str) -> Outcome {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::{Append, Expected, TaskSelector};
 use antiphon_core::{
-    AgentState, EventBody, ModelRef, Purpose, Seq, SessionId, StatusChanged, TaskCreated, TaskId,
-    TaskStatus, TaskSummary, Usage, UsageRecorded, WaitingFor,
+    AgentState, EventBody, ModelRef, ModelWait, Purpose, Seq, SessionId, StatusChanged,
+    TaskCreated, TaskId, TaskStatus, TaskSummary, Usage, UsageRecorded, WaitingFor,
 };
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta};
 
 use super::sample_events::{answered, asked, handed_over, moved, paid, started};
-use super::test_journal::{TestJournal, at, draft, note, status, task};
+use super::test_journal::{TestJournal, at, draft, noon, note, status, task};
 use crate::suite::{During, Finding, Outcome, equal};
 
 pub(super) async fn a_new_summary_is_what_the_creation_says(journal: TestJournal) -> Outcome {
@@ -55,6 +55,27 @@ pub(super) async fn a_summary_follows_the_status(journal: TestJournal) -> Outcom
     let found = summary(&journal, &task(1)).await?;
     equal("the last status", &found.status, &TaskStatus::Canceled)?;
     equal("when it ended", &found.ended_at, &Some(found.last_event_at))
+}
+
+pub(super) async fn a_summary_says_why_a_task_waits_for_its_model(journal: TestJournal) -> Outcome {
+    journal.create(&task(1)).await?;
+    let wait = |attempt| ModelWait {
+        code: "overloaded".to_owned(),
+        error: "try again".to_owned(),
+        attempt,
+        next_at: noon() + TimeDelta::nanoseconds(1_500_000_007),
+        superseded: attempt > 1,
+    };
+    for (seq, attempt) in [(1, 1), (2, 2)] {
+        journal.write(draft(&task(1), at(seq), vec![wait(attempt).status().into()])).await?;
+        let found = summary(&journal, &task(1)).await?;
+        equal("why it waits", &found.wait, &Some(wait(attempt)))?;
+    }
+    // Another event does not end the wait, another status does.
+    journal.write(draft(&task(1), at(3), vec![note(1)])).await?;
+    equal("it still waits", &summary(&journal, &task(1)).await?.wait, &Some(wait(2)))?;
+    journal.write(draft(&task(1), at(4), vec![status(TaskStatus::Running)])).await?;
+    equal("it waits no longer", &summary(&journal, &task(1)).await?.wait, &None)
 }
 
 pub(super) async fn a_handover_changes_the_agent_of_a_task(journal: TestJournal) -> Outcome {

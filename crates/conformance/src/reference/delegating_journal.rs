@@ -1,8 +1,9 @@
 //! A journal for tests that differs from another journal in a few methods.
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, Journal, JournalError,
-    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, Journal,
+    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
+    TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
@@ -30,6 +31,11 @@ pub trait JournalHooks: Send + Sync {
     /// See [`JournalLog::answered`].
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.inner().answered(key).await
+    }
+
+    /// See [`JournalLog::check_append`].
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        self.inner().check_append().await
     }
 
     /// See [`TaskIndex::tasks`].
@@ -92,6 +98,10 @@ impl<T: JournalHooks> JournalLog for DelegatingJournal<T> {
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.0.answered(key).await
+    }
+
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        self.0.check_append().await
     }
 }
 

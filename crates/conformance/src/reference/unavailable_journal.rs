@@ -1,8 +1,8 @@
 //! A journal whose storage is gone.
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, JournalError,
+    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
@@ -10,7 +10,7 @@ use antiphon_core::{
 };
 use async_trait::async_trait;
 
-/// Answers every method with [`JournalError::Unavailable`] and this reason.
+/// Answers every method with [`JournalError::Unavailable`], or as [`AppendFault`], and this reason.
 #[derive(Debug, Clone)]
 pub struct UnavailableJournal(pub String);
 
@@ -32,6 +32,10 @@ impl JournalLog for UnavailableJournal {
 
     async fn answered(&self, _: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.unavailable()
+    }
+
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        Err(AppendFault::Unavailable { reason: self.0.clone() })
     }
 }
 

@@ -66,6 +66,7 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::IgnoresCursorOfMessages, "a_list_continues_behind_its_cursor"),
     (Fault::FindsUnfinishedTasksOnly, "a_task_is_found_by_its_id"),
     (Fault::TakesBeginningsForPatterns, "tasks_are_found_by_a_prefix_of_their_ids"),
+    (Fault::KnowsNoRandomParts, "tasks_are_found_by_the_random_part_of_their_ids"),
     (Fault::LeavesOutGrandchildren, "a_tree_is_listed_from_its_root"),
     (Fault::LeavesOutTheTop, "a_tree_is_listed_from_its_root"),
     (Fault::TakesChildrenForTops, "a_tree_is_listed_from_its_root"),
@@ -82,6 +83,7 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::SpendsWhatItRefused, "a_refused_append_spends_nothing"),
     (Fault::ForgetsParents, "a_new_summary_is_what_the_creation_says"),
     (Fault::ForgetsWhatIsWaitedFor, "a_summary_follows_the_status"),
+    (Fault::ForgetsWhyItWaits, "a_summary_says_why_a_task_waits_for_its_model"),
     (Fault::KeepsTheFirstAgent, "a_handover_changes_the_agent_of_a_task"),
     (Fault::KeepsTheFirstModel, "a_handover_changes_the_agent_of_a_task"),
     (Fault::CallsAgentsByTheirFirstNames, "a_handover_changes_the_agent_of_a_task"),
@@ -95,6 +97,10 @@ const FAULTS: &[(Fault, &str)] = &[
     (
         Fault::TitlesSessionsByTheirLastTask,
         "a_session_has_the_title_of_its_first_task_and_the_status_of_its_last",
+    ),
+    (
+        Fault::DatesImportsByTheirEvents,
+        "an_imported_session_has_the_times_of_its_file_until_it_is_continued",
     ),
     (Fault::ForgetsWhenApprovalsExpire, "an_approval_is_listed_as_it_was_requested"),
     (Fault::ListsApprovalsByTask, "approvals_are_listed_the_oldest_first"),

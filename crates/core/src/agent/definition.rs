@@ -28,8 +28,10 @@ pub struct AgentDefinition {
     pub model: Option<ModelRef>,
     /// Models to use, in order, when that one is not available.
     pub fallbacks: Vec<ModelRef>,
-    /// Names of the tools it may use. `None`: the tools of its caller. It never gets more than these.
+    /// Names of its tools. `None`: the tools of its caller. Its permissions are at most its caller's.
     pub tools: Option<Vec<String>>,
+    /// Names of tools that change something and whose calls of one answer still run side by side.
+    pub parallel_tools: Vec<String>,
     /// Agents it may call.
     pub agents: CallableAgents,
     /// Runtimes it may run in, the preferred one first. Empty: this orchestrator.
@@ -57,6 +59,7 @@ impl AgentDefinition {
             model: None,
             fallbacks: Vec::new(),
             tools: None,
+            parallel_tools: Vec::new(),
             agents: CallableAgents::default(),
             runtimes: Vec::new(),
             limits: TaskLimits::default(),
@@ -113,7 +116,7 @@ impl Default for CallableAgents {
 }
 
 /// A place where an agent may run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Runtime {
     /// In this orchestrator.
     Local,

@@ -99,6 +99,32 @@ impl CanonicalMessage {
     }
 }
 
+/// A canonical message without its content: what a task keeps beside the conversation, and gives back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CanonicalHeader {
+    /// Id of the message.
+    pub id: MessageId,
+    /// Author of the message.
+    pub role: Role,
+    /// Time of writing.
+    pub timestamp: DateTime<Utc>,
+    /// Metadata of the sender. Absent: none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl From<&CanonicalMessage> for CanonicalHeader {
+    fn from(message: &CanonicalMessage) -> Self {
+        Self {
+            id: message.id,
+            role: message.role,
+            timestamp: message.timestamp,
+            metadata: message.metadata.clone(),
+        }
+    }
+}
+
 /// A request for one answer, in canonical form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -150,7 +176,7 @@ impl ChatCompletionRequest {
                 Role::User => {
                     messages.push(UserMessage::text(message.content, message.timestamp).into());
                 }
-                Role::Assistant => messages.push(spoken(message).into()),
+                Role::Assistant => messages.push(assistant_message(message).into()),
             }
         }
         if messages.is_empty() {
@@ -167,7 +193,7 @@ impl ChatCompletionRequest {
     }
 }
 
-fn spoken(message: CanonicalMessage) -> Message {
+fn assistant_message(message: CanonicalMessage) -> Message {
     Message::Assistant(AssistantMessage {
         content: vec![AssistantBlock::text(message.content)],
         stop_reason: StopReason::EndTurn,

@@ -13,6 +13,7 @@
 //! The JSON is that of session file v1, used unchanged in events and in the API.
 
 mod block;
+mod input;
 mod wire;
 
 use std::sync::Arc;

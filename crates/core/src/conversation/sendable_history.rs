@@ -16,9 +16,14 @@ use crate::{
 /// Text for a tool result without content: some providers refuse an empty result.
 const NO_OUTPUT: &str = "(no output)";
 
+/// First block of a message that follows an interrupted answer.
+const INTERRUPTED: &str = "[Your answer above was interrupted here, before its end.]";
+
 /// The part of `messages` that may be sent to a model. Afterwards:
 ///
-/// - no interrupted answer (`error`, `aborted`) is left, nor an empty message or blank text;
+/// - no answer that broke off (`error`) is left, nor an empty message or blank text;
+/// - of an interrupted answer (`aborted`) the text is left if a user message follows directly, and
+///   that message begins with a note about it;
 /// - each call has exactly one result, and the results of an answer follow it directly, in
 ///   the order of its calls;
 /// - every result belongs to a call, and none is empty.
@@ -29,19 +34,13 @@ pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut sent = Vec::with_capacity(messages.len());
     for (index, message) in messages.iter().enumerate() {
         match &**message {
-            Message::User(user) if user.content.iter().all(is_spoken) => {
-                if !user.content.is_empty() {
-                    sent.push(Arc::clone(message));
-                }
-            }
             Message::User(user) => {
-                let content = spoken(&user.content);
-                if !content.is_empty() {
-                    sent.push(UserMessage { content, timestamp: user.timestamp }.into());
-                }
+                let before = index.checked_sub(1).and_then(|before| messages.get(before));
+                push_user(message, user, before.and_then(|before| interrupted(before)), &mut sent);
             }
             Message::ToolResult(_) => {}
             Message::Assistant(answer) => match answer.stop_reason {
+                // The text of an interrupted one is sent with the user message behind it.
                 StopReason::Error | StopReason::Aborted => {}
                 StopReason::EndTurn
                 | StopReason::Length
@@ -53,6 +52,42 @@ pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
         }
     }
     sent
+}
+
+/// Adds a user message and, before it, the answer that it interrupted.
+fn push_user(
+    message: &Arc<Message>,
+    user: &UserMessage,
+    interrupted: Option<AssistantMessage>,
+    sent: &mut Vec<Arc<Message>>,
+) {
+    let mut content = without_blank_text(&user.content);
+    if content.is_empty() {
+        return;
+    }
+    match interrupted {
+        Some(answer) => {
+            sent.push(answer.into());
+            content.insert(0, InputBlock::text(INTERRUPTED));
+        }
+        None if content.len() == user.content.len() => return sent.push(Arc::clone(message)),
+        None => {}
+    }
+    sent.push(UserMessage { content, timestamp: user.timestamp }.into());
+}
+
+/// The text of an interrupted answer, as an answer of its own.
+fn interrupted(message: &Message) -> Option<AssistantMessage> {
+    let Message::Assistant(answer) = message else { return None };
+    let text =
+        |block: &&AssistantBlock| block.as_text().is_some_and(|text| !text.trim().is_empty());
+    let content: Vec<AssistantBlock> = answer.content.iter().filter(text).cloned().collect();
+    let stop_reason = StopReason::EndTurn;
+    (answer.stop_reason == StopReason::Aborted && !content.is_empty()).then(|| AssistantMessage {
+        content,
+        stop_reason,
+        ..answer.clone()
+    })
 }
 
 /// Adds an answer and, directly after it, the results of its calls. Leaves out a call without a
@@ -86,15 +121,15 @@ fn push_lap(
         let content = kept.into_iter().cloned().collect();
         sent.push(AssistantMessage { content, ..answer.clone() }.into());
     }
-    sent.extend(results.into_iter().map(heard));
+    sent.extend(results.into_iter().map(with_content));
 }
 
 /// A result that is not empty.
-fn heard((message, result): (&Arc<Message>, &ToolResultMessage)) -> Arc<Message> {
-    if !result.content.is_empty() && result.content.iter().all(is_spoken) {
+fn with_content((message, result): (&Arc<Message>, &ToolResultMessage)) -> Arc<Message> {
+    if !result.content.is_empty() && result.content.iter().all(is_not_blank) {
         return Arc::clone(message);
     }
-    let mut content = spoken(&result.content);
+    let mut content = without_blank_text(&result.content);
     if content.is_empty() {
         content.push(InputBlock::text(NO_OUTPUT));
     }
@@ -102,11 +137,11 @@ fn heard((message, result): (&Arc<Message>, &ToolResultMessage)) -> Arc<Message>
 }
 
 /// Blocks without blank text, which some providers refuse.
-fn spoken(content: &[InputBlock]) -> Vec<InputBlock> {
-    content.iter().filter(|block| is_spoken(block)).cloned().collect()
+fn without_blank_text(content: &[InputBlock]) -> Vec<InputBlock> {
+    content.iter().filter(|block| is_not_blank(block)).cloned().collect()
 }
 
-fn is_spoken(block: &InputBlock) -> bool {
+fn is_not_blank(block: &InputBlock) -> bool {
     match block {
         InputBlock::Text(text) => !text.text.trim().is_empty(),
         InputBlock::Image(_) => true,

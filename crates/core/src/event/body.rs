@@ -11,12 +11,13 @@ use super::defaults::{
     present, user,
 };
 use super::{EventError, Seq};
-use crate::port::Rule;
+use crate::port::{BootTime, Rule};
 use crate::{
-    AgentId, AgentName, AgentState, ApprovalId, CallableAgents, ContextScope, Decision, Effect,
-    HandlingMode, InteractionContent, InteractionId, Join, Message, ModelOptions, ModelRef,
-    PeerInputClass, Provenance, RawJson, RenderMetadata, ResponseStatus, RunnerConfig, Sender,
-    SessionId, TaskId, TaskLimits, TaskStatus, Tool, ToolCallId, Usage,
+    AgentId, AgentName, AgentState, ApprovalId, CallableAgents, CanonicalHeader, ContextScope,
+    Decision, Effect, HandlingMode, InteractionContent, InteractionId, Join, LeftOutTool, Message,
+    ModelOptions, ModelRef, PeerInputClass, Provenance, RawJson, RenderMetadata, ResponseStatus,
+    RunnerConfig, Sender, SessionId, TaskId, TaskLimits, TaskStatus, TaskSummary, Tool, ToolCallId,
+    Usage,
 };
 
 macro_rules! events {
@@ -124,6 +125,9 @@ events! {
         /// Names of the tools the agent may use. Absent: every tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<Vec<String>>,
+        /// Names of tools that change something and whose calls of one answer run side by side.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parallel_tools: Vec<String>,
         /// Tools that the client offered and runs itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         external_tools: Vec<Tool>,
@@ -157,6 +161,23 @@ events! {
         /// Where the order to start it came from, stamped when it was accepted. Absent: unknown.
         #[serde(default, skip_serializing_if = "Provenance::is_unknown")]
         provenance: Provenance,
+        /// The canonical messages that the task was given, in their order and without content. Absent: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        canonical: Vec<CanonicalHeader>,
+        /// Times of the conversation that was imported into the task, as its file says. Absent: it was not imported.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        imported: Option<ImportedTimes>,
+        /// The moment of the creation by a clock that cannot be set, for a task with a time limit.
+        /// Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_time: Option<BootTime>,
+        /// Whether the client that created it follows it: after a restart, it and the tasks below it go on when
+        /// that client follows it again. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        followed: bool,
+        /// The task on a peer that this one cancels there. Such a task has no model. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cancels: Option<PeerCancel>,
     }
     /// The task came from a file with `antiphon restore`. Its route, its runner, the rules that were
     /// allowed for it and the answers to its approvals no longer count: another user may have made them.
@@ -172,7 +193,8 @@ events! {
         /// a result.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         detail: Option<Value>,
-        /// What an `input_required` task waits for. Absent for other statuses.
+        /// What the task waits for: an `input_required` task for a person or a client, a `running`
+        /// task for its `model`. Absent otherwise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waiting_for: Option<WaitingFor>,
     }
@@ -192,6 +214,10 @@ events! {
         /// Id of the queued message that it was in the inbox. Absent: it was not queued.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queued: Option<InteractionId>,
+        /// Whether it is an answer that broke off and that the model is asked for again: another one
+        /// takes its place, and no model reads this one. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        superseded: bool,
     }
     /// An interaction arrived and waits in the inbox of the task.
     MessageQueued message_queued = "message_queued" {
@@ -316,6 +342,9 @@ events! {
         tool_name: String,
         /// Effect of the tool, which decides what recovery does with an interrupted call.
         effect: Effect,
+        /// What the tool needs to find out later whether the call happened. Absent: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<Value>,
     }
     /// A tool call goes to the client that offered the tool.
     ToolRequested tool_requested = "tool_requested" {
@@ -340,6 +369,9 @@ events! {
         join: Join,
         /// Ids of the children's tasks, in the order of the targets.
         children: Vec<TaskId>,
+        /// Tools that children were to have and do not get.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<LeftOutTool>,
     }
     /// A tool call waits for tasks that were dispatched before.
     Awaited awaited = "awaited" {
@@ -381,6 +413,10 @@ events! {
         task_id: TaskId,
         /// Seq of the last remote event that was copied.
         seq: Seq,
+        /// Tasks below the remote task that are new or have changed since the last such event, as the other
+        /// orchestrator lists them. Absent: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tasks: Vec<TaskSummary>,
     }
     /// A model call used tokens.
     UsageRecorded usage_recorded = "usage_recorded" {
@@ -430,7 +466,17 @@ pub struct HistoryRef {
     pub seq: Seq,
 }
 
-/// What an `input_required` task waits for.
+/// The cancellation of a task on a peer, which the peer has to get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerCancel {
+    /// Id of the task here.
+    pub task_id: TaskId,
+    /// Id of the task on the peer. Absent: the peer has not confirmed that it created one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_task_id: Option<TaskId>,
+}
+
+/// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -443,6 +489,32 @@ pub enum WaitingFor {
     ToolResult,
     /// A new day or month begins, or a user raises the spend limit.
     Budget,
+    /// The model can be reached again. The status is `running`, and the detail is a
+    /// [`ModelWait`](crate::ModelWait).
+    Model,
+    /// The journal can be written again. Never recorded, since it cannot be: the orchestrator that runs the task says
+    /// so in its lists.
+    Storage,
+}
+
+impl WaitingFor {
+    /// Whether the task continues without a person or a client.
+    pub fn continues_by_itself(self) -> bool {
+        match self {
+            Self::Budget | Self::Model | Self::Storage => true,
+            Self::Approval | Self::Resume | Self::ToolResult => false,
+        }
+    }
+}
+
+/// When a conversation began and was last changed before it was imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportedTimes {
+    /// When it began.
+    pub created_at: DateTime<Utc>,
+    /// When it was last changed.
+    pub updated_at: DateTime<Utc>,
 }
 
 /// For how many tasks a tool call waits.
@@ -462,12 +534,33 @@ pub enum Awaiting {
 pub enum Purpose {
     /// A summary of the conversation.
     Compaction,
+    /// An answer that broke off and was asked for again, or whose tokens were not counted. It is no
+    /// turn.
+    Superseded,
 }
 
 impl MessageAppended {
     /// A message that was not queued.
     pub fn new(message: impl Into<Arc<Message>>) -> Self {
-        Self { message: message.into(), queued: None }
+        Self { message: message.into(), queued: None, superseded: false }
+    }
+
+    /// A message that left the inbox.
+    pub fn of_queued(message: impl Into<Arc<Message>>, id: InteractionId) -> Self {
+        Self { queued: Some(id), ..Self::new(message) }
+    }
+
+    /// An answer that broke off and that the model is asked for again.
+    pub fn superseded(answer: impl Into<Arc<Message>>) -> Self {
+        Self { superseded: true, ..Self::new(answer) }
+    }
+}
+
+impl Relayed {
+    /// The same mark without tasks.
+    #[must_use]
+    pub fn mark(&self) -> Self {
+        Self { task_id: self.task_id.clone(), seq: self.seq, tasks: Vec::new() }
     }
 }
 
@@ -492,6 +585,7 @@ impl TaskCreated {
             fallbacks: Vec::new(),
             system_prompt: String::new(),
             tools: None,
+            parallel_tools: Vec::new(),
             external_tools: Vec::new(),
             agents: CallableAgents::Any,
             runner: None,
@@ -502,6 +596,11 @@ impl TaskCreated {
             payer: None,
             route: None,
             provenance: Provenance::Unknown,
+            canonical: Vec::new(),
+            imported: None,
+            boot_time: None,
+            followed: false,
+            cancels: None,
         }
     }
 }

@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentState, AgentStatus, EventBody, EventVisitor, HandedOver, InputBlock, Message,
-    MessageAppended, MessageQueued, ModelRef, Position, Seq, SessionId, StateChanged,
-    StatusChanged, TaskCreated, TaskId, TaskStatus, ToolStarted, Usage, UsageRecorded, UserMessage,
-    WaitingFor, visible,
+    AgentState, AgentStatus, EventBody, EventVisitor, HandedOver, ImportedTimes, InputBlock,
+    Message, MessageAppended, MessageQueued, ModelRef, ModelWait, Position, RunsOn, Seq, SessionId,
+    StateChanged, StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus, ToolStarted, Usage,
+    UsageRecorded, UserMessage, WaitingFor, visible,
 };
 
 /// Name of the agent of tasks that only record an order, see [`TaskSummary::is_record`].
@@ -42,11 +42,21 @@ pub struct TaskSummary {
     /// Model of the task. Absent when the task has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    /// Where the task runs. Absent in older JSON: in the process of the orchestrator.
+    #[serde(default)]
+    pub runs_on: RunsOn,
     /// Status of the task.
     pub status: TaskStatus,
-    /// What an `input_required` task waits for. Absent for other statuses.
+    /// What the task waits for: an `input_required` task for a person or a client, a `running` task
+    /// for its `model`. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
+    /// Why the task waits for its model or for the journal, and when it tries again. Absent: it waits for neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<ModelWait>,
+    /// When the conversation began and was last changed, where it was imported from. Absent: it was not imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedTimes>,
     /// First line of the first user message, at most 200 characters.
     pub title: String,
     /// First line of the last text of the model, at most 200 characters. Absent before it.
@@ -82,8 +92,11 @@ impl TaskSummary {
             root: created.root.clone().unwrap_or_else(|| task_id.clone()),
             payer: created.payer.clone(),
             model: created.model.clone(),
+            runs_on: created.runner.as_ref().map_or_else(RunsOn::default, RunsOn::from),
             status: TaskStatus::Pending,
             waiting_for: None,
+            wait: None,
+            imported: created.imported,
             title: String::new(),
             preview: None,
             seq: Seq(1),
@@ -115,6 +128,16 @@ impl TaskSummary {
             && self.turns == 0
     }
 
+    /// When the session began whose first task this is.
+    pub fn session_created_at(&self) -> DateTime<Utc> {
+        self.imported.map_or(self.created_at, |imported| imported.created_at)
+    }
+
+    /// When the session was last changed whose newest task this is.
+    pub fn session_updated_at(&self) -> DateTime<Utc> {
+        self.imported.map_or(self.last_event_at, |imported| imported.updated_at)
+    }
+
     /// Tokens used by all models.
     pub fn usage(&self) -> Usage {
         let mut total = Usage::default();
@@ -129,6 +152,7 @@ impl EventVisitor for TaskSummary {
     fn status_changed(&mut self, change: &StatusChanged) {
         self.status = change.status;
         self.waiting_for = change.waiting_for;
+        self.wait = ModelWait::of(change).map(ModelWait::shortened);
         self.ended_at = change.status.is_terminal().then_some(self.last_event_at);
     }
 
@@ -136,6 +160,8 @@ impl EventVisitor for TaskSummary {
         self.messages += 1;
         match &*appended.message {
             Message::User(user) if self.title.is_empty() => self.title = title(user),
+            // Another answer takes its place.
+            Message::Assistant(_) if appended.superseded => {}
             Message::Assistant(answer) => {
                 let text = line(&answer.text());
                 self.preview = (!text.is_empty()).then_some(text).or(self.preview.take());
@@ -152,6 +178,10 @@ impl EventVisitor for TaskSummary {
         *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
         let turn = u32::from(recorded.purpose.is_none());
         self.turns = self.turns.saturating_add(turn);
+    }
+
+    fn task_restored(&mut self, _: &TaskRestored) {
+        self.runs_on = RunsOn::default();
     }
 
     fn handed_over(&mut self, over: &HandedOver) {
@@ -174,9 +204,9 @@ pub struct SessionSummary {
     pub last_task: TaskId,
     /// Status of its newest task.
     pub status: TaskStatus,
-    /// Time of creation of its first task.
+    /// Time of creation of its first task; of an imported session, as its file says.
     pub created_at: DateTime<Utc>,
-    /// Time of the last event of its newest task.
+    /// Time of the last event of its newest task; of an imported session that was not continued, as its file says.
     pub updated_at: DateTime<Utc>,
 }
 

@@ -6,6 +6,7 @@ use super::{
     HandlingMode, Interaction, InteractionContent, PeerInputCandidate, PeerInputClass, RenderClass,
     RenderMetadata, ResponseStatus, Salience, Sender, render,
 };
+use crate::interaction::render::message_text;
 use crate::{InputBlock, InteractionId, MessageQueued, Provenance, UserMessage};
 
 impl MessageQueued {
@@ -59,9 +60,15 @@ impl MessageQueued {
         self.from == Sender::User && self.provenance.is_person()
     }
 
-    /// The user message that the model reads.
+    /// The user message that the model reads: the text first, then the images.
     pub fn user_message(&self, at: DateTime<Utc>) -> UserMessage {
-        let mut content = vec![InputBlock::text(render(&self.interaction()))];
+        let text = render(&self.interaction());
+        // Providers refuse an empty text block; images alone are a message.
+        let has_images = self.content.has_images();
+        let mut content = Vec::new();
+        if !(text.trim().is_empty() && has_images) {
+            content.push(InputBlock::text(text));
+        }
         if let InteractionContent::Message { blocks: Some(blocks), .. } = &self.content {
             let images = blocks.iter().filter(|block| matches!(block, InputBlock::Image(_)));
             content.extend(images.cloned());
@@ -135,6 +142,26 @@ impl MessageQueued {
 }
 
 impl InteractionContent {
+    /// Whether a reader would find nothing in it: a message without text and images.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Message { body, blocks } => {
+                let text = message_text(body, blocks.as_deref().unwrap_or_default());
+                text.trim().is_empty() && !self.has_images()
+            }
+            Self::Request { .. } | Self::Response { .. } | Self::Ack { .. } => false,
+        }
+    }
+
+    fn has_images(&self) -> bool {
+        match self {
+            Self::Message { blocks, .. } => {
+                blocks.iter().flatten().any(|block| matches!(block, InputBlock::Image(_)))
+            }
+            Self::Request { .. } | Self::Response { .. } | Self::Ack { .. } => false,
+        }
+    }
+
     /// Approximate size, in bytes.
     pub fn bytes(&self) -> usize {
         match self {

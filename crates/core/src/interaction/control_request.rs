@@ -12,6 +12,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// Name of the tool by which an agent gives control requests. An agent has it only when its file names it.
+pub const CONTROL_REQUEST: &str = "control_request";
+
 /// A control request, not yet checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

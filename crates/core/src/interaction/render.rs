@@ -6,6 +6,7 @@
 
 use super::class::LifecycleIntent;
 use super::{Interaction, InteractionContent, Salience, Sender};
+use crate::InputBlock;
 use crate::hidden_text::visible;
 
 /// The text a model reads.
@@ -62,13 +63,31 @@ fn labeled(label: String, body: Option<&str>) -> String {
 /// The content as text, without sender and type.
 fn body(content: &InteractionContent) -> Option<String> {
     match content {
-        InteractionContent::Message { body, .. } => Some(visible(body)),
+        InteractionContent::Message { body, blocks } => {
+            Some(visible(&message_text(body, blocks.as_deref().unwrap_or_default())))
+        }
         InteractionContent::Request { params: value, .. }
         | InteractionContent::Response { result: value, .. } => {
             (!value.is_null()).then(|| visible(&value.to_string()))
         }
         InteractionContent::Ack { .. } => None,
     }
+}
+
+/// The text of a message: its body, and the texts of its blocks that do not repeat the body.
+pub(super) fn message_text(body: &str, blocks: &[InputBlock]) -> String {
+    let text = |block: &'_ InputBlock| match block {
+        InputBlock::Text(text) => Some(text.text.clone()),
+        InputBlock::Image(_) => None,
+    };
+    let texts: Vec<String> = blocks.iter().filter_map(text).collect();
+    if texts.join("\n").trim() == body.trim() {
+        return body.to_owned();
+    }
+    let repeats = |text: &String| text.trim().is_empty() || text.trim() == body.trim();
+    let own = Some(body.to_owned()).filter(|body| !body.trim().is_empty());
+    let added = texts.into_iter().filter(|text| !repeats(text));
+    own.into_iter().chain(added).collect::<Vec<_>>().join("\n")
 }
 
 /// The urgency, when it is above normal.

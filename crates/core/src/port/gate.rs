@@ -15,8 +15,8 @@ pub trait Gate: Send + Sync {
     /// Whether this call may run.
     fn judge(&self, call: &GateRequest<'_>) -> Verdict;
 
-    /// What the person's own rules say about this call: `Allow` or `Deny`, and `None` when no rule
-    /// covers it. Modes and defaults do not count. A gate without rules has nothing to say.
+    /// What rules say about this call: `Allow` or `Deny`, `Ask` when a person has to be asked each time
+    /// whatever was granted, and `None` when no rule covers it. Modes and defaults do not count. A gate without rules has nothing to say.
     fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<Verdict> {
         let _ = call;
         None

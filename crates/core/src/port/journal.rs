@@ -2,7 +2,7 @@
 //!
 //! | trait            | methods                                                              | needed by                  |
 //! |------------------|----------------------------------------------------------------------|----------------------------|
-//! | [`JournalLog`]   | `append`, `read`, `answered`                                         | every task, every runner   |
+//! | [`JournalLog`]   | `append`, `read`, `answered`, `check_append`                         | every task, every runner   |
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
 //! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`     | the orchestrator           |
 //! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
@@ -42,7 +42,7 @@ use async_trait::async_trait;
 pub use append::{
     APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, KEY_BYTES_MAX, TaskHead,
 };
-pub use error::JournalError;
+pub use error::{AppendFault, JournalError};
 pub use query::{
     AgentQuery, ApprovalQuery, ApprovalSelector, Page, QueuedQuery, Read, SessionQuery, TaskQuery,
     TaskSelector,
@@ -65,6 +65,12 @@ pub trait JournalLog: Send + Sync {
 
     /// The answer of the append with this key. `None` when no append used the key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError>;
+
+    /// Whether an append would be stored now. For health checks: no append calls it. A journal that
+    /// cannot tell answers `Ok`.
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        Ok(())
+    }
 }
 
 /// The index of tasks.

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::port::{Cancel, JournalError, TaskJournal};
-use crate::{InteractionId, Provider, TaskId, TaskLimits};
+use crate::{InteractionId, MessageQueued, Provider, TaskId, TaskLimits};
 
 /// Runs tasks elsewhere.
 #[async_trait]
@@ -49,9 +49,67 @@ pub trait Runner: Send + Sync {
     /// Whether it can run with this configuration. The error is a text for the caller.
     fn check(&self, config: &Value) -> Result<(), String>;
 
+    /// The configuration of a new task: the same with the defaults of now, which the task keeps.
+    fn with_defaults(&self, config: &Value) -> Value {
+        config.clone()
+    }
+
+    /// Cancels the task at the other orchestrator. A task that was never created there is not created later.
+    /// Only for runners that are an orchestrator.
+    async fn cancel_remote(&self, task: RemoteTask<'_>) -> Result<(), RemoteError> {
+        Err(no_orchestrator(task))
+    }
+
+    /// Puts a message into the inbox of the task at the other orchestrator, once for each id of a message. When
+    /// this returns, it is durable there. Only for runners that are an orchestrator.
+    async fn send_remote(
+        &self,
+        task: RemoteTask<'_>,
+        message: &MessageQueued,
+    ) -> Result<(), RemoteError> {
+        let _ = message;
+        Err(no_orchestrator(task))
+    }
+
     /// Runs a task until it has ended, is suspended, or needs the orchestrator: then there are
     /// tool calls without a result that only the orchestrator can run.
     async fn run(&self, run: Run) -> Result<(), RunnerError>;
+}
+
+/// A task that another orchestrator runs.
+#[derive(Debug, Clone, Copy)]
+pub struct RemoteTask<'a> {
+    /// Configuration of the runner.
+    pub config: &'a Value,
+    /// Id of the task here.
+    pub task_id: &'a TaskId,
+    /// Id of the task there, if the other orchestrator has confirmed that it created it.
+    pub remote_task_id: Option<&'a TaskId>,
+}
+
+/// Why another orchestrator did not carry out a command.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// Try again: it cannot be reached, or not now.
+    #[error("{reason}")]
+    Unavailable {
+        /// Cause, and what to do about it.
+        reason: String,
+    },
+    /// The task has ended there.
+    #[error("the task has ended there")]
+    Ended,
+    /// Do not repeat the command: it will not carry it out.
+    #[error("{reason}")]
+    Refused {
+        /// Cause, and what to do about it.
+        reason: String,
+    },
+}
+
+fn no_orchestrator(task: RemoteTask<'_>) -> RemoteError {
+    let reason = format!("no other orchestrator runs task {}", task.task_id);
+    RemoteError::Refused { reason }
 }
 
 /// A task for a runner.

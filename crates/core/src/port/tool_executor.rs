@@ -4,9 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
+use uuid::Uuid;
 
 use crate::port::{Cancel, Rule};
 use crate::{Effect, RawJson, TaskId, Tool, ToolCallId, ToolResult};
+
+/// Longest [note](ToolExecutor::start_note) of a call, in bytes of JSON. A longer one is not recorded.
+pub const START_NOTE_BYTES_MAX: usize = 1024;
 
 /// Runs tools.
 #[async_trait]
@@ -18,6 +23,18 @@ pub trait ToolExecutor: Send + Sync {
     /// Side effects of `tool`; `None` if there is no such tool.
     fn effect(&self, tool: &str) -> Option<Effect>;
 
+    /// What is recorded with the start of a call, so that a later process can
+    /// [look](ToolExecutor::look) whether it happened. Called before the start is recorded; has no
+    /// effect. A JSON value of at most [`START_NOTE_BYTES_MAX`]; `None` when there is nothing to note.
+    async fn start_note(
+        &self,
+        _tool: &str,
+        _arguments: &RawJson,
+        _task_id: &TaskId,
+    ) -> Option<Value> {
+        None
+    }
+
     /// Runs `tool` once. When `context.cancel` fires, everything the call started has ended
     /// before this returns [`ToolError::Canceled`]. If it has fired already, nothing is started.
     async fn execute(
@@ -26,6 +43,16 @@ pub trait ToolExecutor: Send + Sync {
         arguments: &RawJson,
         context: ToolContext,
     ) -> Result<ToolResult, ToolError>;
+
+    /// Looks whether a call happened that was started and has no recorded result, because its process
+    /// ended. Changes nothing in the world.
+    async fn look(&self, _tool: &str, _arguments: &RawJson, _call: &CutOffCall) -> Look {
+        Look::Unknown { known: String::new() }
+    }
+
+    /// The result of a call is recorded: what was kept for a [look](ToolExecutor::look) can go. The same
+    /// call may be settled several times, also by a later process.
+    async fn settled(&self, _tool: &str, _task_id: &TaskId, _call_uuid: Uuid) {}
 
     /// Ends everything that calls of this task left running, and frees what they kept in memory, before
     /// this returns. Calling it again does nothing.
@@ -39,6 +66,13 @@ pub struct ToolContext {
     pub task_id: TaskId,
     /// Id of the call.
     pub tool_call_id: ToolCallId,
+    /// Name of the agent that calls.
+    pub agent: String,
+    /// Another id of the call: the same in every process, and no other call has it. Some models use
+    /// a `tool_call_id` again.
+    pub call_uuid: Uuid,
+    /// The [note](ToolExecutor::start_note) that was recorded with the start.
+    pub note: Option<Value>,
     /// Fires when the call should stop.
     pub cancel: Cancel,
     /// Where to report progress.
@@ -50,15 +84,43 @@ pub struct ToolContext {
 impl ToolContext {
     /// A context without a task and without progress, for a trial.
     pub fn trial(cancel: Cancel) -> Self {
-        let nil = uuid::Uuid::nil();
+        let nil = Uuid::nil();
         Self {
             task_id: TaskId::from(nil),
             tool_call_id: ToolCallId::from(nil),
+            agent: String::new(),
+            call_uuid: Uuid::new_v4(),
+            note: None,
             cancel,
-            progress: Progress::unheard(),
+            progress: Progress::discarded(),
             granted: Vec::new(),
         }
     }
+}
+
+/// A call whose process ended before its result was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutOffCall {
+    /// Id of the task.
+    pub task_id: TaskId,
+    /// The same id that the call had in [`ToolContext::call_uuid`].
+    pub call_uuid: Uuid,
+    /// The [note](ToolExecutor::start_note) that was recorded with the start.
+    pub note: Option<Value>,
+}
+
+/// What a [look](ToolExecutor::look) at a call that was cut off has found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Look {
+    /// It happened, with this result.
+    Happened(ToolResult),
+    /// It did not happen, or does no harm when it happens twice: it may run.
+    MayRun,
+    /// It may or may not have happened.
+    Unknown {
+        /// What is known, for the model. May be empty.
+        known: String,
+    },
 }
 
 /// Reports the progress of a call to watchers. The model does not see it, and the journal does not
@@ -73,7 +135,7 @@ impl Progress {
     }
 
     /// Drops every report.
-    pub fn unheard() -> Self {
+    pub fn discarded() -> Self {
         Self::to(|_| {})
     }
 

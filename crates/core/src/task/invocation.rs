@@ -14,16 +14,13 @@
 //! invocation has 1 to [`TARGETS_MAX`] targets, exactly one for `single`, enough for its quorum,
 //! and every target names an agent.
 
-use std::fmt;
 use std::num::NonZeroU32;
 
 use chrono::Utc;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 
-use crate::{RawJson, UserMessage};
+use crate::{RawJson, TaskId, UserMessage};
 
 /// Most targets of one invocation.
 pub const TARGETS_MAX: usize = 16_384;
@@ -54,7 +51,7 @@ pub struct Invocation {
 pub struct Target {
     /// The agent.
     pub agent: AgentRef,
-    /// Its task. A plain string is read as a message with that text.
+    /// Its task: a text, a user message, or `{role, parts}`.
     #[serde(deserialize_with = "message_or_text")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::MessageOrText"))]
     pub message: UserMessage,
@@ -67,6 +64,21 @@ pub struct Target {
     /// Seconds until it is canceled. Absent: no timeout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<NonZeroU32>,
+    /// External tools of the parent that it may use. Absent: those of the invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolPolicy>,
+}
+
+/// A tool that a dispatched agent was to have and does not get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftOutTool {
+    /// Task of the agent.
+    pub task_id: TaskId,
+    /// Name of the tool.
+    pub tool: String,
+    /// Why the agent does not get it.
+    pub reason: String,
 }
 
 /// An agent to dispatch.
@@ -138,7 +150,7 @@ impl Join {
 }
 
 /// Which orchestrator runs the loop.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExecutorHint {
@@ -150,7 +162,7 @@ pub enum ExecutorHint {
 }
 
 /// An orchestrator that runs the loop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Executor {
@@ -164,7 +176,7 @@ pub enum Executor {
 }
 
 /// A runner and its configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerConfig {
     /// Key of the runner registry: `loopback`, `sandbox`, `k8s`, …
@@ -174,7 +186,8 @@ pub struct RunnerConfig {
     pub config: Value,
 }
 
-/// Which external tools of the parent the children may use.
+/// Which external tools of the parent the children may use. The tools of a child's own definition
+/// are not touched by it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -351,7 +364,7 @@ impl Target {
     }
 
     fn of(agent: AgentRef, message: UserMessage) -> Self {
-        Self { agent, message, executor: None, output_schema: None, timeout_s: None }
+        Self { agent, message, executor: None, output_schema: None, timeout_s: None, tools: None }
     }
 }
 
@@ -366,30 +379,17 @@ impl RunnerConfig {
         Self { config, ..self }
     }
 
+    /// Name of the peer that the configuration names, for runners whose tasks run on a peer.
+    pub fn peer(&self) -> Option<&str> {
+        self.config.get("peer").and_then(Value::as_str)
+    }
+
     fn empty() -> Value {
         Value::Object(serde_json::Map::new())
     }
 }
 
 fn message_or_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UserMessage, D::Error> {
-    deserializer.deserialize_any(MessageOrText)
-}
-
-/// Not an untagged enum: its error would not name the wrong field.
-struct MessageOrText;
-
-impl<'de> Visitor<'de> for MessageOrText {
-    type Value = UserMessage;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a user message")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserMessage, E> {
-        Ok(UserMessage::text(text, Utc::now()))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserMessage, A::Error> {
-        UserMessage::deserialize(MapAccessDeserializer::new(map))
-    }
+    let json = Value::deserialize(deserializer)?;
+    UserMessage::from_input(json, Utc::now()).map_err(de::Error::custom)
 }

@@ -90,6 +90,23 @@ macro_rules! text_id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// A short form that names it: the first digits of the random part of a UUID, or the whole of
+            /// another text. The first digits of a whole UUID are its time, which its neighbors share.
+            pub fn short(&self) -> &str {
+                random_part(&self.0).map_or(&*self.0, |part| &part[..SHORT_DIGITS])
+            }
+
+            /// The last group of a UUID, which is random. `None` for another text.
+            pub fn random_part(&self) -> Option<&str> {
+                random_part(&self.0)
+            }
+
+            /// Whether it, or the random part of a UUID, begins with `start`.
+            pub fn is_named_by(&self, start: &str) -> bool {
+                let random = random_part(&self.0);
+                self.0.starts_with(start) || random.is_some_and(|part| part.starts_with(start))
+            }
         }
 
         impl From<Uuid> for $name {
@@ -154,6 +171,15 @@ text_id! {
 text_id! {
     /// Identifies one approval.
     ApprovalId
+}
+
+/// Digits of the random part of a UUID that a short form has.
+const SHORT_DIGITS: usize = 8;
+
+/// The last group of a UUID, which is random: 12 digits.
+fn random_part(text: &str) -> Option<&str> {
+    let uuid = Uuid::try_parse(text).is_ok() && text.len() == 36;
+    if uuid { text.get(24..) } else { None }
 }
 
 fn check_text_id(text: &str) -> Result<(), IdError> {

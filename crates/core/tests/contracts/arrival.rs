@@ -77,13 +77,14 @@ fn a_message_of_the_user_is_its_text_and_keeps_its_blocks_if_there_is_more() {
 #[test]
 fn the_model_reads_an_arrival_with_its_label_and_its_pictures() {
     let later = at("2026-02-18T12:00:00Z");
-    let blocks = Some(vec![image(), InputBlock::text("not this"), image()]);
+    let blocks =
+        Some(vec![image(), InputBlock::text("and this"), InputBlock::text("look"), image()]);
     let urgent = RenderMetadata { class: RenderClass::PeerMessage, salience: Salience::Urgent };
     for (from, content, text, pictures) in [
         (Sender::User, message("hello", None), "hello", 0),
         (Sender::User, message("hi\u{E0041}\u{200B}\u{202E}", None), "hi", 0),
-        (bob(), message("look", blocks.clone()), "[MESSAGE from bob, urgent] look", 2),
-        (webhook(), message("look", blocks), "[EVENT via webhook] look", 2),
+        (bob(), message("look", blocks.clone()), "[MESSAGE from bob, urgent] look\nand this", 2),
+        (webhook(), message("look", blocks), "[EVENT via webhook] look\nand this", 2),
         (webhook(), response(ResponseStatus::Failed), "[EVENT via webhook]", 0),
         (
             bob(),

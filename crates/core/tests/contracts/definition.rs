@@ -24,6 +24,7 @@ fn an_agent_with_defaults_may_call_no_agent_and_runs_here() {
         model: None,
         fallbacks: vec![],
         tools: None,
+        parallel_tools: Vec::new(),
         agents: only(&[]),
         runtimes: vec![],
         limits: TaskLimits::default(),

@@ -253,12 +253,15 @@ fn the_status_of_an_approval_is_one_of_five_words() {
 }
 
 #[test]
-fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budget() {
+fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budget_its_model_or_storage()
+ {
     words(&[
         (WaitingFor::Approval, "approval"),
         (WaitingFor::Resume, "resume"),
         (WaitingFor::ToolResult, "tool_result"),
         (WaitingFor::Budget, "budget"),
+        (WaitingFor::Model, "model"),
+        (WaitingFor::Storage, "storage"),
     ]);
 }
 
@@ -276,12 +279,8 @@ fn an_agent_runs_in_our_own_loop() {
 }
 
 #[test]
-fn a_model_is_paid_for_a_turn_or_for_a_compaction() {
-    both_ways(&Purpose::Compaction, &json!("compaction"));
-    assert_eq!(
-        refusal::<Purpose>(json!("banana")),
-        "unknown variant `banana`, expected `compaction`"
-    );
+fn a_model_is_paid_for_a_turn_for_a_compaction_or_for_an_answer_that_broke_off() {
+    words(&[(Purpose::Compaction, "compaction"), (Purpose::Superseded, "superseded")]);
 }
 
 #[test]

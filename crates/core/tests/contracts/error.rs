@@ -84,7 +84,7 @@ fn a_health_body_has_the_documented_json() {
         (HealthState::Unhealthy, "unhealthy"),
     ] {
         both_ways(
-            &HealthStatus { status, timestamp: ten() },
+            &HealthStatus { status, timestamp: ten(), problems: Vec::new() },
             &json!({"status": word, "timestamp": "2025-01-20T10:00:00Z"}),
         );
     }

@@ -103,6 +103,7 @@ fn deltas() -> Vec<Value> {
     });
     let others = [
         live("tool_output", &json!({"tool_call_id": "tc_1", "delta": "1\n"})),
+        live("answer_superseded", &json!({"code": "cut", "error": "the answer was cut off"})),
         live("deltas_missed", &json!({"count": 3})),
     ];
     of_answers.into_iter().chain(others).collect()
@@ -159,7 +160,7 @@ fn no_field_may_be_added_or_be_of_another_type() {
 
 /// Paths of our own fields. Fields that hold arbitrary JSON are left out.
 fn pointers(value: &Value, at: &str) -> Vec<String> {
-    const ANYBODYS: [&str; 10] = [
+    const ANYBODYS: [&str; 11] = [
         "detail",
         "arguments",
         "output_schema",
@@ -170,6 +171,7 @@ fn pointers(value: &Value, at: &str) -> Vec<String> {
         "params",
         "payload",
         "result",
+        "note",
     ];
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => {

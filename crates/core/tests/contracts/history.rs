@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, RawJson, StopReason, ToolArguments,
-    ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage, sendable,
+    AssistantBlock, AssistantMessage, InputBlock, Message, RawJson, StopReason, ThinkingBlock,
+    ToolArguments, ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage, sendable,
 };
 
 use crate::ten;
@@ -82,6 +82,33 @@ fn an_answer_that_broke_off_is_left_out_with_its_results() {
             &[asked("go"), asked("again")],
         );
     }
+}
+
+#[test]
+fn the_text_of_an_interrupted_answer_is_offered_as_such_with_the_message_behind_it() {
+    let text = AssistantBlock::text("half of it");
+    let thinking =
+        AssistantBlock::Thinking(ThinkingBlock { thinking: "hm".to_owned(), signature: None });
+    let blank = AssistantBlock::text(" ");
+    let broken =
+        |reason| answered(reason, vec![thinking.clone(), text.clone(), call("a"), blank.clone()]);
+    let note = "[Your answer above was interrupted here, before its end.]";
+    let told = UserMessage {
+        content: vec![InputBlock::text(note), InputBlock::text("go on")],
+        timestamp: asked("").timestamp(),
+    };
+    let offered = [asked("go"), answered(StopReason::EndTurn, vec![text.clone()]), told.into()];
+    sends(&[asked("go"), broken(StopReason::Aborted), asked("go on")], &offered);
+    // One that broke off by itself was asked for again.
+    sends(
+        &[asked("go"), broken(StopReason::Error), asked("go on")],
+        &[asked("go"), asked("go on")],
+    );
+    // Without a message behind it there is nothing to go on with.
+    sends(&[asked("go"), broken(StopReason::Aborted)], &[asked("go")]);
+    let other = answered(StopReason::EndTurn, vec![AssistantBlock::text("all")]);
+    let history = [asked("go"), broken(StopReason::Aborted), Arc::clone(&other), asked("more")];
+    sends(&history, &[asked("go"), other, asked("more")]);
 }
 
 #[test]

@@ -211,7 +211,58 @@ fn a_target_message_that_is_refused_is_refused_with_its_reason() {
         "content[0]: unknown block type `video`, expected one of `text`, `thinking`, `image`, \
          `tool_call`"
     );
-    assert_eq!(refusal::<Target>(target(json!({"content": []}))), "missing field `timestamp`");
+    assert_eq!(refusal::<Target>(target(json!({}))), "missing field `content`");
+    let assistant = json!({"role": "assistant", "parts": [{"text": "no"}]});
+    assert_eq!(refusal::<Target>(target(assistant)), "unknown role \"assistant\", expected `user`");
+    let video = json!({"role": "user", "parts": ["see", {"part_type": "video", "data": "x"}]});
+    assert_eq!(
+        refusal::<Target>(target(video)),
+        "parts[1]: unknown part `video`, expected one of `text`, `image`"
+    );
+}
+
+#[test]
+fn a_target_message_needs_no_timestamp_and_may_have_parts() {
+    let image = json!({"type": "bytes", "bytes": "aGk=", "mime_type": "image/png"});
+    let parts = json!([
+        "hi", {"text": "hi"}, {"type": "text", "text": "hi"}, {"part_type": "text", "data": "hi"},
+        {"part_type": "image", "data": image}, {"type": "image", "data": "aGk=", "media_type": "image/png"}
+    ]);
+    let written = json!({"role": "user", "parts": parts, "created_at": 1_737_367_200_000_i64});
+    let target = |message: Value| {
+        read::<Target>(
+            &json!({"agent": {"type": "named", "agent_id": "w"}, "message": message}).to_string(),
+        )
+    };
+    let message = target(written).message;
+    let image =
+        InputBlock::Image(antiphon_core::ImageBlock::new("image/png", b"hi".to_vec()).unwrap());
+    let hi = InputBlock::text("hi");
+    let all = [hi.clone(), hi.clone(), hi.clone(), hi.clone(), image.clone(), image];
+    assert_eq!(message.content, all);
+    assert_eq!(message.timestamp.to_rfc3339(), "2025-01-20T10:00:00+00:00");
+    let now = target(json!({"content": [{"type": "text", "text": "hi"}]})).message;
+    assert_eq!(now.content, [hi]);
+}
+
+#[test]
+fn a_target_may_have_a_tool_policy_of_its_own() {
+    let target = Target { tools: Some(ToolPolicy::None), ..named("w") };
+    let json = json!({
+        "agent": {"type": "named", "agent_id": "w"}, "message": hi_json(), "tools": {"kind": "none"}
+    });
+    both_ways(&target, &json);
+}
+
+#[test]
+fn executors_can_be_compared_for_equality() {
+    fn total<T: Eq>(one: &T, other: &T) -> bool {
+        one == other
+    }
+    let runner = || RunnerConfig::new("k8s").with_config(json!({"namespace": "a"}));
+    let remote = || Executor::Remote { runner: runner() };
+    assert!(total(&ExecutorHint::Force(remote()), &ExecutorHint::Force(remote())));
+    assert!(total(&runner(), &runner()) && !total(&remote(), &Executor::Local));
 }
 
 #[test]

@@ -35,7 +35,11 @@ pub(crate) fn envelope(kind: &str, data: &Value) -> Value {
 /// One of each, with every field it can have, in the order of [`EventBody::TYPES`].
 pub(crate) fn whole() -> Vec<Specimen> {
     let said = UserMessage::text("hi", ten());
-    let appended = MessageAppended { message: said.clone().into(), queued: Some(interaction_id()) };
+    let appended = MessageAppended {
+        message: said.clone().into(),
+        queued: Some(interaction_id()),
+        superseded: true,
+    };
     let said = written(&said);
     vec![
         creation::whole(),
@@ -46,7 +50,11 @@ pub(crate) fn whole() -> Vec<Specimen> {
         ),
         failed(),
         moved(),
-        (appended.into(), "message_appended", json!({"message": said, "queued": UUID})),
+        (
+            appended.into(),
+            "message_appended",
+            json!({"message": said, "queued": UUID, "superseded": true}),
+        ),
         arrival::queued(),
         arrival::request_sent(),
         arrival::replied(),
@@ -128,6 +136,13 @@ pub(crate) fn arrivals() -> Vec<Specimen> {
     arrival::of_each_content()
 }
 
+fn model_wait() -> Value {
+    json!({
+        "code": "overloaded", "error": "the provider is overloaded: busy", "attempt": 3,
+        "next_at": "2026-02-18T12:00:30Z", "superseded": true
+    })
+}
+
 /// A status of each kind, with what goes with it.
 pub(crate) fn statuses() -> Vec<Specimen> {
     let specimen = |status, detail: Option<Value>, waiting_for, data| {
@@ -158,6 +173,12 @@ pub(crate) fn statuses() -> Vec<Specimen> {
             Some(json!({"scope": "total"})),
             Some(WaitingFor::Budget),
             json!({"status": "input_required", "waiting_for": "budget", "detail": {"scope": "total"}}),
+        ),
+        specimen(
+            TaskStatus::Running,
+            Some(model_wait()),
+            Some(WaitingFor::Model),
+            json!({"status": "running", "waiting_for": "model", "detail": model_wait()}),
         ),
         specimen(
             TaskStatus::Completed,
@@ -256,8 +277,11 @@ fn started() -> Specimen {
         tool_call_id: ToolCallId::parse("tc_1").unwrap(),
         tool_name: "bash".to_owned(),
         effect: Effect::SideEffect,
+        note: Some(json!({"after": "1f"})),
     };
-    let data = json!({"tool_call_id": "tc_1", "tool_name": "bash", "effect": "side_effect"});
+    let data = json!({
+        "tool_call_id": "tc_1", "tool_name": "bash", "effect": "side_effect", "note": {"after": "1f"}
+    });
     (started.into(), "tool_started", data)
 }
 

@@ -79,6 +79,7 @@ fn started() -> EventBody {
         tool_call_id: ToolCallId::parse("tc_1").unwrap(),
         tool_name: "bash".to_owned(),
         effect: Effect::SideEffect,
+        note: None,
     }
     .into()
 }
@@ -101,8 +102,11 @@ fn a_task_that_was_accepted_has_done_nothing() {
         root: task_id(),
         payer: None,
         model: Some(ModelRef::parse("p/m").unwrap()),
+        runs_on: RunsOn::default(),
         status: TaskStatus::Pending,
         waiting_for: None,
+        wait: None,
+        imported: None,
         title: String::new(),
         preview: None,
         seq: Seq(1),
@@ -202,9 +206,13 @@ fn a_task_belongs_to_the_agent_of_its_last_handover() {
 
 #[test]
 fn what_a_task_waits_for_is_known_while_it_waits() {
-    for waiting_for in
-        [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget]
-    {
+    for waiting_for in [
+        WaitingFor::Approval,
+        WaitingFor::Resume,
+        WaitingFor::ToolResult,
+        WaitingFor::Budget,
+        WaitingFor::Model,
+    ] {
         let summary = after([waiting(waiting_for)]);
         assert_eq!(
             (summary.status, summary.waiting_for, summary.ended_at),
@@ -260,6 +268,7 @@ fn a_summary_of_a_task_has_its_json() {
         &after([]),
         &json!({
             "task_id": "t1", "agent": "dev", "session_id": "s1", "root": "t1", "model": "p/m",
+            "runs_on": {"runner": "local"},
             "status": "pending", "title": "", "seq": 1, "turns": 0, "calls": 0, "messages": 0,
             "created_at": "2025-01-20T10:00:00Z", "last_event_at": "2025-01-20T10:00:00Z"
         }),
@@ -268,6 +277,7 @@ fn a_summary_of_a_task_has_its_json() {
         &after([asked("Hi"), paid("p/m", 7, None), waiting(WaitingFor::Resume)]),
         &json!({
             "task_id": "t1", "agent": "dev", "session_id": "s1", "root": "t1", "model": "p/m",
+            "runs_on": {"runner": "local"},
             "status": "input_required", "waiting_for": "resume", "title": "Hi", "seq": 4,
             "turns": 1, "calls": 0, "messages": 1,
             "spent": {"p/m": {"input_tokens": 7, "output_tokens": 0}},

@@ -12,8 +12,11 @@ use crate::any_exchange::{join, task_id};
 use crate::any_json::{object, text, time};
 
 pub(crate) fn between_tasks() -> impl Strategy<Value = EventBody> {
-    let relayed =
-        (task_id(), any::<u64>()).prop_map(|(task_id, seq)| Relayed { task_id, seq: Seq(seq) });
+    let relayed = (task_id(), any::<u64>()).prop_map(|(task_id, seq)| Relayed {
+        task_id,
+        seq: Seq(seq),
+        tasks: Vec::new(),
+    });
     prop_oneof![
         requested().boxed(),
         dispatched().boxed(),
@@ -43,7 +46,7 @@ fn dispatched() -> impl Strategy<Value = EventBody> {
     let scopes = [ContextScope::Independent, ContextScope::Inherited];
     (call_id(), select(scopes.to_vec()), join(), vec(task_id(), 1..4)).prop_map(
         |(tool_call_id, context, join, children)| {
-            Dispatched { tool_call_id, context, join, children }.into()
+            Dispatched { tool_call_id, context, join, children, left_out: Vec::new() }.into()
         },
     )
 }

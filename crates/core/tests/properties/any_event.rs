@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use antiphon_core::port::Rule;
+use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::*;
 use proptest::collection::vec;
 use proptest::option;
@@ -74,10 +74,13 @@ fn limits() -> impl Strategy<Value = TaskLimits> {
 
 fn created() -> impl Strategy<Value = EventBody> {
     let work = (text(), text(), limits(), option::of(object()), option::of(object()));
-    let how = (option::of(runner()), model_options(), option::of(text()), provenance());
+    let boot_time = option::of(any::<(u128, u64)>()).prop_map(|it| {
+        it.map(|(id, elapsed_ms)| BootTime { boot_id: ::uuid::Uuid::from_u128(id), elapsed_ms })
+    });
+    let how = (option::of(runner()), model_options(), option::of(text()), provenance(), boot_time);
     (place(), work, who_answers(), what_it_may(), how).prop_map(
         |(place, work, (model, fallbacks), (tools, external_tools, agents), how)| {
-            let (runner, model_options, payer, provenance) = how;
+            let (runner, model_options, payer, provenance, boot_time) = how;
             let (agent, system_prompt, limits, output_schema, route) = work;
             TaskCreated {
                 agent,
@@ -94,6 +97,7 @@ fn created() -> impl Strategy<Value = EventBody> {
                 payer,
                 route,
                 provenance,
+                boot_time,
                 ..place
             }
             .into()
@@ -153,17 +157,31 @@ fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, Calla
     (option::of(vec(text(), 0..3)), vec(tool, 0..3), may_call())
 }
 
+fn merged(mut value: serde_json::Value, flag: &str) -> serde_json::Value {
+    value[flag] = json!(true);
+    value
+}
+
 /// What goes with a status is what the page says goes with it.
 fn status() -> impl Strategy<Value = EventBody> {
     let why = (text(), select(&["cut", "refused", "timeout", "runner_refused"][..]))
         .prop_map(|(error, code)| json!({"code": code, "error": error}));
     let waits =
         [WaitingFor::Approval, WaitingFor::Resume, WaitingFor::ToolResult, WaitingFor::Budget];
-    (select(&TaskStatus::ALL[..]), option::of(value()), why, select(waits.to_vec())).prop_map(
-        |(status, detail, why, waits)| {
+    let model_wait = (text(), 1_u32.., any::<bool>()).prop_map(|(error, attempt, superseded)| {
+        let next_at = "2026-02-18T12:00:30Z";
+        let wait = json!({"code": "cut", "error": error, "attempt": attempt, "next_at": next_at});
+        if superseded { merged(wait, "superseded") } else { wait }
+    });
+    let details = (option::of(value()), why, model_wait);
+    (select(&TaskStatus::ALL[..]), details, select(waits.to_vec())).prop_map(
+        |(status, (detail, why, model_wait), waits)| {
             let (detail, waiting_for) = match status {
                 TaskStatus::Failed => (Some(why), None),
                 TaskStatus::InputRequired => (detail, Some(waits)),
+                TaskStatus::Running if detail.is_none() => {
+                    (Some(model_wait), Some(WaitingFor::Model))
+                }
                 TaskStatus::Pending
                 | TaskStatus::Running
                 | TaskStatus::Completed
@@ -181,9 +199,11 @@ fn moved() -> impl Strategy<Value = EventBody> {
 
 fn said() -> impl Strategy<Value = EventBody> {
     prop_oneof![
-        2 => (message(), option::of(uuid())).prop_map(|(message, queued)| {
-            MessageAppended { queued, ..MessageAppended::new(message) }.into()
-        }),
+        2 => (message(), option::of(uuid()), any::<bool>()).prop_map(
+            |(message, queued, superseded)| {
+                MessageAppended { message: message.into(), queued, superseded }.into()
+            },
+        ),
         1 => (uuid(), mode(), user_message())
             .prop_map(|(id, mode, message)| MessageQueued::of_user(id, mode, message).into()),
     ]
@@ -219,9 +239,10 @@ fn approval() -> impl Strategy<Value = EventBody> {
 fn tool() -> impl Strategy<Value = EventBody> {
     let effects = [Effect::ReadOnly, Effect::Idempotent, Effect::SideEffect];
     prop_oneof![
-        (call_id(), text(), select(effects.to_vec())).prop_map(
-            |(tool_call_id, tool_name, effect)| {
-                ToolStarted { tool_call_id, tool_name, effect }.into()
+        (call_id(), text(), select(effects.to_vec()), option::of(text())).prop_map(
+            |(tool_call_id, tool_name, effect, note)| {
+                let note = note.map(|text| serde_json::json!({ "after": text }));
+                ToolStarted { tool_call_id, tool_name, effect, note }.into()
             }
         ),
         (call_id(), text(), text()).prop_map(|(tool_call_id, tool_name, reason)| {
@@ -231,7 +252,7 @@ fn tool() -> impl Strategy<Value = EventBody> {
 }
 
 fn paid() -> impl Strategy<Value = EventBody> {
-    (text(), usage(), option::of(Just(Purpose::Compaction)))
+    (text(), usage(), option::of(select(vec![Purpose::Compaction, Purpose::Superseded])))
         .prop_map(|(model, usage, purpose)| UsageRecorded { model, usage, purpose }.into())
 }
 

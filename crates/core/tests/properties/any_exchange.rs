@@ -111,26 +111,31 @@ fn target() -> impl Strategy<Value = Target> {
         (text(), option::of(vec(text(), 0..3)))
             .prop_map(|(system_prompt, tools)| AgentRef::AdHoc { system_prompt, tools }),
     ];
-    let own = (option::of(executor()), option::of(object()), option::of(any::<NonZeroU32>()));
+    let timeout = option::of(any::<NonZeroU32>());
+    let own = (option::of(executor()), option::of(object()), timeout, option::of(policy()));
     (agent, user_message(), own).prop_map(
-        |(agent, message, (executor, output_schema, timeout_s))| Target {
+        |(agent, message, (executor, output_schema, timeout_s, tools))| Target {
             agent,
             message,
             executor,
             output_schema,
             timeout_s,
+            tools,
         },
     )
 }
 
-pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
-    let scopes = [ContextScope::Independent, ContextScope::Inherited, ContextScope::Shared];
-    let tools = prop_oneof![
+fn policy() -> impl Strategy<Value = ToolPolicy> {
+    prop_oneof![
         Just(ToolPolicy::Inherit),
         vec(text(), 0..3).prop_map(|tools| ToolPolicy::Exact { tools }),
         Just(ToolPolicy::None),
-    ];
-    (vec(target(), 0..3), select(scopes.to_vec()), join(), executor(), tools).prop_map(
+    ]
+}
+
+pub(crate) fn invocation() -> impl Strategy<Value = Invocation> {
+    let scopes = [ContextScope::Independent, ContextScope::Inherited, ContextScope::Shared];
+    (vec(target(), 0..3), select(scopes.to_vec()), join(), executor(), policy()).prop_map(
         |(targets, context, join, executor, tools)| Invocation {
             targets,
             context,

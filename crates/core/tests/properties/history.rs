@@ -56,7 +56,10 @@ fn answers(messages: &[Arc<Message>]) -> impl Iterator<Item = &AssistantMessage>
 /// The messages of the user that say something.
 fn questions(messages: &[Arc<Message>]) -> Vec<&InputBlock> {
     let said = |block: &&InputBlock| match block {
-        InputBlock::Text(text) => !text.text.trim().is_empty(),
+        InputBlock::Text(text) => {
+            // The note about an interrupted answer is ours.
+            !text.text.trim().is_empty() && !text.text.starts_with("[Your answer above was")
+        }
         InputBlock::Image(_) => true,
     };
     let mut questions = Vec::new();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_folder_watch::{FolderWatcher, Links};
-use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+use rustix::fs::{CWD, Mode, OFlags, fstat, mkdirat, openat};
 use rustix::io::Errno;
 use rustix::process::getuid;
 use tokio::sync::Notify;
@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use crate::folder::name::{requester as check_requester, response_to};
+use crate::folder::request_root::GroupWrites;
 use crate::folder::requester_folder::RequesterFolder;
 use crate::response::Response;
 
@@ -117,7 +118,13 @@ fn open(folder: &Path, requester: &str) -> Result<RequesterFolder, String> {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(text(error.into())),
     }
-    RequesterFolder::open(&base, OsStr::new(requester), getuid().as_raw())
+    let group_writes = GroupWrites::within(&fstat(&base).map_err(|error| text(error.into()))?);
+    let name = OsStr::new(requester);
+    let opened = RequesterFolder::open(&base, name, getuid().as_raw(), group_writes)?;
+    match opened.fault() {
+        Some(fault) => Err(fault.to_owned()),
+        None => Ok(opened),
+    }
 }
 
 async fn run_blocking<T: Send + 'static>(

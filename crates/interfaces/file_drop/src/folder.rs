@@ -6,3 +6,4 @@ pub(crate) mod name;
 pub(crate) mod rejected_folder;
 pub(crate) mod request_root;
 pub(crate) mod requester_folder;
+pub(crate) mod waiting;

@@ -3,22 +3,22 @@
 //! A client puts `NAME.json` into `.antiphon/requests/REQUESTER/`. The order in it is executed
 //! once, and `NAME.response.json` appears next to it once, also after crashes in between. The
 //! interface contains no logic: it parses, checks, and passes an [`Order`] to an implementation of
-//! [`Orders`].
+//! [`OrderExecutor`].
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
 //! use antiphon_file_drop::{
-//!     Order, OrderError, OrderResult, OrderStatus, Orders, Settings, drop_and_wait, watch,
+//!     Order, OrderError, OrderResult, OrderStatus, OrderExecutor, Settings, drop_and_wait, watch,
 //! };
 //! use tokio_util::sync::CancellationToken;
 //!
 //! struct StopsEveryAgent;
 //!
 //! #[async_trait::async_trait]
-//! impl Orders for StopsEveryAgent {
-//!     async fn carry_out(&self, _: Order, _: &str, _: &str) -> Result<OrderResult, OrderError> {
+//! impl OrderExecutor for StopsEveryAgent {
+//!     async fn execute(&self, _: Order, _: &str, _: &str) -> Result<OrderResult, OrderError> {
 //!         Ok(OrderResult::new(OrderStatus::Stopped))
 //!     }
 //! }
@@ -51,8 +51,10 @@ mod digest;
 mod execute;
 mod fault;
 mod folder;
-mod orders;
-mod request;
+mod folder_trust;
+mod order;
+mod order_executor;
+mod parse_request;
 mod response;
 mod scan;
 mod service;
@@ -62,12 +64,15 @@ pub use client::{DropError, drop_and_wait};
 pub use execute::queues::WAITS_MAX;
 pub use folder::name::NAME_BYTES_MAX;
 pub use folder::request_root::ENTRIES_MAX;
-pub use orders::{Order, OrderError, OrderResult, OrderStatus, Orders, Wait, Wake};
-pub use request::ID_BYTES_MAX;
+pub use folder::waiting::count_waiting;
+pub use folder_trust::FolderTrust;
+pub use order::{Order, OrderError, OrderResult, OrderStatus, Wait, Wake};
+pub use order_executor::OrderExecutor;
+pub use parse_request::ID_BYTES_MAX;
 pub use response::{RESULT_BYTES_MAX, Response, ResponseError};
 pub use scan::scanner::REQUESTERS_MAX;
 pub use service::{Tally, answer_waiting, watch};
 pub use settings::{
     FOLDERS_MAX, ORDERS_MAX, PAUSE_MAX, REQUEST_BYTES_MAX, RequestFolder, Settings, SettingsError,
-    WhenAbsent, WhenExposed,
+    WhenAbsent,
 };

@@ -5,7 +5,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::orders::{OrderResult, OrderStatus};
+use crate::order::{OrderResult, OrderStatus};
 
 /// Largest `result` of a response, in bytes. A larger one is omitted, and `resultOmitted` is set:
 /// read it from the task.

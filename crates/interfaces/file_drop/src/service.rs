@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::execute::pending_request::{FileKey, Outcome};
 use crate::execute::queues::RequestQueues;
 use crate::execute::worker::{FILE_SLOTS_MAX, RetryPolicy, Worker};
-use crate::orders::Orders;
+use crate::order_executor::OrderExecutor;
 use crate::scan::changes::{ChangeQueue, ChangedFiles, watcher};
 use crate::scan::scanner::{ScanResult, Scanner, paths};
 use crate::settings::{Settings, SettingsError};
@@ -30,7 +30,7 @@ const RESCAN_SHARE: u32 = 20;
 pub async fn watch(
     project: impl AsRef<Path>,
     settings: Settings,
-    orders: Arc<dyn Orders>,
+    orders: Arc<dyn OrderExecutor>,
     stop: CancellationToken,
 ) -> Result<(), SettingsError> {
     settings.check()?;
@@ -46,7 +46,7 @@ pub async fn watch(
 pub async fn answer_waiting(
     project: impl AsRef<Path>,
     settings: Settings,
-    orders: Arc<dyn Orders>,
+    orders: Arc<dyn OrderExecutor>,
     stop: CancellationToken,
 ) -> Result<Tally, SettingsError> {
     settings.check()?;
@@ -85,14 +85,17 @@ impl Service {
     fn new(
         project: &Path,
         settings: Settings,
-        orders: Arc<dyn Orders>,
+        orders: Arc<dyn OrderExecutor>,
         watcher: FolderWatcher,
         retry: RetryPolicy,
         stop: CancellationToken,
     ) -> Self {
         let order_slots = Semaphore::new(settings.orders_max.min(Semaphore::MAX_PERMITS));
         let file_slots = Semaphore::new(FILE_SLOTS_MAX);
-        let worker = Worker { orders, order_slots, file_slots, retry, stop: stop.clone() };
+        let (trust, folders) = (settings.trust.clone(), paths(project, &settings));
+        let stopped = stop.clone();
+        let worker =
+            Worker { orders, trust, folders, order_slots, file_slots, retry, stop: stopped };
         let settings = Arc::new(settings);
         Self {
             scanner: Scanner::new(project, Arc::clone(&settings), watcher),

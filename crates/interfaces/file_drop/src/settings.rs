@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustix::process::getuid;
 
+use crate::folder_trust::FolderTrust;
+
 /// Most folders of requests.
 pub const FOLDERS_MAX: usize = 8;
 
@@ -18,10 +20,12 @@ pub const ORDERS_MAX: usize = 32;
 pub const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Settings of the file-drop interface.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// The folders of requests, at most [`FOLDERS_MAX`].
     pub folders: Vec<RequestFolder>,
+    /// Which of them the user trusts.
+    pub trust: FolderTrust,
     /// User id of the only owner whose files are used. Files of root are refused, too: root did not
     /// put them there for this user, and needs no request to act.
     pub owner: u32,
@@ -42,8 +46,6 @@ pub struct RequestFolder {
     pub path: PathBuf,
     /// What to do when the folder does not exist.
     pub absent: WhenAbsent,
-    /// What to do when other users can access the folder.
-    pub exposed: WhenExposed,
 }
 
 /// What to do when a folder of requests does not exist.
@@ -55,28 +57,15 @@ pub enum WhenAbsent {
     Wait,
 }
 
-/// What to do when other users can access a folder of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenExposed {
-    /// Set its mode to 0700 and use it.
-    Restrict,
-    /// Skip it and log a warning. For untrusted projects: a folder that came with a clone is never
-    /// private.
-    Refuse,
-}
-
 impl Default for Settings {
     fn default() -> Self {
-        let folder = |path: &str, absent| RequestFolder {
-            path: path.into(),
-            absent,
-            exposed: WhenExposed::Restrict,
-        };
+        let folder = |path: &str, absent| RequestFolder { path: path.into(), absent };
         Self {
             folders: vec![
                 folder(".antiphon/requests", WhenAbsent::Create),
-                folder(".ideai/requests", WhenAbsent::Wait),
+                folder(".ideai/requests", WhenAbsent::Create),
             ],
+            trust: FolderTrust::default(),
             owner: getuid().as_raw(),
             request_bytes_max: REQUEST_BYTES_MAX,
             orders_max: ORDERS_MAX,

@@ -11,6 +11,9 @@
 //! | `GET /health/live`                | `alive`; no credentials                                   |
 //! | `GET /metrics`                    | metrics for Prometheus                                    |
 //! | `POST /v1/tasks`                  | creates a task: 201, or 200 for a repeated key            |
+//! | `POST /v1/runs`                   | starts the task of another process of the user            |
+//! | `POST /v1/owner/requests`         | asks the owner to carry out requests dropped as files     |
+//! | `POST /v1/owner/hand_over`        | asks the owner of the journal to give it to a server      |
 //! | `GET /v1/tasks`                   | lists tasks by page, the newest first                     |
 //! | `GET /v1/tasks/{id}`              | a task with its result                                    |
 //! | `GET /v1/tasks/{id}/tree`         | a task and its descendants, the oldest first              |
@@ -26,8 +29,10 @@
 //! | `POST /v1/sessions`               | imports a session file                                    |
 //! | `POST /v1/sessions/{id}/fork`     | forks a session                                           |
 //! | `POST /v1/tasks/{id}/cancel`      | cancels a task and its descendants                        |
+//! | `POST /v1/tasks/cancel`           | cancels the task of an `Idempotency-Key`                  |
 //! | `POST /v1/tasks/{id}/pause`       | pauses a task                                             |
 //! | `POST /v1/tasks/{id}/resume`      | resumes a task                                            |
+//! | `POST /v1/tasks/{id}/interrupt`   | interrupts the turn of a task                             |
 //! | `POST /v1/tasks/{id}/messages`    | sends a message to a task                                 |
 //! | `POST /v1/tasks/{id}/tool_results`| gives the result of a tool that the client runs           |
 //! | `GET /v1/agents/status`           | lists live agents                                         |
@@ -49,6 +54,7 @@ mod webhooks;
 pub use routes::PAGE_MAX;
 pub use routes::budget::COMMENT_BYTES_MAX;
 pub use routes::interface;
+pub use routes::runs::VERSION;
 pub use routes::tasks::wait::WAIT_S_MAX;
 pub use webhooks::{
     Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,

@@ -7,6 +7,7 @@ mod health;
 mod invocations;
 mod journal;
 mod metrics;
+pub(crate) mod runs;
 mod sessions;
 pub(crate) mod tasks;
 mod usage;
@@ -41,6 +42,7 @@ pub fn interface(webhooks: Option<Webhooks>) -> Interface {
 fn routes(webhooks: ConfiguredWebhooks) -> ApiRouter<Arc<AppState>> {
     ApiRouter::new()
         .merge(tasks::routes())
+        .merge(runs::routes())
         .merge(invocations::routes())
         .merge(journal::routes())
         .merge(agents::routes())

@@ -2,18 +2,20 @@
 //!
 //! Text comes from live deltas; the journal has the final messages. Text that was missed is taken from the
 //! journal: a watcher that falls behind yields whole messages from then on, and loses nothing. Text that was
-//! sent cannot be taken back: a message that does not start with it ends in an error.
+//! sent cannot be taken back: a message that does not start with it ends in an error. When an answer breaks
+//! off and the model is asked again, its text is superseded, and the caller decides what its client gets.
 
 use std::collections::HashSet;
 use std::pin::Pin;
 
-use antiphon_core::port::JournalError;
+use antiphon_core::port::{ApprovalSelector, Clock, JournalError, SystemClock};
 use antiphon_core::{
-    AssistantMessage, Event, EventBody, Message, Position, StatusChanged, StopReason, StreamEvent,
-    TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
+    Approval, AssistantMessage, Event, EventBody, Message, ModelWait, Position, Seq, StatusChanged,
+    StopReason, StreamEvent, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
 };
+use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
-use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -27,8 +29,23 @@ const SEPARATOR: &str = "\n\n";
 pub(crate) enum AnswerPart {
     /// More text.
     Text(String),
+    /// The model is away, and the task waits for it.
+    Away(ModelAway),
+    /// A person has to decide about a call before the task continues.
+    Approval(ChatError),
     /// The answer is complete.
     End(AnswerEnd),
+}
+
+/// An outage of the model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ModelAway {
+    /// The failure.
+    pub(crate) error: ChatError,
+    /// The last so many bytes of text are superseded: another answer follows.
+    pub(crate) superseded_bytes: usize,
+    /// Whether the task has called tools. Then a second request would call them again.
+    pub(crate) has_acted: bool,
 }
 
 /// How an answer ended.
@@ -38,6 +55,8 @@ pub(crate) struct AnswerEnd {
     /// Tool calls for the client.
     pub(crate) calls: Vec<ToolCallBlock>,
     pub(crate) usage: Usage,
+    /// Time of the end.
+    pub(crate) at: DateTime<Utc>,
 }
 
 /// Why an answer ended.
@@ -66,6 +85,10 @@ pub(crate) struct AnswerWatcher {
     held: Option<Delta>,
     /// Ready when the task ends or is suspended.
     waiting: Option<Waiting>,
+    /// The task is suspended since this journal event. It may need an approval.
+    suspended_at: Option<Seq>,
+    /// The task needs an approval since this journal event.
+    needs_approval: Option<(Seq, ChatError)>,
     /// Whether `conclude` was called since the last journal event.
     concluded: bool,
     answer: AnswerState,
@@ -87,6 +110,16 @@ struct AnswerState {
     /// Whether the task has started. Earlier messages are the history that the client sent.
     started: bool,
     form: Form,
+    /// The last journal event that was read.
+    seq: Seq,
+    /// Its time.
+    at: DateTime<Utc>,
+    /// The last one that superseded an answer.
+    superseded_at: Seq,
+    /// An outage of the model that the caller does not know.
+    away: Option<ModelAway>,
+    /// Number of tool calls of the task.
+    calls: u32,
     turn: u32,
     /// Text of this turn that was yielded.
     yielded: String,
@@ -119,6 +152,8 @@ impl AnswerWatcher {
             deltas,
             held: None,
             waiting: None,
+            suspended_at: None,
+            needs_approval: None,
             concluded: false,
             answer: AnswerState::default(),
         }
@@ -133,7 +168,16 @@ impl AnswerWatcher {
             if !self.concluded && self.answer.waits_for_client() {
                 self.conclude().await?;
             }
-            if let Some(delta) = self.held.take_if(|delta| delta.turn <= self.answer.turn)
+            if let Some(away) = self.answer.away.take() {
+                return Ok(AnswerPart::Away(away));
+            }
+            if let Some(error) = self.approval().await? {
+                return Ok(AnswerPart::Approval(error));
+            }
+            let read = |delta: &mut Delta| {
+                delta.turn <= self.answer.turn && delta.after <= self.answer.seq
+            };
+            if let Some(delta) = self.held.take_if(read)
                 && let Some(text) = self.answer.add_delta(delta)
             {
                 return Ok(AnswerPart::Text(text));
@@ -173,11 +217,31 @@ impl AnswerWatcher {
                         }
                     }
                     // The task is suspended, or the journal is about to record its end.
-                    Ok(_) => self.waiting = Some(Box::pin(std::future::pending())),
+                    Ok(state) => {
+                        self.waiting = Some(Box::pin(std::future::pending()));
+                        self.suspended_at = Some(state.seq).filter(|_| !state.status.is_terminal());
+                    }
                     Err(error) => return Err(ChatError::native(error).await),
                 },
             }
         }
+    }
+
+    /// The approval that the task needs, once the text from before it was yielded. Cancel safe.
+    async fn approval(&mut self) -> Result<Option<ChatError>, ChatError> {
+        if let Some(seq) = self.suspended_at {
+            let found = pending_approval(self.orchestrator.clone(), self.task_id.clone()).await;
+            self.suspended_at = None;
+            match found {
+                Ok(approval) => {
+                    let error = |it: Approval| ChatError::needs_approval(&self.task_id, &it);
+                    self.needs_approval = approval.map(|approval| (seq, error(approval)));
+                }
+                Err(error) => return Err(ChatError::native(error).await),
+            }
+        }
+        let reached = |wait: &mut (Seq, ChatError)| wait.0 <= self.answer.seq;
+        Ok(self.needs_approval.take_if(reached).map(|(_, error)| error))
     }
 
     /// Ends the task with the tool calls for the client.
@@ -189,6 +253,19 @@ impl AnswerWatcher {
         }
         Ok(())
     }
+}
+
+/// The oldest approval that a task or a descendant waits for.
+async fn pending_approval(
+    orchestrator: Orchestrator,
+    task_id: TaskId,
+) -> Result<Option<Approval>, OrchestratorError> {
+    let pending = orchestrator.approvals(ApprovalSelector::Pending).await?;
+    // An approval on a peer is decided there.
+    let tree = task_and_descendants(&orchestrator, &task_id, TreeScope::Journal).await?;
+    let tree = tree.unwrap_or_default();
+    let tree: HashSet<TaskId> = tree.into_iter().map(|task| task.task_id).collect();
+    Ok(pending.into_iter().find(|approval| tree.contains(&approval.task_id)))
 }
 
 fn read_on(mut follower: Follower) -> Reading {
@@ -212,12 +289,16 @@ impl AnswerState {
     fn add_delta(&mut self, delta: Delta) -> Option<String> {
         match delta.event {
             DeltaEvent::Answer(StreamEvent::TextDelta { delta: text })
-                if delta.turn == self.turn && self.form == Form::Text && !self.whole =>
+                if delta.turn == self.turn
+                    && delta.after >= self.superseded_at
+                    && self.form == Form::Text
+                    && !self.whole =>
             {
                 let known = self.yielded.len().checked_sub(delta.text_at)?;
                 text.get(known..).and_then(|more| self.add_text(more))
             }
-            DeltaEvent::Answer(_) | DeltaEvent::Tool(_) => None,
+            // The journal says the same of a superseded answer.
+            DeltaEvent::Answer(_) | DeltaEvent::Tool(_) | DeltaEvent::State(_) => None,
         }
     }
 
@@ -233,14 +314,20 @@ impl AnswerState {
 
     /// New text of a journal event.
     fn read(&mut self, event: Event) -> Result<Option<String>, ChatError> {
+        self.seq = event.seq;
+        self.at = event.at;
         if let EventBody::TaskCreated(created) = &event.body {
             let structured = created.output_schema.is_some();
             self.form = if structured { Form::Json } else { Form::Text };
         } else if let EventBody::StatusChanged(change) = &event.body {
             self.started = true;
+            if let Some(wait) = ModelWait::of(change) {
+                self.wait_for_model(&wait, change);
+            }
             return self.change(change);
         } else if let EventBody::MessageAppended(appended) = &event.body
             && self.started
+            && !appended.superseded
         {
             return self.append(&appended.message);
         } else if let EventBody::UsageRecorded(recorded) = &event.body {
@@ -251,6 +338,8 @@ impl AnswerState {
                 self.has_earlier_text |= !self.yielded.is_empty();
                 self.yielded.clear();
             }
+        } else if let EventBody::ToolStarted(_) | EventBody::Dispatched(_) = &event.body {
+            self.calls += 1;
         } else if let EventBody::ToolRequested(requested) = event.body {
             self.requested.insert(requested.tool_call_id);
         }
@@ -278,12 +367,24 @@ impl AnswerState {
             return Ok(None);
         }
         let text = answer.text();
-        let Some(rest) = text.strip_prefix(self.yielded.as_str()) else {
-            let message = "the model started its answer again, and it differs from the text already sent: ask again";
-            let error = ChatError::new(StatusCode::BAD_GATEWAY, message);
-            return Err(error.coded("begun_again"));
-        };
-        Ok(self.add_text(rest))
+        match text.strip_prefix(self.yielded.as_str()) {
+            Some(rest) => Ok(self.add_text(rest)),
+            None => Err(ChatError::begun_again()),
+        }
+    }
+
+    fn wait_for_model(&mut self, wait: &ModelWait, change: &StatusChanged) {
+        let mut superseded_bytes = 0;
+        if wait.superseded {
+            self.superseded_at = self.seq;
+            let yielded = std::mem::take(&mut self.yielded);
+            if !yielded.is_empty() {
+                let separator = if self.has_earlier_text { SEPARATOR.len() } else { 0 };
+                superseded_bytes = yielded.len() + separator;
+            }
+        }
+        let error = ChatError::away(wait, change.detail.as_ref(), SystemClock.now());
+        self.away = Some(ModelAway { error, superseded_bytes, has_acted: self.calls > 0 });
     }
 
     /// Whether all open tool calls are for the client.
@@ -329,6 +430,6 @@ impl AnswerState {
     }
 
     fn end(&mut self, reason: FinishReason, calls: Vec<ToolCallBlock>) {
-        self.end = Some(AnswerEnd { reason, calls, usage: self.usage });
+        self.end = Some(AnswerEnd { reason, calls, usage: self.usage, at: self.at });
     }
 }

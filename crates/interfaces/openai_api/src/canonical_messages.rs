@@ -5,12 +5,15 @@
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    CanonicalMessage, ChatCompletionResponse, InputBlock, Role, TokenUsage, ToolCallBlock, Usage,
+    CanonicalHeader, CanonicalMessage, ChatCompletionResponse, InputBlock, MessageId, Role, TaskId,
+    TokenUsage, Usage,
 };
 use serde_json::value::RawValue;
+use uuid::{Builder, Uuid};
 
+use crate::answer_watcher::AnswerEnd;
 use crate::chat_error::ChatError;
-use crate::completion_json::calls_json;
+use crate::completion_json::{CompletionHeader, calls_json};
 use crate::conversation::{Conversation, ConversationBuilder};
 use crate::openai_messages;
 
@@ -26,13 +29,13 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, ChatError
         let field = format!("messages[{index}]");
         let message: CanonicalMessage =
             serde_json::from_str(raw.get()).map_err(|error| ChatError::field(&field, error))?;
+        builder.canonical(CanonicalHeader::from(&message));
         let CanonicalMessage { role, content, timestamp, mut metadata, .. } = message.clone();
         let (calls, result) = (metadata.remove(TOOL_CALLS), metadata.remove(TOOL_CALL_ID));
         let called = role == Role::Assistant && calls.is_some();
         // A message with tool calls and the result of a tool may be empty.
         if !(called || role == Role::User && result.is_some()) {
-            let invalid = |error| ChatError::message(format!("{field}: {error}"));
-            message.validate_at(now).map_err(invalid)?;
+            message.validate_at(now).map_err(|error| ChatError::message(&field, &error))?;
         }
         match (role, result) {
             (Role::System, _) => builder.system(content),
@@ -55,21 +58,30 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, ChatError
     builder.end()
 }
 
-/// The completion.
+/// The completion. Its id follows from the task, so that a repeated request gets the same one.
 pub(crate) fn response(
-    model: &str,
+    header: &CompletionHeader,
     text: &str,
-    calls: &[ToolCallBlock],
-    usage: Usage,
+    end: &AnswerEnd,
 ) -> ChatCompletionResponse {
-    let mut message =
-        CanonicalMessage::with_timestamp(Role::Assistant, text.to_owned(), SystemClock.now());
+    let AnswerEnd { calls, usage, at, .. } = end;
+    let usage = *usage;
+    let message = CanonicalMessage::with_timestamp(Role::Assistant, text.to_owned(), *at);
+    let mut message = CanonicalMessage { id: answer_id(&header.task_id), ..message };
     if !calls.is_empty() {
         message.metadata.insert(TOOL_CALLS.to_owned(), calls_json(calls).to_string());
     }
     ChatCompletionResponse {
         message,
-        model: model.to_owned(),
+        model: header.model.clone(),
         usage: (usage != Usage::default()).then(|| TokenUsage::from(usage)),
     }
+}
+
+/// The id of the answer of a task: a UUID of version 4 with the bits of the task's id.
+fn answer_id(task_id: &TaskId) -> MessageId {
+    let bytes = Uuid::parse_str(task_id.as_str())
+        .unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, task_id.as_str().as_bytes()))
+        .into_bytes();
+    MessageId::from(Builder::from_random_bytes(bytes).into_uuid())
 }

@@ -1,7 +1,10 @@
 //! Errors of chat requests: in OpenAI's shape, or in the native shape for canonical requests.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{ErrorCode, ErrorResponse};
+use antiphon_core::{Approval, DomainError, ErrorCode, ErrorResponse, ModelWait, TaskId};
 use antiphon_interface_transport::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
 use antiphon_runtime::{BudgetSpent, OrchestratorError};
 use axum::Json;
@@ -9,6 +12,7 @@ use axum::body::to_bytes;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 /// Longest native error that is converted, in bytes.
@@ -36,19 +40,36 @@ pub(crate) struct ChatError {
     pub(crate) code: Option<String>,
     /// The spend limit that is reached.
     pub(crate) spent: Option<Box<BudgetSpent>>,
+    /// When to ask again, in seconds; [`RETRY_AFTER_S`] when absent.
+    pub(crate) retry_after_s: Option<NonZeroU32>,
+    /// More details, in the native shape.
+    pub(crate) details: BTreeMap<String, String>,
 }
 
 impl ChatError {
     /// A field is wrong: 400.
     pub(crate) fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        let param = param.into();
-        let message = format!("`{param}`: {message}");
-        let status = StatusCode::BAD_REQUEST;
-        Self { status, message, param: Some(param), code: None, spent: None }
+        let (param, reason) = (param.into(), message.to_string());
+        let error = Self::new(StatusCode::BAD_REQUEST, format!("`{param}`: {reason}"));
+        Self { param: Some(param), ..error }.because(reason)
+    }
+
+    /// The same error with the reason alone, for the native shape.
+    pub(crate) fn because(mut self, reason: impl Into<String>) -> Self {
+        self.details.insert("reason".to_owned(), reason.into());
+        self
     }
 
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), param: None, code: None, spent: None }
+        Self {
+            status,
+            message: message.into(),
+            param: None,
+            code: None,
+            spent: None,
+            retry_after_s: None,
+            details: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn coded(self, code: &str) -> Self {
@@ -56,8 +77,29 @@ impl ChatError {
     }
 
     /// A message breaks a rule of canonical messages: 422.
-    pub(crate) fn message(message: String) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, message).coded("invalid_message")
+    pub(crate) fn message(field: &str, error: &DomainError) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        let message = format!("{field}: {error}");
+        Self { status, message, ..Self::field(field, error).coded("invalid_message") }
+    }
+
+    /// The task waits for the decision of a person: 403, which no client retries by itself.
+    pub(crate) fn needs_approval(task_id: &TaskId, approval: &Approval) -> Self {
+        let Approval { approval_id, tool_name, reason, .. } = approval;
+        let message = format!(
+            "the agent needs an approval of `{tool_name}`: decide with `antiphon approvals allow {approval_id}` or POST \
+             /v1/approvals/{approval_id}; then task {task_id} continues and has the answer, also for the same \
+             Idempotency-Key"
+        );
+        let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let details = BTreeMap::from([
+            detail("approval_id", approval_id.as_str()),
+            detail("task_id", task_id.as_str()),
+            detail("tool_name", tool_name),
+            detail("reason", reason),
+        ]);
+        let error = Self::new(StatusCode::FORBIDDEN, message).coded("approval_required");
+        Self { details, ..error }
     }
 
     pub(crate) fn closing() -> Self {
@@ -77,11 +119,13 @@ impl ChatError {
         let response = error.into().into_response();
         let status = response.status();
         let body = to_bytes(response.into_body(), NATIVE_BYTES_MAX).await.unwrap_or_default();
-        let message = match serde_json::from_slice::<ErrorResponse>(&body) {
-            Ok(body) => body.message,
-            Err(_) => status.canonical_reason().unwrap_or("the request failed").to_owned(),
-        };
-        Self::new(status, message)
+        match serde_json::from_slice::<ErrorResponse>(&body) {
+            Ok(ErrorResponse { message, details, .. }) => {
+                let details = details.unwrap_or_default();
+                Self { details, ..Self::new(status, message) }
+            }
+            Err(_) => Self::new(status, status.canonical_reason().unwrap_or("the request failed")),
+        }
     }
 
     /// The error of a failed task.
@@ -102,6 +146,20 @@ impl ChatError {
         Self::new(status, text("error").unwrap_or("the task failed")).coded(code)
     }
 
+    /// The failure of a model that is away, until the next attempt: the rest of an open breaker, or what the provider
+    /// asked for.
+    pub(crate) fn away(wait: &ModelWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
+        let left_ms = (wait.next_at - now).num_milliseconds().max(1).cast_unsigned();
+        let retry_after_s = u32::try_from(left_ms.div_ceil(1000)).ok().and_then(NonZeroU32::new);
+        Self { retry_after_s, ..Self::failed(detail) }
+    }
+
+    /// The model started its answer again, and a part of the first one was sent.
+    pub(crate) fn begun_again() -> Self {
+        let message = "the model started its answer again, and it differs from the text already sent: ask again";
+        Self::new(StatusCode::BAD_GATEWAY, message).coded("begun_again")
+    }
+
     /// The task was canceled by another caller. The status tells clients not to retry.
     pub(crate) fn canceled() -> Self {
         Self::new(StatusCode::GONE, "the task was canceled").coded("canceled")
@@ -114,17 +172,18 @@ impl ChatError {
                 "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
             }}),
             Shape::Canonical => {
-                let mut body = json!({ "code": self.native_code(), "message": self.message });
-                let details = [("field", &self.param), ("cause", &self.code)];
-                for (name, value) in details {
+                let mut details = self.details.clone();
+                for (name, value) in [("field", &self.param), ("cause", &self.code)] {
                     if let Some(value) = value {
-                        body["details"][name] = json!(value);
+                        details.insert(name.to_owned(), value.clone());
                     }
                 }
                 if let Some(spent) = &self.spent {
-                    body["details"] = json!(budget_details(spent));
+                    details = budget_details(spent);
                 }
-                body
+                let details = (!details.is_empty()).then_some(details);
+                let (code, message) = (self.native_code(), self.message.clone());
+                json!(ErrorResponse { code, message, details })
             }
         }
     }
@@ -132,10 +191,10 @@ impl ChatError {
     pub(crate) fn into_response(self, shape: Shape) -> Response {
         let mut response = (self.status, Json(self.body(shape))).into_response();
         if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            let wait = self
-                .spent
-                .as_ref()
-                .map_or(RETRY_AFTER_S, |spent| budget_retry_after_s(spent, SystemClock.now()));
+            let wait = match &self.spent {
+                Some(spent) => budget_retry_after_s(spent, SystemClock.now()),
+                None => self.retry_after_s.map_or(RETRY_AFTER_S, |wait_s| wait_s.get().into()),
+            };
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
         }
         response

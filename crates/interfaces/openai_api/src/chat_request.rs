@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{RawJson, Temperature, Tool, ToolChoice};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -58,8 +58,24 @@ const UNSUPPORTED: &[&str] = &[
     "verbosity",
 ];
 
-/// The shape of a request: canonical messages have `id` and `timestamp`.
-pub(crate) fn shape(fields: &Fields) -> Shape {
+/// Fields that canonical requests do not have.
+const OPENAI_ONLY: &[&str] = &[
+    "max_completion_tokens",
+    "metadata",
+    "prediction",
+    "response_format",
+    "service_tier",
+    "store",
+    "stream_options",
+    "user",
+];
+
+/// The header that OpenAI's libraries send with each request.
+const OPENAI_HEADER: &str = "x-stainless-lang";
+
+/// The shape of a request: canonical messages have `id` and `timestamp`. A request without messages is native unless
+/// something else in it is clearly OpenAI's.
+pub(crate) fn shape(fields: &Fields, headers: &HeaderMap) -> Shape {
     #[derive(Deserialize)]
     struct Marks {
         id: Option<serde::de::IgnoredAny>,
@@ -71,7 +87,16 @@ pub(crate) fn shape(fields: &Fields) -> Shape {
         let marks = serde_json::from_str::<Marks>(message.get());
         marks.is_ok_and(|marks| marks.id.is_some() && marks.timestamp.is_some())
     };
-    if messages.iter().any(canonical) { Shape::Canonical } else { Shape::OpenAi }
+    let default_only = DEFAULT_ONLY.iter().map(|(name, _)| name);
+    let mut marks = default_only.chain(UNSUPPORTED).chain(OPENAI_ONLY);
+    let is_openai =
+        headers.contains_key(OPENAI_HEADER) || marks.any(|name| fields.contains_key(*name));
+    let without_messages = messages.is_empty() && !is_openai;
+    if without_messages || messages.iter().any(canonical) {
+        Shape::Canonical
+    } else {
+        Shape::OpenAi
+    }
 }
 
 impl ChatRequest {
@@ -154,7 +179,8 @@ fn unsupported(name: &str) -> ChatError {
         _ => format!("`{name}` is not supported; omit it"),
     };
     let error = ChatError::new(StatusCode::BAD_REQUEST, message);
-    ChatError { param: Some(name.to_owned()), ..error.coded("unsupported_parameter") }
+    let error = error.coded("unsupported_parameter").because("not supported");
+    ChatError { param: Some(name.to_owned()), ..error }
 }
 
 fn max_tokens(fields: &Fields) -> Result<Option<NonZeroU32>, ChatError> {

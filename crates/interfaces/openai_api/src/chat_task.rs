@@ -105,6 +105,7 @@ pub(crate) async fn task(
     };
     let task = NewTask {
         before: PriorHistory::Messages(chat.conversation.messages),
+        canonical: chat.conversation.canonical,
         message: None,
         manner: ModelOptions { temperature: chat.temperature, tool_choice: chat.tool_choice },
         ..built

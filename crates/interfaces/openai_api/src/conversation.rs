@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, StopReason, ToolCallBlock, ToolCallId,
-    ToolResultMessage, Usage, UserMessage,
+    AssistantBlock, AssistantMessage, CanonicalHeader, InputBlock, Message, StopReason,
+    ToolCallBlock, ToolCallId, ToolResultMessage, Usage, UserMessage,
 };
 use chrono::{DateTime, Utc};
 
@@ -17,6 +17,8 @@ pub(crate) struct Conversation {
     /// The system prompt; may be empty.
     pub(crate) system: String,
     pub(crate) messages: Vec<Arc<Message>>,
+    /// The canonical messages it was read from; empty for OpenAI's.
+    pub(crate) canonical: Vec<CanonicalHeader>,
 }
 
 /// Builds a conversation.
@@ -26,9 +28,14 @@ pub(crate) struct ConversationBuilder {
     messages: Vec<Arc<Message>>,
     /// Tool calls without a result.
     open: Vec<ToolCallBlock>,
+    canonical: Vec<CanonicalHeader>,
 }
 
 impl ConversationBuilder {
+    pub(crate) fn canonical(&mut self, header: CanonicalHeader) {
+        self.canonical.push(header);
+    }
+
     pub(crate) fn system(&mut self, text: String) {
         self.system.push(text);
     }
@@ -112,7 +119,8 @@ impl ConversationBuilder {
                 return Err(ChatError::field("messages", message));
             }
         }
-        Ok(Conversation { system: self.system.join("\n\n"), messages: self.messages })
+        let system = self.system.join("\n\n");
+        Ok(Conversation { system, messages: self.messages, canonical: self.canonical })
     }
 
     fn check_results(&self, field: &str) -> Result<(), ChatError> {

@@ -25,7 +25,7 @@ use antiphon_interface_transport::{AppState, Caller, Interface, Json, idempotenc
 use antiphon_runtime::{AcceptedTask, NewTask};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use schemars::json_schema;
 
 use crate::answer_watcher::AnswerWatcher;
@@ -62,7 +62,7 @@ fn routes() -> ApiRouter<Arc<AppState>> {
             continues,
             json_schema!({ "type": "boolean" }),
         );
-        with_errors(route, &[400, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503])
+        with_errors(route, &[400, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503])
     });
     let list = get_with(models::list, |route| {
         let summary = "Lists the agents and models that a completion can name.";
@@ -87,9 +87,10 @@ async fn completions(
     let headers = request.headers().clone();
     let fields = match Json::<Fields>::from_request(request, &state).await {
         Ok(Json(fields)) => fields,
-        Err(error) => return ChatError::native(error).await.into_response(Shape::OpenAi),
+        // A body without fields shows no shape: the error is native.
+        Err(error) => return error.into_response(),
     };
-    let shape = chat_request::shape(&fields);
+    let shape = chat_request::shape(&fields, &headers);
     match create(state, &caller, &headers, &fields, shape).await {
         Err(error) => error.into_response(shape),
         Ok((reply, stream)) => {

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::{Value, json};
 
-use crate::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher};
+use crate::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher, ModelAway};
 use crate::canonical_messages;
 use crate::chat_error::{ChatError, Shape};
 use crate::completion_json::{CompletionHeader, call_delta};
@@ -57,6 +57,11 @@ impl Reply {
         loop {
             match self.next().await? {
                 AnswerPart::Text(text) => self.text.push_str(&text),
+                AnswerPart::Away(away) if self.is_for_client(&away) => return Err(away.error),
+                AnswerPart::Away(ModelAway { superseded_bytes, .. }) => {
+                    self.text.truncate(self.text.len().saturating_sub(superseded_bytes));
+                }
+                AnswerPart::Approval(error) => return Err(error),
                 AnswerPart::End(end) => return Ok(self.body(&end)),
             }
         }
@@ -66,8 +71,7 @@ impl Reply {
         match self.shape {
             Shape::OpenAi => self.header.whole(&self.text, end),
             Shape::Canonical => {
-                let AnswerEnd { calls, usage, .. } = end;
-                json!(canonical_messages::response(&self.header.model, &self.text, calls, *usage))
+                json!(canonical_messages::response(&self.header, &self.text, end))
             }
         }
     }
@@ -78,12 +82,36 @@ impl Reply {
             () = self.state.closing.cancelled() => return Err(ChatError::closing()),
             part = self.watcher.next() => part?,
         };
-        if let AnswerPart::End(_) = &part
+        // A task that waits for a person continues without the client: its decision is not for nothing.
+        if let AnswerPart::End(_) | AnswerPart::Approval(_) = &part
             && let Some(attached) = self.attached.take()
         {
             attached.detach();
         }
         Ok(part)
+    }
+
+    /// Whether the client waits for an absent model: it gets the failure, and may ask again at any time. A task
+    /// that has called tools, or that continues without its client, waits itself.
+    fn is_for_client(&self, away: &ModelAway) -> bool {
+        self.attached.is_some() && !away.has_acted
+    }
+
+    /// The next part of a stream. Text that was streamed cannot be taken back: when it is superseded, the stream
+    /// ends with the failure.
+    async fn next_line(&mut self) -> Result<AnswerPart, ChatError> {
+        loop {
+            match self.next().await? {
+                AnswerPart::Away(away)
+                    if self.is_for_client(&away) || away.superseded_bytes > 0 =>
+                {
+                    return Err(away.error);
+                }
+                AnswerPart::Away(_) => {}
+                AnswerPart::Approval(error) => return Err(error),
+                part @ (AnswerPart::Text(_) | AnswerPart::End(_)) => return Ok(part),
+            }
+        }
     }
 
     /// The completion as server-sent events.
@@ -97,7 +125,7 @@ impl Reply {
             let role = json!({ "role": "assistant", "content": "" });
             lines.push_back(self.header.chunk(&role, None).to_string());
         }
-        let ended = match tokio::time::timeout(self.status_wait(), self.next()).await {
+        let ended = match tokio::time::timeout(self.status_wait(), self.next_line()).await {
             Ok(Err(error)) => return error.into_response(self.shape),
             Ok(Ok(part)) => self.lines(part, &mut lines),
             Err(_) => false,
@@ -121,6 +149,8 @@ impl Reply {
                 self.text.push_str(&text);
                 false
             }
+            // `next_line` returns neither.
+            (AnswerPart::Away(_) | AnswerPart::Approval(_), _) => false,
             (AnswerPart::End(end), Shape::OpenAi) => {
                 for (index, call) in end.calls.iter().enumerate() {
                     lines.push_back(self.header.chunk(&call_delta(index, call), None).to_string());
@@ -158,7 +188,7 @@ impl Streaming {
             if self.ended {
                 return None;
             }
-            self.ended = match self.reply.next().await {
+            self.ended = match self.reply.next_line().await {
                 Ok(part) => self.reply.lines(part, &mut self.lines),
                 Err(error) => {
                     // Too late for a status: the error is the last line, without `[DONE]`.

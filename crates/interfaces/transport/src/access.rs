@@ -2,9 +2,10 @@
 
 pub(crate) mod api_keys;
 pub(crate) mod caller;
-pub(crate) mod guard;
 pub(crate) mod hosts;
 pub(crate) mod key_watch;
 pub(crate) mod open_requests;
+pub(crate) mod request_guard;
+pub(crate) mod route_access;
 pub(crate) mod shared_limit;
 pub(crate) mod token;

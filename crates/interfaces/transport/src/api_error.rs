@@ -21,6 +21,9 @@ use crate::openapi::{
 /// Default of `retry-after`, in seconds.
 pub const RETRY_AFTER_S: u64 = 1;
 
+/// `retry-after` of a server that is stopping, in seconds: about as long as a restart takes.
+const STOPPING_RETRY_AFTER_S: u64 = 5;
+
 /// A request that failed: an [`ErrorResponse`] with its HTTP status.
 #[derive(Debug)]
 pub struct ApiError {
@@ -47,6 +50,12 @@ impl ApiError {
     /// A request that cannot be understood or breaks a limit: 400.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// The same error, about this field of the body.
+    pub(crate) fn of_field(mut self, field: &str, reason: &str) -> Self {
+        self.body.details = Some(named_details(field, reason));
+        self
     }
 
     /// The same error, about a part of the request.
@@ -79,6 +88,20 @@ impl ApiError {
         refused.retry_after_s = budget_retry_after_s(spent, SystemClock.now());
         refused
     }
+}
+
+/// `field` and `reason` of a message about one field: the field in backticks, a colon, the reason.
+fn field_details(message: &str) -> Option<BTreeMap<String, String>> {
+    let (field, reason) = message.strip_prefix('`')?.split_once("`: ")?;
+    if field.contains('`') {
+        return None;
+    }
+    Some(named_details(field, reason))
+}
+
+fn named_details(field: &str, reason: &str) -> BTreeMap<String, String> {
+    let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    BTreeMap::from([detail("field", field), detail("reason", reason)])
 }
 
 /// Details of an error for a spend limit that is reached: which limit, how much, and when it resets.
@@ -164,16 +187,19 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         OrchestratorError::Limit(_)
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
-        | OrchestratorError::AllowanceRefused { .. }
+        | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
         OrchestratorError::NotRunning { .. }
         | OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
+        | OrchestratorError::PeerRefused { .. }
         | OrchestratorError::SessionExists { .. }
         | OrchestratorError::AlreadyDecided { .. } => ErrorCode::Conflict,
         OrchestratorError::Budget(_)
+        | OrchestratorError::PeerUnavailable { .. }
         | OrchestratorError::NoModel { .. }
         | OrchestratorError::RuleNotSaved { .. }
+        | OrchestratorError::Stopping
         | OrchestratorError::Unresponsive { .. } => ErrorCode::ServiceUnavailable,
     }
 }
@@ -186,12 +212,22 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
         OrchestratorError::RuleNotSaved { .. } => Some("rule"),
         OrchestratorError::NotRunning { .. } => Some("at_rest"),
         OrchestratorError::Budget(_) => Some("budget"),
-        OrchestratorError::Journal(_)
+        OrchestratorError::Stopping => Some("stopping"),
+        OrchestratorError::PeerUnavailable { .. } | OrchestratorError::PeerRefused { .. } => {
+            Some("peer")
+        }
+        OrchestratorError::Journal(JournalError::Unavailable { .. }) => Some("journal"),
+        OrchestratorError::Journal(
+            JournalError::Stale { .. }
+            | JournalError::Ended { .. }
+            | JournalError::Invalid { .. }
+            | JournalError::Corrupt { .. },
+        )
         | OrchestratorError::Replay(_)
         | OrchestratorError::InboxFull { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
-        | OrchestratorError::AllowanceRefused { .. }
+        | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::NoSuchCall { .. }
         | OrchestratorError::ResultTooLong { .. }
         | OrchestratorError::NoApproval { .. }
@@ -211,6 +247,9 @@ impl From<OrchestratorError> for ApiError {
         }
         let details = cause(&error).map(|cause| ("cause".to_owned(), cause.to_owned()));
         let mut refused = Self::new(code(&error), error.to_string());
+        if error == OrchestratorError::Stopping {
+            refused.retry_after_s = STOPPING_RETRY_AFTER_S;
+        }
         refused.body.details = details.map(|detail| BTreeMap::from([detail]));
         refused
     }
@@ -267,7 +306,10 @@ impl OperationOutput for ApiError {
 }
 
 impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+    fn into_response(mut self) -> Response {
+        if self.body.details.is_none() {
+            self.body.details = field_details(&self.body.message);
+        }
         let is_retryable =
             matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
         let is_unauthorized = self.status == StatusCode::UNAUTHORIZED;

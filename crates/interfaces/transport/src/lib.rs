@@ -37,8 +37,8 @@ mod state;
 mod stream;
 
 pub use access::api_keys::{Keys, RATE_PER_MINUTE_DEFAULT};
-pub use access::caller::{Caller, Decider};
-pub use access::guard::set_rate_limit_headers;
+pub use access::caller::{Caller, Decider, OwnProcess};
+pub use access::request_guard::set_rate_limit_headers;
 pub use access::shared_limit::Reservation;
 pub use access::token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};

@@ -9,12 +9,12 @@ use axum::http::StatusCode;
 use axum::{Extension, Router, middleware};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::guard;
 use crate::access::hosts::Hosts;
 use crate::access::open_requests::OpenRequests;
+use crate::access::request_guard;
+use crate::access::route_access::RouteAccess;
 use crate::access::shared_limit::SharedLimit;
 use crate::api_error::ApiError;
-use crate::interface::RouteAccess;
 use crate::openapi::{self, Document};
 use crate::request_log;
 use crate::server_config::ServerConfig;
@@ -51,7 +51,7 @@ pub(crate) fn router(
         .method_not_allowed_fallback(method_not_allowed)
         .layer(Extension(Arc::new(document)))
         .layer(DefaultBodyLimit::max(limits.body_bytes_max))
-        .layer(middleware::from_fn_with_state(Arc::clone(&state), guard::guard))
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), request_guard::guard))
         .layer(middleware::from_fn_with_state(Arc::clone(&state), request_log::log_request))
         .with_state(state);
     Ok(router)

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::access::api_keys::Keys;
 use crate::access::hosts::Hosts;
 use crate::access::open_requests::OpenRequests;
+use crate::access::route_access::RouteAccess;
 use crate::access::shared_limit::SharedLimit;
 use crate::api_error::ApiError;
-use crate::interface::RouteAccess;
 use crate::request::headers::single_header;
 use crate::server_config::ServerDeps;
 

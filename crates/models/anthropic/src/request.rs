@@ -228,7 +228,10 @@ fn turns(messages: &[Arc<Message>], mark: Option<CacheControl>) -> Vec<Turn<'_>>
             Message::ToolResult(result) => ("user", vec![tool_result(result).into()]),
             Message::Assistant(answer) => (
                 "assistant",
-                without_trailing_thinking(&answer.content).iter().filter_map(spoken).collect(),
+                without_trailing_thinking(&answer.content)
+                    .iter()
+                    .filter_map(assistant_block)
+                    .collect(),
             ),
         };
         match turns.last_mut() {
@@ -276,7 +279,7 @@ fn without_trailing_thinking(content: &[AssistantBlock]) -> &[AssistantBlock] {
     last.map_or(&[], |last| &content[..=last])
 }
 
-fn spoken(block: &AssistantBlock) -> Option<BlockOut<'_>> {
+fn assistant_block(block: &AssistantBlock) -> Option<BlockOut<'_>> {
     let known = match block {
         AssistantBlock::Text(text) => KnownBlock::Text { text: &text.text },
         // The wire accepts thinking only with its signature.

@@ -215,7 +215,7 @@ fn turns(messages: &[Arc<Message>]) -> Vec<Turn<'_>> {
             Message::User(user) => ("user", user.content.iter().map(input).collect()),
             Message::ToolResult(result) => ("user", tool_result(result)),
             Message::Assistant(answer) => {
-                ("model", answer.content.iter().filter_map(spoken).collect())
+                ("model", answer.content.iter().filter_map(assistant_block).collect())
             }
         };
         match turns.last_mut() {
@@ -271,7 +271,7 @@ fn tool_result(result: &ToolResultMessage) -> Vec<PartOut<'_>> {
     std::iter::once(response.into()).chain(images).collect()
 }
 
-fn spoken(block: &AssistantBlock) -> Option<PartOut<'_>> {
+fn assistant_block(block: &AssistantBlock) -> Option<PartOut<'_>> {
     match block {
         AssistantBlock::Text(text) => Some(KnownPart::Text(&text.text).into()),
         // The model accepts thinking only with its signature.

@@ -30,10 +30,12 @@ pub struct RetryConfig {
 impl Default for RetryConfig {
     fn default() -> Self {
         Self {
-            retries_max: 4,
+            // Only what passes in a moment is retried here, out of sight. After that the task waits, where
+            // people see it and a restart does not lose it.
+            retries_max: 2,
             pause_min: Duration::from_millis(500),
-            pause_max: Duration::from_secs(8),
-            asked_pause_max: Duration::from_secs(60),
+            pause_max: Duration::from_secs(2),
+            asked_pause_max: Duration::from_secs(2),
         }
     }
 }

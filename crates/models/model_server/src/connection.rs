@@ -1,7 +1,7 @@
 //! One connection: requests in, replies out.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use antiphon_conformance::provider::Traffic;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::{Ending, Part, RecordedRequest, Reply, Shared};
+use crate::{Ending, Part, RecordedRequest, Release, Reply, Shared};
 
 /// Largest request, in bytes. The connection of a larger one is closed.
 const REQUEST_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -73,7 +73,7 @@ async fn exchange(socket: TcpStream, shared: &Shared) -> io::Result<()> {
         if shared.record {
             shared.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         }
-        write_reply(&mut socket, &reply).await?;
+        write_reply(&mut socket, &reply, shared).await?;
         match reply.ending {
             Ending::Complete => {}
             Ending::Cut | Ending::Raw => return Ok(()),
@@ -124,7 +124,11 @@ async fn read_line(socket: &mut BufReader<TcpStream>) -> io::Result<Option<Strin
     }
 }
 
-async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Result<()> {
+async fn write_reply(
+    socket: &mut BufReader<TcpStream>,
+    reply: &Reply,
+    shared: &Shared,
+) -> io::Result<()> {
     let framed = reply.ending != Ending::Raw;
     if framed {
         let mut head = format!("HTTP/1.1 {} Model\r\ntransfer-encoding: chunked\r\n", reply.status);
@@ -140,6 +144,7 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
                 () = tokio::time::sleep(*duration) => {}
                 error = hung_up(socket) => return Err(error),
             },
+            Part::Hold => hold(socket, shared).await?,
             Part::Bytes(bytes) if bytes.is_empty() => {}
             Part::Bytes(bytes) if framed => {
                 let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
@@ -154,6 +159,36 @@ async fn write_reply(socket: &mut BufReader<TcpStream>, reply: &Reply) -> io::Re
         socket.write_all(b"0\r\n\r\n").await?;
     }
     socket.flush().await
+}
+
+/// Waits until the test releases held replies.
+async fn hold(socket: &mut BufReader<TcpStream>, shared: &Shared) -> io::Result<()> {
+    let _held = HeldReply::new(&shared.held);
+    let mut release = shared.release.subscribe();
+    let released = async { release.wait_for(Option::is_some).await.ok().and_then(|found| *found) };
+    tokio::select! {
+        released = released => match released {
+            Some(Release::Continue) => Ok(()),
+            Some(Release::Cut) | None => Err(io::ErrorKind::ConnectionAborted.into()),
+        },
+        error = hung_up(socket) => Err(error),
+    }
+}
+
+/// Counts a held reply.
+struct HeldReply<'a>(&'a AtomicUsize);
+
+impl<'a> HeldReply<'a> {
+    fn new(held: &'a AtomicUsize) -> Self {
+        held.fetch_add(1, Ordering::SeqCst);
+        Self(held)
+    }
+}
+
+impl Drop for HeldReply<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Waits until the peer disconnects. A peer that sends more has not, and what it sends is not read.

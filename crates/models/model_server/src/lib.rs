@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-pub use reply::{Ending, Part, Reply};
+pub use reply::{Ending, Part, Release, Reply};
 pub use served_wire::{ServedWire, WireWriter};
 
 /// Most connections at a time; further ones are closed at once.
@@ -59,6 +59,8 @@ struct Shared {
     requests: Mutex<Vec<RecordedRequest>>,
     record: bool,
     traffic: watch::Sender<Traffic>,
+    release: watch::Sender<Option<Release>>,
+    held: AtomicUsize,
     connections: AtomicUsize,
     open: AtomicUsize,
 }
@@ -98,6 +100,8 @@ impl ModelServer {
             requests: Mutex::new(Vec::new()),
             record,
             traffic: watch::Sender::default(),
+            release: watch::Sender::default(),
+            held: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
         });
@@ -125,6 +129,16 @@ impl ModelServer {
     /// byte of its reply is written or its peer disconnects, also while the reply waits or stalls.
     pub fn traffic(&self) -> watch::Receiver<Traffic> {
         self.shared.traffic.subscribe()
+    }
+
+    /// Continues or cuts every reply at [`Part::Hold`], those that are held and those that come.
+    pub fn release(&self, release: Release) {
+        self.shared.release.send_replace(Some(release));
+    }
+
+    /// Number of replies that are held.
+    pub fn held(&self) -> usize {
+        self.shared.held.load(Ordering::SeqCst)
     }
 
     /// Number of connections ever made.

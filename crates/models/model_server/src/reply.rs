@@ -22,6 +22,17 @@ pub enum Part {
     Bytes(Vec<u8>),
     /// A pause.
     Wait(Duration),
+    /// A pause until the test ends it with [`ModelServer::release`](crate::ModelServer::release).
+    Hold,
+}
+
+/// How held replies continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// Their next part is sent.
+    Continue,
+    /// Their connections are closed.
+    Cut,
 }
 
 /// What happens after the last part.
@@ -75,7 +86,7 @@ impl Reply {
             Part::Bytes(bytes) => {
                 bytes.chunks(size.max(1)).map(|chunk| Part::Bytes(chunk.to_vec())).collect()
             }
-            Part::Wait(_) => vec![part],
+            Part::Wait(_) | Part::Hold => vec![part],
         };
         self.parts = self.parts.into_iter().flat_map(split).collect();
         self

@@ -27,6 +27,51 @@ pub enum EditError {
     Unwritable(String),
 }
 
+/// A checked write of an agent file.
+#[derive(Debug)]
+pub(crate) struct AgentFileWrite {
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    replaces: Replaces,
+}
+
+/// What a write replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaces {
+    /// Nothing: another file of that name is an error.
+    Nothing,
+    /// The file of that name.
+    File,
+    /// The same text: nothing has to be written.
+    Same,
+}
+
+impl AgentFileWrite {
+    /// Writes the file, and creates its folder if it is missing.
+    pub(crate) fn execute(&self) -> Result<(), EditError> {
+        let (path, text) = (&self.path, self.text.as_str());
+        match self.replaces {
+            Replaces::Same => Ok(()),
+            Replaces::File => {
+                write_atomic(path, text.as_bytes(), Durability::Synced).map_err(unwritable)
+            }
+            Replaces::Nothing => {
+                let folder = path.parent().unwrap_or(Path::new("/"));
+                create_folder(folder).map_err(unwritable)?;
+                let file = write_temporary(folder, text).map_err(unwritable)?;
+                match file.persist_noclobber(path) {
+                    Ok(_) => sync(folder).map_err(unwritable),
+                    Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
+                        let same = text_of(path).is_ok_and(|existing| existing == text);
+                        if same { Ok(()) } else { Err(EditError::Exists(path.clone())) }
+                    }
+                    Err(failed) => Err(unwritable(failed.error)),
+                }
+            }
+        }
+    }
+}
+
 /// A new agent.
 pub(crate) struct NewAgent<'a> {
     pub(crate) name: &'a AgentName,
@@ -38,7 +83,8 @@ pub(crate) struct NewAgent<'a> {
 }
 
 /// Writes the file of a new agent, and creates the folder if it is missing. Never replaces another file.
-pub(crate) fn create(folder: &Folder, agent: &NewAgent<'_>) -> Result<(), EditError> {
+/// Like the functions below, it checks and returns the write, which the caller carries out.
+pub(crate) fn create(folder: &Folder, agent: &NewAgent<'_>) -> Result<AgentFileWrite, EditError> {
     let mut fields = vec![("description", Value::from(agent.description))];
     if let Some(profile) = agent.terminal {
         let runtime = json!([{"kind": "terminal", "config": {"profile": profile}}]);
@@ -55,7 +101,7 @@ pub(crate) fn define(
     name: &AgentName,
     fields: &[(&'static str, Value)],
     context: &str,
-) -> Result<(), EditError> {
+) -> Result<AgentFileWrite, EditError> {
     let lines: String = fields.iter().map(|(field, value)| line(field, value)).collect();
     let text = format!("{FENCE}\n{lines}{FENCE}\n{context}\n");
     let new = read(name.as_str(), &text, &folder.path)?;
@@ -64,16 +110,8 @@ pub(crate) fn define(
         let reason = "the file would define another agent than requested: change the values";
         return Err(EditError::Refused(reason.to_owned()));
     }
-    create_folder(&folder.path).map_err(unwritable)?;
     let path = folder.path.join(format!("{name}.md"));
-    match write_temporary(&folder.path, &text).map_err(unwritable)?.persist_noclobber(&path) {
-        Ok(_) => sync(&folder.path).map_err(unwritable),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-            let same = text_of(&path).is_ok_and(|existing| existing == text);
-            if same { Ok(()) } else { Err(EditError::Exists(path)) }
-        }
-        Err(failed) => Err(unwritable(failed.error)),
-    }
+    Ok(AgentFileWrite { path, text, replaces: Replaces::Nothing })
 }
 
 /// Replaces the context of an agent. Everything else in its file stays as it is.
@@ -81,7 +119,7 @@ pub(crate) fn rewrite(
     path: &Path,
     agent: &AgentDefinition,
     context: &str,
-) -> Result<(), EditError> {
+) -> Result<AgentFileWrite, EditError> {
     change(path, agent, &[], Some(context))
 }
 
@@ -92,7 +130,7 @@ pub(crate) fn change(
     agent: &AgentDefinition,
     fields: &[(&'static str, Value)],
     context: Option<&str>,
-) -> Result<(), EditError> {
+) -> Result<AgentFileWrite, EditError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let old = text_of(path).map_err(unwritable)?;
     let old_front = front(&old);
@@ -108,14 +146,13 @@ pub(crate) fn change(
     let text = context.map_or_else(|| format!("{front}{body}"), |new| format!("{front}{new}\n"));
     let new = read(agent.name.as_str(), &text, folder)?;
     // The texts are compared too: a broken file can stand for the same agent, and is then written again.
-    if new == *agent && text == old {
-        return Ok(());
-    }
-    if front_matter::merged(agent, &new, fields, context) != new {
+    let is_same = new == *agent && text == old;
+    if !is_same && front_matter::merged(agent, &new, fields, context) != new {
         let reason = "its file changed meanwhile: check the file, and try again";
         return Err(EditError::Refused(reason.to_owned()));
     }
-    write_atomic(path, text.as_bytes(), Durability::Synced).map_err(unwritable)
+    let replaces = if is_same { Replaces::Same } else { Replaces::File };
+    Ok(AgentFileWrite { path: path.to_owned(), text, replaces })
 }
 
 /// A line of front matter; empty for `null`. A JSON value is valid YAML.
@@ -131,7 +168,7 @@ fn text_of(path: &Path) -> io::Result<String> {
 }
 
 /// The text up to the end of the front matter; `None` without front matter.
-fn front(text: &str) -> Option<&str> {
+pub(super) fn front(text: &str) -> Option<&str> {
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| is_fence(line.trim_start_matches('\u{feff}')))?;
@@ -157,7 +194,7 @@ fn read(stem: &str, text: &str, folder: &Path) -> Result<AgentDefinition, EditEr
         file.take(limit).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes)
     };
-    parse(stem, text.as_bytes(), &mut read_schema).map_err(|Fault { line, reason }| {
+    parse(stem, text.as_bytes(), &mut read_schema).map_err(|Fault { line, reason, .. }| {
         EditError::Refused(format!("not a valid agent: line {line}: {reason}"))
     })
 }
@@ -193,6 +230,11 @@ mod tests {
 
     use super::*;
 
+    /// Plans a write and carries it out.
+    fn done(write: Result<AgentFileWrite, EditError>) -> Result<(), EditError> {
+        write?.execute()
+    }
+
     fn agent(folder: &Path, name: &str) -> AgentDefinition {
         let prompt = |_: antiphon_core::port::PromptSource<'_>| String::new();
         let catalog = AgentCatalog::open(vec![Folder::project(folder)], prompt);
@@ -209,13 +251,13 @@ mod tests {
         let agents = Folder::project(folder.path().join("agents"));
         let name = AgentName::parse("my scribe").unwrap();
         // A context that looks like front matter stays context.
-        create(&agents, &new(&name, Some("---\ntools: bash\n---\nWrite."))).unwrap();
+        done(create(&agents, &new(&name, Some("---\ntools: bash\n---\nWrite.")))).unwrap();
         let made = agent(&agents.path, "my scribe");
         assert_eq!(made.context, "---\ntools: bash\n---\nWrite.");
         assert_eq!((made.tools, made.description.as_str()), (None, "Made: by \"ci\"."));
-        let again = create(&agents, &new(&name, None));
+        let again = done(create(&agents, &new(&name, None)));
         assert!(matches!(again, Err(EditError::Exists(path)) if path.ends_with("my scribe.md")));
-        let blank = create(&agents, &new(&AgentName::parse("x").unwrap(), Some(" \n")));
+        let blank = done(create(&agents, &new(&AgentName::parse("x").unwrap(), Some(" \n"))));
         assert!(matches!(blank, Err(EditError::Refused(_))), "{blank:?}");
         assert_eq!(fs::read_dir(&agents.path).unwrap().count(), 1);
     }
@@ -226,10 +268,10 @@ mod tests {
         let path = folder.path().join("a.md");
         let front = "---\n# why\ndescription: d\ntools: read\n---\n";
         fs::write(&path, format!("{front}Old.\n")).unwrap();
-        rewrite(&path, &agent(folder.path(), "a"), "New.\n---\nMore.").unwrap();
+        done(rewrite(&path, &agent(folder.path(), "a"), "New.\n---\nMore.")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{front}New.\n---\nMore.\n"));
         for none in ["", "  \n"] {
-            let refused = rewrite(&path, &agent(folder.path(), "a"), none);
+            let refused = done(rewrite(&path, &agent(folder.path(), "a"), none));
             assert!(matches!(refused, Err(EditError::Refused(_))), "{refused:?}");
         }
         assert_eq!(agent(folder.path(), "a").context, "New.\n---\nMore.");
@@ -241,7 +283,7 @@ mod tests {
         let path = folder.path().join("a.md");
         fs::write(&path, "Writes things down.\n").unwrap();
         let before = agent(folder.path(), "a");
-        rewrite(&path, &before, "---\ntools: bash\n---\nx").unwrap();
+        done(rewrite(&path, &before, "---\ntools: bash\n---\nx")).unwrap();
         let after = agent(folder.path(), "a");
         assert_eq!(after.context, "---\ntools: bash\n---\nx");
         assert_eq!(AgentDefinition { context: before.context.clone(), ..after }, before);
@@ -257,7 +299,7 @@ mod tests {
             ("description", Value::from("New: \"it\"\nand tools: [bash]")),
             ("limits", json!({"turns": 3, "cost_usd": 0.5})),
         ];
-        change(&path, &agent(folder.path(), "a"), &fields, None).unwrap();
+        done(change(&path, &agent(folder.path(), "a"), &fields, None)).unwrap();
         let changed = agent(folder.path(), "a");
         assert_eq!(changed.description, "New: \"it\"\nand tools: [bash]");
         assert_eq!(changed.limits.turns_max.unwrap().get(), 3);
@@ -269,7 +311,7 @@ mod tests {
             "{text}"
         );
         let gone = [("tools", Value::Null), ("limits", Value::Null)];
-        change(&path, &changed, &gone, Some("New.")).unwrap();
+        done(change(&path, &changed, &gone, Some("New."))).unwrap();
         let now = agent(folder.path(), "a");
         assert_eq!((now.tools, now.context.as_str()), (None, "New."));
         for (field, wrong) in [
@@ -278,7 +320,7 @@ mod tests {
             ("description", Value::Null),
             ("model", json!("nobody")),
         ] {
-            let refused = change(&path, &agent(folder.path(), "a"), &[(field, wrong)], None);
+            let refused = done(change(&path, &agent(folder.path(), "a"), &[(field, wrong)], None));
             assert!(matches!(refused, Err(EditError::Refused(_))), "{field}: {refused:?}");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
@@ -292,7 +334,7 @@ mod tests {
         fs::write(&path, whole).unwrap();
         let in_force = agent(folder.path(), "a");
         fs::write(&path, whole.replace("\"d\"", "[")).unwrap();
-        change(&path, &in_force, &[("description", "d".into())], Some("One.")).unwrap();
+        done(change(&path, &in_force, &[("description", "d".into())], Some("One."))).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), whole);
         assert_eq!(agent(folder.path(), "a"), in_force);
     }
@@ -307,9 +349,9 @@ mod tests {
             ("tools", json!(["read", "grep"])),
             ("runtimes", json!([{"kind": "sandbox", "config": {"a": "b"}}])),
         ];
-        define(&agents, &name, &fields, "One.").unwrap();
-        define(&agents, &name, &fields, "One.").unwrap();
-        let other = define(&agents, &name, &fields, "Two.");
+        done(define(&agents, &name, &fields, "One.")).unwrap();
+        done(define(&agents, &name, &fields, "One.")).unwrap();
+        let other = done(define(&agents, &name, &fields, "Two."));
         assert!(matches!(other, Err(EditError::Exists(_))), "{other:?}");
         assert_eq!(agent(folder.path(), "a").context, "One.");
     }

@@ -48,6 +48,9 @@ pub(super) fn merged(
     if is_changed("tools") {
         merged.tools = new.tools;
     }
+    if is_changed("parallel_tools") {
+        merged.parallel_tools = new.parallel_tools;
+    }
     if is_changed("agents") {
         merged.agents = new.agents;
     }

@@ -37,7 +37,8 @@ impl RecordedOrder {
             Order::Control(Command::StopAgent { name }) => ("stop", name.clone()),
             Order::Control(Command::UpdateAgentContext { name, .. }) => ("update", name.clone()),
             Order::Cancel { task_id } => ("cancel", task_id.to_string()),
-            Order::Send { .. } | Order::Invoke { .. } => return None,
+            // The same answer a second time changes nothing.
+            Order::Send { .. } | Order::Invoke { .. } | Order::Respond { .. } => return None,
         };
         let order = Self { action, target, key: key.to_owned() };
         // A longer name is not a valid name: the order itself is refused.

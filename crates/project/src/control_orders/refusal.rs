@@ -34,7 +34,9 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
     let code = match &error {
         OrchestratorError::Journal(_)
         | OrchestratorError::NotRunning { .. }
+        | OrchestratorError::Stopping
         | OrchestratorError::Budget(_)
+        | OrchestratorError::PeerUnavailable { .. }
         | OrchestratorError::Unresponsive { .. } => {
             return OrderError::Unavailable { reason: error.to_string() };
         }
@@ -46,10 +48,11 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
         OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::CannotStart { .. }
         | OrchestratorError::Ended { .. }
+        | OrchestratorError::PeerRefused { .. }
         | OrchestratorError::SessionExists { .. }
         | OrchestratorError::AlreadyDecided { .. } => ErrorCode::Conflict,
         OrchestratorError::Limit(_)
-        | OrchestratorError::AllowanceRefused { .. }
+        | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::BadSchema { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::NoModel { .. }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::error::ProjectError;
+use crate::task::task_process::TaskProcess;
 
 /// How a task reaches its model, and which files are written beside the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Route {
     /// Session file that the conversation is saved to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save: Option<PathBuf>,
+    /// What the process that asked for the task gave to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<TaskProcess>,
 }
 
 impl Route {
@@ -41,6 +45,7 @@ impl Route {
             replay: absolute(self.replay)?,
             retries: self.retries,
             save: absolute(self.save)?,
+            process: self.process,
         })
     }
 

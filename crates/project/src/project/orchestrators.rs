@@ -3,54 +3,77 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use antiphon_core::port::{Agents, Journal, RandomIds, SystemClock};
+use antiphon_core::port::{Agents, Journal, RandomIds};
 use antiphon_runtime::{
     Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps, Settings, SpendLimitSource,
+    TaskEnvironment,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
 
 use super::Project;
 use crate::error::ProjectError;
+use crate::machine_clock::MachineClock;
 use crate::models::Models;
 use crate::project_agents::ProjectAgents;
 use crate::settings::UserSettings;
 use crate::spend_limits::KeySpendLimits;
+use crate::task::environments::ProjectEnvironments;
+use crate::task::process_environment::ProcessEnvironment;
 use crate::toolset::Toolset;
 
 impl Project {
     /// An orchestrator that runs the project's tasks.
-    pub fn orchestrator(
+    pub(super) fn owner_orchestrator(
         &self,
-        models: Models,
-        toolset: Toolset,
-        project_agents: &ProjectAgents,
-    ) -> Result<Orchestrator, ProjectError> {
-        let budget = self.budget(models.settings());
-        let world = self.deps_with_agents(models, toolset, project_agents)?;
-        Ok(Orchestrator::new(RuntimeConfig { deps: world, budget }))
+        journal: SqliteJournal,
+        own: &ProcessEnvironment,
+        environments: Arc<ProjectEnvironments>,
+    ) -> Orchestrator {
+        let TaskEnvironment { models, tools, gate, agents, runners, approvals } =
+            (*own.task).clone();
+        let settings = own.settings();
+        let deps = RuntimeDeps {
+            journal: Arc::new(journal),
+            prices: Arc::new(settings.prices.clone()),
+            models,
+            tools,
+            gate,
+            agents,
+            runners,
+            clock: Arc::new(MachineClock),
+            ids: Arc::new(RandomIds),
+            settings: Settings { approvals, ..Settings::default() },
+        };
+        let budget = self.budget(settings);
+        Orchestrator::with_environments(RuntimeConfig { deps, budget }, environments)
     }
 
     /// An orchestrator that records changes and runs no task.
     pub fn recording_orchestrator(
         &self,
+        journal: SqliteJournal,
         models: Models,
         toolset: Toolset,
-    ) -> Result<Orchestrator, ProjectError> {
-        let (journal, budget) = (Arc::new(self.journal()?), self.budget(models.settings()));
-        let world = deps(journal, models, toolset);
-        Ok(Orchestrator::record_only(RuntimeConfig { deps: world, budget }))
+    ) -> Orchestrator {
+        let budget = self.budget(models.settings());
+        let deps = deps(Arc::new(journal), models, toolset);
+        Orchestrator::record_only(RuntimeConfig { deps, budget })
     }
 
     /// The same with the agents of the project: it can start and stop them.
     pub fn recording_orchestrator_with(
         &self,
+        journal: SqliteJournal,
         models: Models,
         toolset: Toolset,
         project_agents: &ProjectAgents,
-    ) -> Result<Orchestrator, ProjectError> {
+    ) -> Orchestrator {
         let budget = self.budget(models.settings());
-        let world = self.deps_with_agents(models, toolset, project_agents)?;
-        Ok(Orchestrator::record_only(RuntimeConfig { deps: world, budget }))
+        let agents: Arc<dyn Agents> = Arc::clone(&project_agents.agents) as _;
+        let runners = project_agents.runners.clone();
+        let deps = deps(Arc::new(journal), models, toolset);
+        let deps = RuntimeDeps { agents: Some(agents), runners, ..deps };
+        Orchestrator::record_only(RuntimeConfig { deps, budget })
     }
 
     /// The same for a journal that is not in its place yet, without budget and agents.
@@ -64,12 +87,15 @@ impl Project {
 
     /// An orchestrator that only reads, also while another process holds the journal.
     pub fn reader(&self, models: Models) -> Result<Orchestrator, ProjectError> {
-        let journal: Arc<dyn Journal> = match self.journal() {
-            Ok(journal) => Arc::new(journal),
-            Err(ProjectError::Unavailable(_)) => {
-                Arc::new(SqliteJournal::open_read_only(&self.journal_path())?)
+        let path = self.journal_path();
+        // Its owner migrates and recovers it. Without one, this process does, unless it may only look.
+        let journal: Arc<dyn Journal> = match SqliteJournal::try_open(&path, Sync::Full) {
+            Ok(Some(journal)) => Arc::new(journal),
+            Ok(None) => Arc::new(SqliteJournal::open_read_only(&path)?),
+            Err(error @ OpenError::Unusable { .. }) => {
+                Arc::new(SqliteJournal::open_read_only(&path).map_err(|_| error)?)
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let budget = self.budget(models.settings());
         let world = deps(journal, models, Toolset::none());
@@ -83,19 +109,8 @@ impl Project {
             // The server and `antiphon keys` report what is wrong with the file of keys.
             Err(_) => Arc::new(NoSpendLimits),
         };
-        Budget { total: settings.budget, spend_limits }
-    }
-
-    fn deps_with_agents(
-        &self,
-        models: Models,
-        toolset: Toolset,
-        project_agents: &ProjectAgents,
-    ) -> Result<RuntimeDeps, ProjectError> {
-        let journal = Arc::new(self.journal()?);
-        let agents: Arc<dyn Agents> = Arc::clone(&project_agents.agents) as _;
-        let runners = project_agents.runners.clone();
-        Ok(RuntimeDeps { agents: Some(agents), runners, ..deps(journal, models, toolset) })
+        let ceiling = settings.policy.spend_ceiling();
+        Budget { total: settings.budget, spend_limits, ceiling }
     }
 }
 
@@ -108,7 +123,7 @@ fn deps(journal: Arc<dyn Journal>, models: Models, toolset: Toolset) -> RuntimeD
         gate: toolset.gate,
         agents: None,
         runners: Vec::new(),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(MachineClock),
         ids: Arc::new(RandomIds),
         settings: Settings { approvals: toolset.approvals, ..Settings::default() },
     }

@@ -1,11 +1,13 @@
 //! The root of a project: the folder its agents work in.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::FOLDER;
 use crate::environment::{Environment, RootPolicy};
 use crate::error::ProjectError;
+use crate::hidden_paths::{homes, in_homes, named};
 use crate::settings::config_folder;
 use crate::state::state_base;
 
@@ -23,33 +25,59 @@ pub(super) fn find(current_dir: &Path) -> PathBuf {
     below.find(is_known).unwrap_or(top).to_owned()
 }
 
-/// Refuses a root whose tools would reach the user's own files: `/`, the home folder, and any folder that
-/// holds the user's settings or state.
+/// Refuses a root whose tools would reach the user's own files: `/`, the home folder, any folder that holds the
+/// user's settings, state or keys, and any folder within these three. A folder that is mounted a second time is
+/// the same folder.
 pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), ProjectError> {
     if environment.root_policy == RootPolicy::AllowUnsafe {
         return Ok(());
     }
-    let holds = |own: &Path| {
-        let real = fs::canonicalize(own).unwrap_or_else(|_| own.to_owned());
-        real.starts_with(root)
-    };
-    let (home, base) = (environment.home(), state_base(environment)?);
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let root = real(root);
+    let place = Place::of(&root);
+    let holds = |own: &Path| real(own).starts_with(&root) || Place::of(own).is_in(&place);
+    let is_within = |own: &Path| root.starts_with(real(own)) || place.is_in(&Place::of(own));
+    let touches = |own: &Path| holds(own) || is_within(own);
+    let base = state_base(environment)?;
+    let holds_keys = |own: &PathBuf| own.exists() && holds(own);
     let reason = if root.parent().is_none() {
         "it holds the whole system"
-    } else if home.as_deref().is_some_and(holds) {
+    } else if homes(environment).iter().any(|home| holds(home)) {
         "it holds your home folder"
-    } else if config_folder(environment).as_deref().is_some_and(holds) {
+    } else if config_folder(environment).as_deref().is_some_and(touches) {
         "it holds your settings"
-    } else if holds(&base) || root.starts_with(&base) {
+    } else if touches(&base) {
         "it holds the state of your projects"
+    } else if in_homes(environment).iter().any(|own| holds_keys(own) || is_within(own))
+        || named(environment).iter().any(|own| is_within(own))
+    {
+        "it holds keys or passwords"
     } else {
         return Ok(());
     };
     Err(ProjectError::Refused(format!(
-        "{} cannot be the root of a project: {reason}, which agents could then change. Work in a folder of \
-         its own, or use --allow-unsafe-root",
+        "{} cannot be the root of a project: {reason}, which agents could then read or change. Work in a \
+         folder of its own, or use --allow-unsafe-root",
         root.display()
     )))
+}
+
+/// Which folders a path leads through, whatever their names: device and inode of each, the last first.
+struct Place(Vec<(u64, u64)>);
+
+impl Place {
+    fn of(path: &Path) -> Self {
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let about = real.ancestors().map(fs::metadata);
+        // A folder that does not exist is no place; `/` is in no other folder.
+        let found = about.map_while(Result::ok).map(|about| (about.dev(), about.ino()));
+        Self(found.collect())
+    }
+
+    /// Whether this is the other place, or in it.
+    fn is_in(&self, other: &Self) -> bool {
+        other.0.first().is_some_and(|folder| self.0.contains(folder))
+    }
 }
 
 #[cfg(test)]
@@ -90,15 +118,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().canonicalize().unwrap().join(path);
         fs::create_dir_all(at("home/ada/work")).unwrap();
-        fs::create_dir_all(at("settings/antiphon")).unwrap();
+        for path in [
+            "settings/antiphon/agents",
+            "home/ada/.ssh/deep",
+            "home/ada/.aws",
+            "home/ada/.config/gh",
+            "home/ada/.config/nvim",
+            "account/.gnupg",
+            "kube/configs",
+        ] {
+            fs::create_dir_all(at(path)).unwrap();
+        }
+        // A second name of the same folder, as a second mount has one.
+        std::os::unix::fs::symlink(at("home/ada"), at("second")).unwrap();
         let pair = |name: &str, path: &str| (name.into(), at(path).into_os_string());
         let environment = Environment {
             variables: [
                 pair("HOME", "home/ada"),
                 pair("XDG_CONFIG_HOME", "settings"),
                 pair("XDG_STATE_HOME", "state"),
+                pair("KUBECONFIG", "kube"),
             ]
             .into(),
+            account_home: Some(at("account")),
             ..Environment::default()
         };
         for refused in [
@@ -109,12 +151,24 @@ mod tests {
             "state",
             "state/antiphon",
             "state/antiphon/projects/x",
+            "settings/antiphon/agents",
+            "home/ada/.ssh",
+            "home/ada/.ssh/deep",
+            "home/ada/.aws",
+            "home/ada/.config",
+            "account/.gnupg",
+            "account",
+            "kube/configs",
+            "second/.ssh",
+            "second",
             "",
         ] {
             assert!(check(&at(refused), &environment).is_err(), "{refused}");
         }
         assert!(check(Path::new("/"), &environment).is_err());
-        assert_eq!(check(&at("home/ada/work"), &environment), Ok(()));
+        for allowed in ["home/ada/work", "home/ada/.config/nvim", "second/work"] {
+            assert_eq!(check(&at(allowed), &environment), Ok(()), "{allowed}");
+        }
         let allowed = Environment { root_policy: RootPolicy::AllowUnsafe, ..environment };
         assert_eq!(check(&at("home/ada"), &allowed), Ok(()));
     }

@@ -47,6 +47,7 @@ impl DefinedAgent {
             model: model.clone(),
             fallbacks: fallbacks.clone(),
             tools: tools.clone(),
+            parallel_tools: definition.parallel_tools.clone(),
             agents: agents.clone(),
             runtimes: definition.runtimes.iter().map(runtime).collect(),
             limits: definition.limits,
@@ -70,7 +71,7 @@ pub fn agent_problems(catalog: &AgentCatalog) -> Vec<AgentProblem> {
 }
 
 fn problem(problem: Problem) -> AgentProblem {
-    let Problem { path, line, reason, in_force } = problem;
+    let Problem { path, line, reason, in_force, .. } = problem;
     AgentProblem { path: path.display().to_string(), line, reason, in_force }
 }
 

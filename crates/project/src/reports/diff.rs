@@ -19,7 +19,7 @@ use antiphon_runtime::{Orchestrator, OrchestratorError};
 use serde_json::Value;
 
 use self::hunks::{diff_of_report, is_cut};
-use crate::reports::task_tree::task_and_descendants;
+use crate::reports::task_tree::{TreeScope, task_and_descendants};
 
 /// Changes in one diff, at most.
 pub const CHANGES_MAX: usize = 1000;
@@ -48,7 +48,7 @@ pub async fn task_diff(
     let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
     let found = match scope {
         DiffScope::Task => Some(orchestrator.tasks(one).await?),
-        DiffScope::Tree => task_and_descendants(orchestrator, task_id).await?,
+        DiffScope::Tree => task_and_descendants(orchestrator, task_id, TreeScope::Journal).await?,
     };
     let Some(found) = found else { return Ok(None) };
     let mut collected = Collected::default();

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 use serde_json::Value;
 
@@ -30,8 +30,17 @@ pub async fn agent_presences(
     let waiting = |task_id: &TaskId| counts.get(task_id).copied().unwrap_or_default();
     let mut found = Vec::new();
     for live in orchestrator.agents(LIVE_MAX).await? {
+        let resident = residents.remove(&live.task_id);
+        // A program in a terminal has no turns.
+        let may_wait = |task: &&TaskSummary| {
+            live.status.messages_processed == 0 || task.waiting_for == Some(WaitingFor::Model)
+        };
+        let reason = match resident.as_ref().filter(may_wait) {
+            Some(task) => waits(orchestrator, task).await?,
+            None => None,
+        };
         found.push(AgentPresence {
-            standing: residents.remove(&live.task_id).is_some(),
+            standing: resident.is_some(),
             waiting: waiting(&live.task_id),
             agent: live.agent,
             task_id: live.task_id,
@@ -39,10 +48,10 @@ pub async fn agent_presences(
             state: live.status.state,
             last_activity: live.status.last_activity,
             messages_processed: live.status.messages_processed,
-            waits: None,
+            waits: reason,
         });
     }
-    // Residents that have received nothing yet, and programs in terminals, which have no turns.
+    // Residents that an earlier version started and that have received nothing yet.
     for task in residents.into_values() {
         found.push(AgentPresence {
             standing: true,
@@ -61,7 +70,8 @@ pub async fn agent_presences(
     Ok(found)
 }
 
-/// Why a program in a terminal does not get its next message, as its runner has recorded it.
+/// Why a task does not go on: its model does not answer, or its runner has recorded why a program in a
+/// terminal does not get its next message.
 async fn waits(
     orchestrator: &Orchestrator,
     task: &TaskSummary,
@@ -70,7 +80,8 @@ async fn waits(
         return Ok(None);
     }
     let detail = orchestrator.task(&task.task_id).await?.detail;
-    let waits = detail.as_ref().and_then(|detail| detail.get("waits")).and_then(Value::as_str);
+    let reason = if task.waiting_for == Some(WaitingFor::Model) { "error" } else { "waits" };
+    let waits = detail.as_ref().and_then(|detail| detail.get(reason)).and_then(Value::as_str);
     Ok(waits.map(str::to_owned))
 }
 
@@ -81,10 +92,13 @@ pub async fn idle_agents(
 ) -> Result<Vec<AgentPresence>, OrchestratorError> {
     let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
     let unfinished = orchestrator.tasks(query).await?;
-    let suspended = unfinished.into_iter().filter(|task| task.waiting_for.is_some());
+    let suspended = unfinished.into_iter().filter(|task| task.status == TaskStatus::InputRequired);
     let suspended: HashSet<TaskId> = suspended.map(|task| task.task_id).collect();
     let mut agents = agent_presences(orchestrator).await?;
     agents.retain(|agent| agent.standing || suspended.contains(&agent.task_id));
+    for agent in &mut agents {
+        agent.state = AgentState::Idle;
+    }
     Ok(agents)
 }
 

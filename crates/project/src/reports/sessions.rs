@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{HistoryRef, Session, SessionId, SessionSummary, TaskId};
+use antiphon_core::{HistoryRef, ImportedTimes, Session, SessionId, SessionSummary, TaskId};
 use antiphon_runtime::{ImportedConversation, Orchestrator, OrchestratorError, PriorHistory};
 
 /// Tasks of one session that are read, at most.
@@ -26,8 +26,8 @@ pub async fn session_summary(
         tasks: tasks.len() as u64,
         last_task: newest.task_id.clone(),
         status: newest.status,
-        created_at: oldest.created_at,
-        updated_at: newest.last_event_at,
+        created_at: oldest.session_created_at(),
+        updated_at: newest.session_updated_at(),
     }))
 }
 
@@ -53,6 +53,10 @@ pub fn imported(session: Session) -> ImportedConversation {
         session_id: Some(session.id),
         system_prompt: session.system_prompt,
         before: PriorHistory::Messages(session.messages),
+        times: Some(ImportedTimes {
+            created_at: session.created_at,
+            updated_at: session.updated_at,
+        }),
         key: None,
     }
 }
@@ -69,6 +73,7 @@ pub async fn forked(
         session_id: None,
         system_prompt: state.created.system_prompt.clone(),
         before: PriorHistory::Task(HistoryRef { task_id: last, seq: state.seq }),
+        times: None,
         key: None,
     })
 }

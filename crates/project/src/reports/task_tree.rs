@@ -1,10 +1,10 @@
-//! A task and its descendants.
+//! A task and its descendants, also those on peers.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{TaskId, TaskSummary};
+use antiphon_core::port::{Read, TaskQuery, TaskSelector};
+use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
 /// Tasks of one tree that are read, at most.
@@ -13,11 +13,21 @@ pub const TREE_TASKS_MAX: usize = 20_000;
 /// One more than is read says that a tree is too large.
 const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
 
+/// Whether a tree has the tasks that peers dispatched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeScope {
+    /// Only tasks whose events the journal has.
+    Journal,
+    /// Also tasks on peers, as the peers last listed them.
+    WithPeers,
+}
+
 /// A task and its descendants, the oldest first, so that a parent precedes its children. `None` when
 /// the whole tree has more than [`TREE_TASKS_MAX`] tasks; empty when there is no such task.
 pub async fn task_and_descendants(
     orchestrator: &Orchestrator,
     task_id: &TaskId,
+    scope: TreeScope,
 ) -> Result<Option<Vec<TaskSummary>>, OrchestratorError> {
     let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
     let Some(top) = orchestrator.tasks(one).await?.pop() else { return Ok(Some(Vec::new())) };
@@ -35,5 +45,51 @@ pub async fn task_and_descendants(
         }
         is_descendant || included.contains(&task.task_id)
     });
-    Ok(Some(tasks.collect()))
+    // A list of a server has the tasks on peers already.
+    let mut tasks = without_peer_tasks(tasks.collect());
+    match scope {
+        TreeScope::Journal => {}
+        TreeScope::WithPeers => add_peer_tasks(orchestrator, &mut tasks).await?,
+    }
+    Ok((tasks.len() <= TREE_TASKS_MAX).then_some(tasks))
+}
+
+/// The tasks whose events the journal has: a task on a peer dispatches its children there.
+fn without_peer_tasks(tasks: Vec<TaskSummary>) -> Vec<TaskSummary> {
+    let on_peer = |task: &&TaskSummary| task.runs_on.peer.is_some();
+    let on_peers: HashSet<TaskId> =
+        tasks.iter().filter(on_peer).map(|task| task.task_id.clone()).collect();
+    let is_peers =
+        |task: &TaskSummary| task.parent.as_ref().is_some_and(|parent| on_peers.contains(parent));
+    tasks.into_iter().filter(|task| !is_peers(task)).collect()
+}
+
+/// Adds the tasks that peers dispatched for these tasks.
+async fn add_peer_tasks(
+    orchestrator: &Orchestrator,
+    tasks: &mut Vec<TaskSummary>,
+) -> Result<(), OrchestratorError> {
+    let known: HashSet<TaskId> = tasks.iter().map(|task| task.task_id.clone()).collect();
+    let mut added = Vec::new();
+    for task in tasks.iter().filter(|task| task.runs_on.peer.is_some()) {
+        let mut peer_tasks = PeerTasks::default();
+        let mut after = Position(0);
+        loop {
+            let task_id = Some(task.task_id.clone());
+            let page = orchestrator.read(Read { task_id, after, limit: NonZeroUsize::MAX }).await?;
+            if page.events.is_empty() {
+                break;
+            }
+            after = page.next;
+            for event in &page.events {
+                if let EventBody::Relayed(relayed) = &event.body {
+                    peer_tasks.apply(relayed);
+                }
+            }
+        }
+        // An id of a task here is not a peer's to use.
+        added.extend(peer_tasks.below(task).into_iter().filter(|it| !known.contains(&it.task_id)));
+    }
+    tasks.extend(added);
+    Ok(())
 }

@@ -89,7 +89,7 @@ impl Dispatch {
         let orchestrator = self.orchestrator.clone();
         let Some(own_key) = own_key else {
             let tasks = self.plan(invocation, None).await?;
-            let created = async move { self.create(tasks).await };
+            let created = Box::pin(async move { self.create(tasks).await });
             return Ok(orchestrator.run_detached(created).await??);
         };
         let key = self.principal.idempotency_key(KIND, &own_key);
@@ -102,7 +102,7 @@ impl Dispatch {
         // Interrupted before the record was written, an earlier request may have created the first task.
         let planned = self.plan(invocation, Some(&task_key(0))).await?;
         let tasks = planned.into_iter().enumerate().map(keyed).collect();
-        let recorded = async move { self.record(key, &self.create(tasks).await?).await };
+        let recorded = Box::pin(async move { self.record(key, &self.create(tasks).await?).await });
         orchestrator.run_detached(recorded).await?
     }
 

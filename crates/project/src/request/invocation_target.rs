@@ -17,7 +17,7 @@ use crate::request::task_factory::TaskFactory;
 use crate::request::task_request::TaskRequest;
 use crate::request::user_input::check_message;
 
-/// The tool that calls other agents. A tool policy grants it by this name.
+/// The tool that calls other agents. An ad-hoc agent has it when its tools name it.
 const CALL_AGENT: &str = "call_agent";
 
 /// What holds for all targets of an invocation.
@@ -41,7 +41,8 @@ pub(crate) async fn target_task(
         AgentRef::AdHoc { system_prompt, tools } => (None, Some(system_prompt), tools),
     };
     let definition = agent.as_deref().and_then(|name| definition(task_factory, name));
-    let Grants { tools, agents } = Grants::of(requested, terms.tools)?;
+    let policy = target.tools.as_ref().unwrap_or(terms.tools);
+    let Grants { tools, agents } = Grants::of(orchestrator, requested, policy)?;
     let whole_prompt = system_prompt.as_deref().map(|prompt| task_factory.system_prompt(prompt));
     let request = TaskRequest {
         agent,
@@ -77,36 +78,50 @@ fn definition(task_factory: &dyn TaskFactory, name: &str) -> Option<Arc<AgentDef
     defined.into_iter().find(|defined| defined.name.as_str() == name)
 }
 
-/// The tools and agents that a target may use; the agent's own when absent.
+/// The tools and agents that a target may use; the agent's own when absent. At the top there is no client whose
+/// tools a policy could lend, so it changes neither. A tool that does not exist is refused.
 struct Grants {
     tools: Option<Vec<String>>,
     agents: Option<Vec<String>>,
 }
 
 impl Grants {
-    fn of(requested: Option<Vec<String>>, policy: &ToolPolicy) -> Result<Self, ErrorResponse> {
-        let too_many = |names: &Vec<String>| names.len() > NAMES_MAX;
-        let exact = match policy {
-            ToolPolicy::None => {
-                return Ok(Self { tools: Some(Vec::new()), agents: Some(Vec::new()) });
-            }
-            ToolPolicy::Inherit => None,
-            ToolPolicy::Exact { tools } => Some(tools.clone()),
+    fn of(
+        orchestrator: &Orchestrator,
+        requested: Option<Vec<String>>,
+        policy: &ToolPolicy,
+    ) -> Result<Self, ErrorResponse> {
+        let exact: &[String] = match policy {
+            ToolPolicy::Inherit | ToolPolicy::None => &[],
+            ToolPolicy::Exact { tools } => tools,
         };
-        if requested.as_ref().is_some_and(too_many) || exact.as_ref().is_some_and(too_many) {
+        let names = requested.as_deref().unwrap_or_default();
+        if names.len() > NAMES_MAX || exact.len() > NAMES_MAX {
             return Err(invalid_request(format!("`tools`: at most {NAMES_MAX}")));
         }
-        let agents = exact.as_ref().and_then(|exact| {
-            let calls = exact.iter().any(|tool| tool == CALL_AGENT);
-            (!calls).then(Vec::new)
-        });
-        let tools = match (requested, exact) {
-            (Some(requested), Some(exact)) => {
-                Some(requested.into_iter().filter(|tool| exact.contains(tool)).collect())
-            }
-            (requested, exact) => requested.or(exact),
-        };
-        Ok(Self { tools, agents })
+        check_known(orchestrator, names.iter().chain(exact))?;
+        let calls_agents = names.iter().any(|tool| tool == CALL_AGENT);
+        let agents = requested.as_ref().filter(|_| !calls_agents).map(|_| Vec::new());
+        Ok(Self { tools: requested, agents })
+    }
+}
+
+fn check_known<'a>(
+    orchestrator: &Orchestrator,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<(), ErrorResponse> {
+    let mut names = names.filter(|name| *name != CALL_AGENT).peekable();
+    if names.peek().is_none() {
+        return Ok(());
+    }
+    let known: Vec<String> = orchestrator.tools().into_iter().map(|tool| tool.name).collect();
+    match names.find(|name| !known.contains(name)) {
+        Some(name) => {
+            let known = known.join(", ");
+            let message = format!("`tools`: there is no tool `{name}`; available: {known}");
+            Err(refused(ErrorCode::DomainViolation, message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -5,7 +5,8 @@
 //! | prompt                                                      | read as data, labeled with the agent's name  |
 //! | system prompt, history, session, external tools             | refused: the model would read them as ours   |
 //! | agent                                                       | the key's agent, or one that it may call     |
-//! | tools, agents and limits                                    | at most those of the key's agent             |
+//! | tools and agents                                            | at most those of the key's agent; those of its own definition for one that it may call |
+//! | limits                                                      | at most those of the key's agent             |
 //! | a runner without limits of its own                          | refused: only a person may start it          |
 //!
 //! A message to a task or to an inbox starts no agent. It is refused when the receiver runs in a runner
@@ -59,13 +60,21 @@ pub fn restrict_to_agent(
             "`agent`: this is a key of agent `{agent}`, which may not call `{requested}`"
         )));
     }
-    Ok(TaskRequest {
-        message: labeled(principal.sender()?, request.message),
-        tools: at_most(own.tools.as_ref(), request.tools),
-        agents: match &own.agents {
+    // Another agent has the tools and agents of its own definition, as when the agent calls it.
+    let is_itself = request.agent.as_deref().is_none_or(|name| name.trim() == agent.as_str());
+    let (tools, agents) = if is_itself {
+        let agents = match &own.agents {
             CallableAgents::Any => request.agents,
             CallableAgents::Only(agents) => at_most(Some(agents), request.agents),
-        },
+        };
+        (at_most(own.tools.as_ref(), request.tools), agents)
+    } else {
+        (request.tools, request.agents)
+    };
+    Ok(TaskRequest {
+        message: labeled(principal.sender()?, request.message),
+        tools,
+        agents,
         limits: lower(&own.limits, &request.limits),
         ..request
     })

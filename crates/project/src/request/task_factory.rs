@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use antiphon_api::{AgentChange, AgentOrigin, AgentProblem};
+use antiphon_api::{AgentChange, AgentOrigin, AgentProblem, RunStarted, StartRun};
+use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
 use async_trait::async_trait;
@@ -17,6 +18,25 @@ pub trait TaskFactory: Send + Sync {
     /// The task that is requested, with its agent, model and system prompt. The client reads the
     /// error.
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse>;
+
+    /// Starts the task of another process of the user, or goes on with it. `key` makes a repeated request the same
+    /// one. The journal has the task when this returns.
+    async fn start_run(
+        &self,
+        run: StartRun,
+        key: Option<IdempotencyKey>,
+    ) -> Result<RunStarted, ErrorResponse> {
+        let _ = (run, key);
+        Err(forbidden("this server runs no tasks of other processes"))
+    }
+
+    /// Asks this process to give the journal to a server, when the calls that run are recorded.
+    fn hand_over(&self) -> Result<(), ErrorResponse> {
+        Err(forbidden("this server keeps the journal"))
+    }
+
+    /// From now on this process carries out requests that are dropped as files, if it does not do so already.
+    fn watch_requests(&self) {}
 
     /// Names of the agents that are defined.
     fn agents(&self) -> Vec<AgentName>;

@@ -7,23 +7,11 @@ use serde_json::{Map, Value, json};
 
 use crate::request::request_error::invalid_request;
 
-/// The message in `field`: a text, or a user message whose `timestamp` defaults to now.
+/// The message in `field`, in any of the forms of [`UserMessage::from_input`].
 pub fn parse_message(field: &str, json: &RawValue) -> Result<UserMessage, ErrorResponse> {
     let wrong = |error: serde_json::Error| invalid_request(format!("`{field}`: {error}"));
-    let now = SystemClock.now();
-    let message = match serde_json::from_str(json.get()).map_err(wrong)? {
-        Value::String(text) => UserMessage::text(text, now),
-        Value::Object(mut object) => {
-            if object.get("timestamp").is_none_or(Value::is_null) {
-                object.insert("timestamp".to_owned(), json!(now));
-            }
-            serde_json::from_value(Value::Object(object)).map_err(wrong)?
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
-            let expected = "expected a text, or a user message with `content`";
-            return Err(invalid_request(format!("`{field}`: {expected}")));
-        }
-    };
+    let json: Value = serde_json::from_str(json.get()).map_err(wrong)?;
+    let message = UserMessage::from_input(json, SystemClock.now()).map_err(wrong)?;
     check_message(field, &message)?;
     Ok(message)
 }

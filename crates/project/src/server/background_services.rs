@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, Provenance};
-use antiphon_file_drop::{Orders, watch};
+use antiphon_file_drop::{OrderExecutor, watch};
 use antiphon_private_file::{Durability, write_atomic};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt, Wake};
 use antiphon_schedule::{
@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::control_orders::drop_settings;
 use crate::error::ProjectError;
+use crate::trust::ProjectTrust;
 
 /// Largest file with the start times of schedules, in bytes.
 const SEEN_BYTES_MAX: u64 = 1024 * 1024;
@@ -37,9 +38,11 @@ pub struct ServiceDeps {
     /// Delivers ticks of schedules, and notifies agents.
     pub orchestrator: Orchestrator,
     /// Carries out dropped requests.
-    pub orders: Arc<dyn Orders>,
+    pub orders: Arc<dyn OrderExecutor>,
     /// The project's root.
     pub root: PathBuf,
+    /// Which request folders the user trusts.
+    pub trust: ProjectTrust,
     /// The project's state folder.
     pub state: PathBuf,
     /// The user's schedules.
@@ -51,12 +54,12 @@ pub struct ServiceDeps {
 impl BackgroundServices {
     /// Starts the services. Fails when the start times of schedules cannot be recorded.
     pub fn start(deps: ServiceDeps) -> Result<Self, ProjectError> {
-        let ServiceDeps { orchestrator, orders, root, state, schedules, removed } = deps;
+        let ServiceDeps { orchestrator, orders, root, trust, state, schedules, removed } = deps;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
         let stopped = stop.clone();
         tasks.spawn(async move {
-            if let Err(error) = watch(root, drop_settings(), orders, stopped).await {
+            if let Err(error) = watch(root, drop_settings(&trust), orders, stopped).await {
                 tracing::error!(%error, "the file drop has stopped");
             }
         });

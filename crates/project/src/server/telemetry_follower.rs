@@ -2,17 +2,22 @@
 //! orchestrator has stopped, then exports the last spans. Only the end of the process waits for it, for a
 //! limited time.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{Event, Position};
 use antiphon_runtime::{Follower, Orchestrator};
-use antiphon_telemetry::{EventSource, SourceError, Telemetry};
+use antiphon_telemetry::{EventSource, SourceError, TASKS_OPEN_MAX, Telemetry};
 use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ProjectError;
+
+/// Unfinished tasks whose agents are known after a restart, at most.
+const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(TASKS_OPEN_MAX).unwrap();
 
 /// How long reading the last events may take.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(2);
@@ -29,12 +34,16 @@ pub struct TelemetryFollower {
 }
 
 impl TelemetryFollower {
-    /// Starts behind the current end of the journal.
+    /// Starts behind the current end of the journal. Tasks that are unfinished then keep the names of their agents.
     pub async fn start(
         orchestrator: &Orchestrator,
         telemetry: &Telemetry,
     ) -> Result<Self, ProjectError> {
         let after = orchestrator.head().await?;
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: UNFINISHED_MAX };
+        for task in orchestrator.tasks(query).await? {
+            telemetry.metrics.resume(&task);
+        }
         let (last, last_receiver) = watch::channel(None);
         let telemetry_follower = Self {
             orchestrator: orchestrator.clone(),

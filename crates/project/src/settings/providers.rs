@@ -143,6 +143,11 @@ const BUILT_IN: [BuiltIn; 4] = [
     },
 ];
 
+/// The address that is built in for a provider.
+pub(crate) fn built_in_address(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|known| known.name == name).map(|known| known.base_url)
+}
+
 /// The built-in providers and the user's own; a user's provider replaces a built-in one of its name.
 pub(super) fn providers(
     own: BTreeMap<String, ProviderFile>,

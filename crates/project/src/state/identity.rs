@@ -1,4 +1,4 @@
-//! Which folder a root is. A path can name another folder later: a clone of something else, a new disk.
+//! Which folder is at a path: the root of a project, a folder of requests. A path can name another folder later: a clone of something else, a new disk.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// What tells two folders at one path apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RootIdentity {
+pub(crate) struct FolderIdentity {
     device: u64,
     inode: u64,
     /// When the folder was created; absent where the file system does not record it.
@@ -18,7 +18,7 @@ pub(crate) struct RootIdentity {
     born: Option<DateTime<Utc>>,
 }
 
-impl RootIdentity {
+impl FolderIdentity {
     /// The identity of the folder at `root`.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let about = fs::metadata(root)?;
@@ -46,21 +46,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
         fs::create_dir(&root).unwrap();
-        let first = RootIdentity::of(&root).unwrap();
-        assert!(first.is_same(&RootIdentity::of(&root).unwrap()));
+        let first = FolderIdentity::of(&root).unwrap();
+        assert!(first.is_same(&FolderIdentity::of(&root).unwrap()));
         fs::remove_dir(&root).unwrap();
         fs::create_dir(&root).unwrap();
-        assert!(!first.is_same(&RootIdentity::of(&root).unwrap()));
+        assert!(!first.is_same(&FolderIdentity::of(&root).unwrap()));
     }
 
     #[test]
     fn a_device_may_change_its_number_where_the_time_of_birth_is_known() {
         let born = Some(Utc::now());
-        let one = RootIdentity { device: 1, inode: 7, born };
-        assert!(one.is_same(&RootIdentity { device: 2, ..one.clone() }));
-        assert!(!one.is_same(&RootIdentity { inode: 8, ..one.clone() }));
-        let old = RootIdentity { born: None, ..one.clone() };
+        let one = FolderIdentity { device: 1, inode: 7, born };
+        assert!(one.is_same(&FolderIdentity { device: 2, ..one.clone() }));
+        assert!(!one.is_same(&FolderIdentity { inode: 8, ..one.clone() }));
+        let old = FolderIdentity { born: None, ..one.clone() };
         assert!(old.is_same(&one));
-        assert!(!old.is_same(&RootIdentity { device: 2, ..one }));
+        assert!(!old.is_same(&FolderIdentity { device: 2, ..one }));
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use antiphon_private_file::{Durability, open, write_atomic};
 use serde::{Deserialize, Serialize};
 
-use super::identity::RootIdentity;
+use super::identity::FolderIdentity;
 
 /// Name of the record in a state folder.
 const FILE: &str = "project.json";
@@ -21,7 +21,7 @@ const BYTES_MAX: u64 = 64 * 1024;
 pub(crate) struct ProjectRecord {
     root: RootPath,
     #[serde(flatten)]
-    pub(crate) identity: RootIdentity,
+    pub(crate) identity: FolderIdentity,
 }
 
 /// A path as text, or as bytes when it is not UTF-8.
@@ -39,7 +39,7 @@ impl ProjectRecord {
             Some(text) => RootPath::Text(text.to_owned()),
             None => RootPath::Bytes(root.as_os_str().as_bytes().to_owned()),
         };
-        Ok(Self { root: path, identity: RootIdentity::of(root)? })
+        Ok(Self { root: path, identity: FolderIdentity::of(root)? })
     }
 
     /// Path of the root when the record was written.

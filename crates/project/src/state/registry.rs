@@ -5,17 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use antiphon_permissions::Remembered;
 use antiphon_private_file::create_folder;
 use antiphon_sqlite::Owner;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::identity::RootIdentity;
+use super::identity::FolderIdentity;
 use super::location::{PROJECTS, state_base, state_folder};
 use super::record::ProjectRecord;
 use crate::environment::Environment;
-use crate::error::ProjectError;
+use crate::error::{ProjectError, unusable};
 use crate::project::JOURNAL;
+use crate::settings::remembered_path;
 
 /// What became of the folder of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -96,7 +98,10 @@ impl Registry {
             let root = ProjectRecord::read(state).ok().flatten().map(|record| record.root());
             root.as_ref() == Some(&path) || state.file_name().is_some_and(|id| id == name)
         };
-        let folders = self.state_folders()?;
+        let mut folders = self.state_folders()?;
+        // State that was set aside has the same root. Its path names the state in use.
+        let in_use = state_folder(&self.base, &path);
+        folders.sort_by_key(|state| *state != in_use);
         folders.iter().find(is_named).and_then(|state| known(state)).ok_or_else(|| {
             ProjectError::InvalidInput(format!(
                 "no state is kept for `{name}`: `antiphon projects list` shows the projects"
@@ -138,11 +143,25 @@ impl Registry {
         known(&state).ok_or_else(|| unusable(&state, &io::ErrorKind::NotFound.into()))
     }
 
-    /// Deletes everything that is kept for `project`: tasks, sessions, keys. Its own folder stays as it is.
-    pub fn forget(&self, project: &KnownProject) -> Result<(), ProjectError> {
+    /// Deletes everything that is kept for `project`: tasks, sessions, keys, and, unless its state was set
+    /// aside before, the rules that are always allowed in it. Its own folder stays as it is.
+    pub fn forget(
+        &self,
+        project: &KnownProject,
+        environment: &Environment,
+    ) -> Result<(), ProjectError> {
         let _owner = own(project)?;
+        if state_folder(&self.base, &project.root) == project.state {
+            forget_rules(&project.root, environment)?;
+        }
         remove(&project.state)
     }
+}
+
+/// Removes the rules that the user always allows in the project at `root`.
+pub(crate) fn forget_rules(root: &Path, environment: &Environment) -> Result<(), ProjectError> {
+    Remembered::forget(&remembered_path(environment), root)
+        .map_err(|error| ProjectError::InvalidInput(error.to_string()))
 }
 
 /// Moves the state of a root aside, so that another folder at its path starts empty. Returns the new name.
@@ -160,7 +179,7 @@ pub(crate) fn set_aside(state: &Path) -> io::Result<PathBuf> {
 }
 
 /// Creates the state folder of a project, and all folders above it that are missing.
-pub(crate) fn create(state: &Path) -> io::Result<()> {
+fn create(state: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let projects = state.parent().ok_or(io::ErrorKind::NotFound)?;
     let base = projects.parent().ok_or(io::ErrorKind::NotFound)?;
@@ -168,6 +187,15 @@ pub(crate) fn create(state: &Path) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
     [base, projects, state].into_iter().try_for_each(create_folder)
+}
+
+/// The same, with a record of the root that it belongs to.
+pub(crate) fn prepare(state: &Path, root: &Path) -> io::Result<()> {
+    create(state)?;
+    match ProjectRecord::read(state)? {
+        Some(_) => Ok(()),
+        None => ProjectRecord::of(root)?.write(state),
+    }
 }
 
 /// Keeps other processes from the project's tasks. Unavailable while one works on them.
@@ -185,7 +213,7 @@ fn remove(folder: &Path) -> Result<(), ProjectError> {
 fn known(state: &Path) -> Option<KnownProject> {
     let record = ProjectRecord::read(state).ok()??;
     let root = record.root();
-    let status = match RootIdentity::of(&root) {
+    let status = match FolderIdentity::of(&root) {
         Ok(identity) if identity.is_same(&record.identity) => RootStatus::Present,
         Ok(_) => RootStatus::Replaced,
         Err(_) => RootStatus::Gone,
@@ -214,8 +242,4 @@ fn size(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     bytes.sum()
-}
-
-fn unusable(path: &Path, error: &io::Error) -> ProjectError {
-    ProjectError::InvalidInput(format!("cannot use {}: {error}", path.display()))
 }

@@ -1,13 +1,14 @@
 //! Implements the task factory of the HTTP interfaces and the file drop for a project.
 
 mod definitions;
+mod run;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_api::{AgentChange, AgentProblem};
-use antiphon_core::port::{Agents, PromptSource, TaskQuery, TaskSelector};
+use antiphon_api::{AgentChange, AgentProblem, RunStarted, StartRun};
+use antiphon_core::port::{Agents, IdempotencyKey, PromptSource, TaskQuery, TaskSelector};
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, SessionId,
 };
@@ -15,6 +16,7 @@ use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
 use async_trait::async_trait;
 
 use crate::agent_files::AgentFiles;
+use crate::error::ProjectError;
 use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::prompt::Rules;
@@ -22,17 +24,20 @@ use crate::reports::agent_detail::agent_problems;
 use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::{DefinedAgent, TaskFactory};
 use crate::request::task_request::TaskRequest;
+use crate::task::environments::ProjectEnvironments;
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
+use crate::task::task_process::TaskProcess;
 
 /// Builds tasks of clients' requests, and changes agent definitions for them.
 pub struct ProjectTaskFactory {
     orchestrator: Orchestrator,
     /// Only checks that a model can be reached; the orchestrator asks the model.
-    models: Models,
+    models: Arc<Models>,
     default_model: ModelRef,
     root: PathBuf,
     rules: Rules,
     files: AgentFiles,
+    environments: Option<Arc<ProjectEnvironments>>,
 }
 
 impl ProjectTaskFactory {
@@ -40,7 +45,7 @@ impl ProjectTaskFactory {
     pub fn new(
         project: &Project,
         orchestrator: &Orchestrator,
-        models: Models,
+        models: Arc<Models>,
         rules: Rules,
         files: AgentFiles,
     ) -> Self {
@@ -51,7 +56,14 @@ impl ProjectTaskFactory {
             root: project.root().to_owned(),
             rules,
             files,
+            environments: None,
         }
+    }
+
+    /// The same, which takes tasks of other processes of the user.
+    #[must_use]
+    pub fn with_environments(self, environments: Arc<ProjectEnvironments>) -> Self {
+        Self { environments: Some(environments), ..self }
     }
 }
 
@@ -77,6 +89,7 @@ impl TaskFactory for ProjectTaskFactory {
             agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
             limits: request.limits,
             output_schema: request.output_schema,
+            route: Route { process: self.recorded_process(), ..Route::default() },
             ..TaskSpec::new(request.message)
         };
         let builder = TaskBuilder {
@@ -86,11 +99,32 @@ impl TaskFactory for ProjectTaskFactory {
             root: &self.root,
             rules: &self.rules,
         };
-        let invalid = |error: crate::error::ProjectError| {
-            refusal(ErrorCode::InvalidRequest, error.to_string())
-        };
         self.models.provider(&builder.model(&spec), &Route::default()).map_err(invalid)?;
         builder.build(spec).map_err(invalid)
+    }
+
+    async fn start_run(
+        &self,
+        run: StartRun,
+        key: Option<IdempotencyKey>,
+    ) -> Result<RunStarted, ErrorResponse> {
+        run::start(self, run, key).await.map_err(invalid)
+    }
+
+    fn watch_requests(&self) {
+        if let Some(environments) = &self.environments {
+            environments.requests_wanted().cancel();
+        }
+    }
+
+    fn hand_over(&self) -> Result<(), ErrorResponse> {
+        let asked =
+            self.environments.as_ref().is_some_and(|environments| environments.ask_to_leave());
+        if asked {
+            return Ok(());
+        }
+        let message = format!("a server runs here already: process {}", std::process::id());
+        Err(refusal(ErrorCode::Conflict, message))
     }
 
     fn agents(&self) -> Vec<AgentName> {
@@ -144,6 +178,10 @@ impl TaskFactory for ProjectTaskFactory {
 }
 
 impl ProjectTaskFactory {
+    fn recorded_process(&self) -> Option<TaskProcess> {
+        self.environments.as_ref().and_then(|environments| environments.recorded())
+    }
+
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {
         let none = || refusal(ErrorCode::NotFound, unknown_agent(name, &self.agents()).to_string());
         self.files.catalog.find(name).ok_or_else(none)
@@ -165,6 +203,16 @@ impl ProjectTaskFactory {
         let conversation = Conversation::after_task(&self.orchestrator, session_id, last.task_id);
         conversation.await.map_err(|error| unavailable(&error))
     }
+}
+
+fn invalid(error: ProjectError) -> ErrorResponse {
+    let code = match error {
+        ProjectError::Refused(_) => ErrorCode::Forbidden,
+        ProjectError::Unavailable(_) => ErrorCode::ServiceUnavailable,
+        ProjectError::InvalidInput(_) => ErrorCode::InvalidRequest,
+        ProjectError::Failed(_) => ErrorCode::InternalError,
+    };
+    refusal(code, error.to_string())
 }
 
 fn refusal(code: ErrorCode, message: String) -> ErrorResponse {

@@ -194,6 +194,7 @@ impl TaskBuilder<'_> {
             agent: agent.name.to_string(),
             system_prompt: requested_prompt.unwrap_or_else(own_prompt),
             tools: common_tools(agent.tools.as_ref(), task.tools.as_ref()),
+            parallel_tools: agent.parallel_tools.clone(),
             agents: common_agents(&agent.agents, &task.agents),
             runner,
             limits: lower(task.limits, agent.limits),

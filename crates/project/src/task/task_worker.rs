@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Agents, Gate, PromptSource, RandomIds, RunnerError, SystemClock};
+use antiphon_core::port::{Agents, Gate, PromptSource, RandomIds, RunnerError};
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
@@ -21,6 +21,7 @@ use antiphon_shell::{Shell, WithoutSandbox};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
+use crate::machine_clock::MachineClock;
 use crate::settings::ContextWindows;
 use crate::toolset;
 
@@ -35,6 +36,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 pub(crate) struct WorkerSettings {
     pub(crate) root: PathBuf,
     pub(crate) permissions: antiphon_permissions::Config,
+    /// Rules above the permissions.
+    pub(crate) policy: antiphon_permissions::PolicyRules,
     pub(crate) approvals: ApprovalMode,
     /// Agents the model can call. The process that started the worker carries out the calls.
     pub(crate) agents: Vec<CallableAgent>,
@@ -88,9 +91,15 @@ async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), Runne
         agents: Some(Arc::new(OtherAgents(settings.agents.into_iter().map(Arc::new).collect()))),
         runners: Vec::new(),
         prices: Arc::new(settings.prices),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(MachineClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { approvals: asking, dispatch: Dispatch::Parent, ..Settings::default() },
+        // The process that owns the journal waits for it.
+        settings: Settings {
+            approvals: asking,
+            dispatch: Dispatch::Parent,
+            storage_wait_max: Some(Duration::ZERO),
+            ..Settings::default()
+        },
     });
     let state = orchestrator.task(&task_id).await.map_err(stopped)?;
     if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
@@ -133,6 +142,8 @@ fn tools(
         network: Network::Off,
         unix_sockets: antiphon_sandbox::UnixSockets::Refused,
         repository: None,
+        git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+        runs: antiphon_sandbox::Runs::Commands,
         limits: antiphon_sandbox::Limits::default(),
     };
     let results = Path::new("/tmp/results");
@@ -166,7 +177,8 @@ fn gate(settings: &WorkerSettings, tools: &Arc<dyn ToolExecutor>) -> Result<Arc<
         hidden: Vec::new(),
         effects: Effects::new(move |tool| known.effect(tool)),
     };
-    let gate = antiphon_permissions::Gate::new(&settings.permissions, bounds);
+    let gate = antiphon_permissions::Gate::new(&settings.permissions, bounds)
+        .and_then(|gate| gate.within(&settings.policy));
     Ok(Arc::new(gate.map_err(|error| error.to_string())?))
 }
 

@@ -14,7 +14,10 @@ impl ControlCommand {
     pub(crate) fn of(change: &StatusChanged, waiting_for: Option<WaitingFor>) -> Option<Self> {
         match (change.status, change.waiting_for, waiting_for) {
             (TaskStatus::InputRequired, Some(WaitingFor::Resume), _) => Some(Self::Pause),
-            (TaskStatus::Running, _, Some(WaitingFor::Resume)) => Some(Self::Resume),
+            // A user resumed it here, or wants its model to be asked at once.
+            (TaskStatus::Running, None, Some(WaitingFor::Resume | WaitingFor::Model)) => {
+                Some(Self::Resume)
+            }
             (
                 TaskStatus::Pending
                 | TaskStatus::Running

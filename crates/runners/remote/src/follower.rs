@@ -4,19 +4,33 @@
 //! `relayed` event.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::port::{
     Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal,
 };
-use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId};
+use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId, TaskSummary, visible};
 use backon::ExponentialBackoff;
+use tokio::time::MissedTickBehavior;
 
 use crate::control::ControlCommand;
 use crate::local_task::LocalTask;
 use crate::peer::{Peer, PeerFailure};
 use crate::relay::{is_creation, local_event};
 use crate::task_request::{PeerConfig, RunLimits, create_task};
+
+/// How often the follower looks at the tasks below a remote task.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// How long the peer may take to list them.
+const LOOK_WAIT: Duration = Duration::from_secs(5);
+
+/// Tasks below one remote task that are listed here, at most. Further ones are listed at the peer only.
+const CHILDREN_MAX: usize = 1000;
+
+/// Characters of a title or a preview of a peer, at most.
+const LINE_CHARS_MAX: usize = 200;
 
 /// Follows a remote task.
 pub(crate) struct Follower<'a> {
@@ -31,6 +45,16 @@ pub(crate) struct Follower<'a> {
     pub(crate) cancel: Cancel,
     /// The cancel is forwarded.
     pub(crate) canceled: bool,
+    pub(crate) has_children: ChildrenAtPeer,
+}
+
+/// Whether the remote task has dispatched tasks at the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChildrenAtPeer {
+    /// It may have done so before this follower.
+    Unknown,
+    None,
+    Some,
 }
 
 /// Why following stops.
@@ -93,7 +117,12 @@ impl Follower<'_> {
                 return Err(RunnerError::Unavailable { reason });
             };
             tracing::debug!(task.id = %self.local.task_id, reason, "tries the peer again");
-            tokio::time::sleep(wait).await;
+            // A new cancellation is worth a try at once.
+            let was_canceled = is_ready(&mut self.cancel);
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = &mut self.cancel, if !was_canceled => {}
+            }
         }
     }
 
@@ -104,12 +133,21 @@ impl Follower<'_> {
         }
         let task_id = self.create().await?;
         self.forward(&task_id).await?;
+        if self.local.relayed.is_none() && self.has_children == ChildrenAtPeer::Unknown {
+            self.has_children = ChildrenAtPeer::None;
+        }
         let relayed = self.local.relayed.as_ref();
         let seq = relayed.map_or(Seq(0), |relayed| relayed.seq);
         let mut progress = Progress { task_id, seq, at_work: relayed.is_some() };
         let mut events = self.peer.events(&progress.task_id, progress.seq);
+        let mut look = tokio::time::interval(LOOK_AFTER);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                _ = look.tick(), if self.has_children != ChildrenAtPeer::None && progress.at_work => {
+                    let tasks = self.changed_children(&progress.task_id).await;
+                    self.append(Vec::new(), tasks, &progress).await?;
+                }
                 () = &mut self.cancel, if !self.canceled => {
                     self.peer.cancel(&progress.task_id).await?;
                     self.canceled = true;
@@ -159,6 +197,9 @@ impl Follower<'_> {
     /// Appends remote events to the local task.
     async fn relay(&mut self, events: Vec<Event>, progress: &mut Progress) -> Result<(), Stop> {
         let mut bodies = Vec::new();
+        if events.iter().any(|event| matches!(event.body, EventBody::Dispatched(_))) {
+            self.has_children = ChildrenAtPeer::Some;
+        }
         for event in events {
             if event.task_id != progress.task_id {
                 return Err(
@@ -177,8 +218,28 @@ impl Follower<'_> {
                 bodies.extend(local_event(event.body, &self.peer.name, &progress.task_id));
             }
         }
-        self.append(bodies, progress).await?;
+        // The tree here ends as it did there.
+        let ends = bodies.last().is_some_and(EventBody::ends_task);
+        let tasks = match self.has_children {
+            ChildrenAtPeer::Some | ChildrenAtPeer::Unknown if ends => {
+                self.changed_children(&progress.task_id).await
+            }
+            ChildrenAtPeer::Some | ChildrenAtPeer::Unknown | ChildrenAtPeer::None => Vec::new(),
+        };
+        self.append(bodies, tasks, progress).await?;
         if self.local.ended { Err(Stop::Done) } else { Ok(()) }
+    }
+
+    /// Tasks below the remote task that are new or have changed. None when the peer does not answer: the next look
+    /// finds them.
+    async fn changed_children(&mut self, task_id: &TaskId) -> Vec<TaskSummary> {
+        let below = tokio::time::timeout(LOOK_WAIT, self.peer.below(task_id)).await;
+        let Ok(Ok(below)) = below else { return Vec::new() };
+        if self.has_children == ChildrenAtPeer::Unknown && below.is_empty() {
+            self.has_children = ChildrenAtPeer::None;
+        }
+        let listed = below.into_iter().take(CHILDREN_MAX).map(shown);
+        listed.filter(|task| self.local.peer_tasks.get(&task.task_id) != Some(task)).collect()
     }
 
     /// Appends events with the mark of the last remote one. When another writer was faster, its commands
@@ -186,12 +247,13 @@ impl Follower<'_> {
     async fn append(
         &mut self,
         mut events: Vec<EventBody>,
+        tasks: Vec<TaskSummary>,
         progress: &Progress,
     ) -> Result<(), Stop> {
-        if events.is_empty() {
+        if events.is_empty() && tasks.is_empty() {
             return Ok(());
         }
-        let mark = Relayed { task_id: progress.task_id.clone(), seq: progress.seq };
+        let mark = Relayed { task_id: progress.task_id.clone(), seq: progress.seq, tasks };
         // No event may follow a terminal one: the mark goes before it.
         let ends = events.last().is_some_and(EventBody::ends_task);
         events.insert(events.len() - usize::from(ends), mark.into());
@@ -229,6 +291,17 @@ impl Follower<'_> {
             .into());
         }
         self.forward(task_id).await
+    }
+}
+
+/// A task as it is listed here: a peer's text is not longer than ours, and has no control characters.
+fn shown(task: TaskSummary) -> TaskSummary {
+    let line = |text: &str| visible(text).chars().take(LINE_CHARS_MAX).collect::<String>();
+    TaskSummary {
+        agent: line(&task.agent),
+        title: line(&task.title),
+        preview: task.preview.as_deref().map(line),
+        ..task
     }
 }
 

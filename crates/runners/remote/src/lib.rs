@@ -5,7 +5,7 @@
 //! `relayed` event that holds the number of the last remote event. The next run continues after it: a
 //! broken connection or a restart of either side neither loses nor repeats an event.
 //!
-//! The configuration is `{"peer": "NAME", "agent"?: "…", "model"?: "…"}`. The address and the token of a
+//! The configuration is `{"peer"?: "NAME", "agent"?: "…", "model"?: "…"}`; without `peer` it is the only one. The address and the token of a
 //! peer come from the user's configuration ([`Peers`]). A definition that came with a project can name
 //! neither.
 //!
@@ -21,7 +21,8 @@
 //! | `status_changed`, terminal                    | the same, and last                              |
 //! | `approval_requested`, `approval_decided`      | none: the peer's user decides                   |
 //! | `message_queued`, `tool_requested`            | none: the sender or the client is at the peer   |
-//! | `dispatched`, `awaited`, `handed_over`        | none: these agents and tasks are the peer's     |
+//! | `dispatched`                                  | none: `relayed` lists the tasks of the peer below it |
+//! | `awaited`, `handed_over`                      | none: these agents and tasks are the peer's     |
 //! | `compacted`                                   | none: it counts remote messages                 |
 //! | `relayed`                                     | none: it is about a third orchestrator          |
 //!
@@ -29,16 +30,17 @@
 //!
 //! | local                                         | remote                                          |
 //! |-----------------------------------------------|-------------------------------------------------|
-//! | the last message, and the messages before it  | `message` and `history`                         |
+//! | the last message, and the messages before it  | `message` and `history`, as a model here would read them |
 //! | tools, agents, limits, schema                 | the same                                        |
 //! | model and system prompt                       | the same, unless `agent` or `model` are configured |
-//! | canceled                                      | canceled, and followed to its end               |
-//! | ended for another reason                      | canceled                                        |
+//! | canceled                                      | canceled, and followed to its end; when the peer is away, the orchestrator cancels it later |
+//! | ended for another reason                      | canceled, in the same way                       |
+//! | a message to it                               | a message to it, once; refused when the peer is away |
+//! | the peer restarts                             | waits until it is followed again                |
 //! | paused, resumed                               | paused, resumed                                 |
 //! | the orchestrator shuts down                   | nothing: the remote task goes on                |
 //!
-//! The peer does not get tools that a client offered here, nor messages to the local task while the
-//! remote one runs.
+//! The peer does not get tools that a client offered here.
 
 mod control;
 mod follower;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Appended, JournalError, Read, RunnerError, TaskJournal};
 use antiphon_core::{
-    Event, EventBody, HistoryRef, Message, Position, Relayed, Seq, TaskCreated, TaskId, WaitingFor,
+    Event, EventBody, HistoryRef, Message, PeerTasks, Position, Relayed, Seq, TaskCreated, TaskId,
+    UserMessage, WaitingFor, sendable,
 };
 
 use crate::control::ControlCommand;
@@ -30,8 +31,28 @@ pub(crate) struct LocalTask {
     pub(crate) relayed: Option<Relayed>,
     /// Commands that are not forwarded yet.
     pub(crate) commands: Vec<ControlCommand>,
+    /// Tasks below the remote task, as they are recorded here.
+    pub(crate) peer_tasks: PeerTasks,
     /// Messages from before the first relayed event.
+    chapter: Chapter,
+}
+
+/// The messages of one task, and what of them and of those before it the model reads.
+#[derive(Default)]
+struct Chapter {
     messages: Vec<Arc<Message>>,
+    /// A summary, and the index of the first message that is still read, counted over the conversation.
+    compacted: Option<(String, u64)>,
+}
+
+impl Chapter {
+    fn apply(&mut self, body: &EventBody) {
+        if let EventBody::MessageAppended(appended) = body {
+            self.messages.push(Arc::clone(&appended.message));
+        } else if let EventBody::Compacted(compacted) = body {
+            self.compacted = Some((compacted.summary.clone(), compacted.kept_from));
+        }
+    }
 }
 
 impl LocalTask {
@@ -53,7 +74,8 @@ impl LocalTask {
             waiting_for: None,
             relayed: None,
             commands: Vec::new(),
-            messages: Vec::new(),
+            peer_tasks: PeerTasks::default(),
+            chapter: Chapter::default(),
         };
         task.catch_up(journal).await?;
         Ok(task)
@@ -86,73 +108,79 @@ impl LocalTask {
 
     fn apply(&mut self, body: &EventBody) {
         self.ended |= body.ends_task();
-        match body {
-            EventBody::Relayed(relayed) => {
-                self.relayed = Some(relayed.clone());
-                // Commands before it were forwarded before it was appended.
-                self.commands.clear();
-            }
-            EventBody::StatusChanged(change) => self.waiting_for = change.waiting_for,
-            EventBody::MessageAppended(appended) if self.relayed.is_none() => {
-                self.messages.push(Arc::clone(&appended.message));
-            }
-            EventBody::TaskCreated(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::HandedOver(_)
-            | EventBody::TaskRestored(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+        if let EventBody::StatusChanged(change) = body {
+            self.waiting_for = change.waiting_for;
+        }
+        if let EventBody::Relayed(relayed) = body {
+            self.apply_mark(relayed);
+        } else if self.relayed.is_none() {
+            self.chapter.apply(body);
         }
     }
 
-    /// All messages from before the first relayed event, of the tasks before this one and of this one.
+    fn apply_mark(&mut self, relayed: &Relayed) {
+        self.peer_tasks.apply(relayed);
+        // The same mark without tasks is not of this runner: it records the key of a message.
+        if self.relayed.as_ref() == Some(relayed) {
+            return;
+        }
+        self.relayed = Some(relayed.mark());
+        // Commands before it were forwarded before it was appended.
+        self.commands.clear();
+    }
+
+    /// What a model here would read: the messages from before the first relayed event, of the tasks before this one and
+    /// of this one, without calls that have no result.
     pub(crate) async fn history(
         &self,
         journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
-        let mut parts = vec![self.messages.clone()];
         let mut before = self.created.history.clone();
+        let mut chapters = Vec::new();
         while let Some(HistoryRef { task_id, seq }) = before.take() {
-            if parts.len() == HISTORY_TASKS_MAX {
+            if chapters.len() == HISTORY_TASKS_MAX {
                 let reason = format!("its history has more than {HISTORY_TASKS_MAX} tasks");
                 return Err(RunnerError::Refused { reason });
             }
-            let (messages, next) = messages_until(journal, &task_id, seq).await?;
-            parts.push(messages);
+            let (chapter, next) = chapter_until(journal, &task_id, seq).await?;
+            chapters.push(chapter);
             before = next;
         }
-        Ok(parts.into_iter().rev().flatten().collect())
+        let (mut messages, mut compacted) = (Vec::new(), None);
+        for chapter in chapters.iter().rev().chain([&self.chapter]) {
+            messages.extend(chapter.messages.iter().map(Arc::clone));
+            compacted = chapter.compacted.as_ref().or(compacted);
+        }
+        Ok(sendable(&read_by_model(messages, compacted)))
     }
 }
 
-/// Messages of another task up to one of its events, and the history before that task.
-async fn messages_until(
+/// The messages with a summary in place of the older ones.
+fn read_by_model(
+    mut messages: Vec<Arc<Message>>,
+    compacted: Option<&(String, u64)>,
+) -> Vec<Arc<Message>> {
+    let Some((summary, kept_from)) = compacted else { return messages };
+    let kept_from = usize::try_from(*kept_from).unwrap_or(usize::MAX).min(messages.len());
+    let at = messages.last().map_or_else(Default::default, |last| last.timestamp());
+    messages.splice(..kept_from, [Arc::new(UserMessage::text(summary, at).into())]);
+    messages
+}
+
+/// The messages of another task up to one of its events, and the history before that task.
+async fn chapter_until(
     journal: &dyn TaskJournal,
     task_id: &TaskId,
     until: Seq,
-) -> Result<(Vec<Arc<Message>>, Option<HistoryRef>), JournalError> {
-    let (mut messages, mut before, mut after) = (Vec::new(), None, Position(0));
+) -> Result<(Chapter, Option<HistoryRef>), JournalError> {
+    let (mut chapter, mut before, mut after) = (Chapter::default(), None, Position(0));
     loop {
         let events = page(journal, task_id, after).await?;
-        let Some(last) = events.last() else { return Ok((messages, before)) };
+        let Some(last) = events.last() else { return Ok((chapter, before)) };
         after = last.position;
         for event in events.into_iter().filter(|event| event.seq <= until) {
-            if let EventBody::MessageAppended(appended) = event.body {
-                messages.push(appended.message);
-            } else if let EventBody::TaskCreated(created) = event.body {
+            chapter.apply(&event.body);
+            if let EventBody::TaskCreated(created) = event.body {
                 before = created.history;
             }
         }

@@ -1,8 +1,10 @@
 //! One peer, and what its refusals mean to the runner.
 
-use antiphon_api::CreateTask;
+use antiphon_api::{CreateTask, SendMessage};
 use antiphon_client::{Client, ClientError, EventStream, RetryPolicy};
-use antiphon_core::{Seq, TaskId, visible};
+use antiphon_core::port::{Clock, RemoteError, SystemClock};
+use antiphon_core::{MessageQueued, Seq, TaskId, TaskSummary, visible};
+use serde_json::value::to_raw_value;
 
 use crate::control::ControlCommand;
 
@@ -41,6 +43,20 @@ impl From<ClientError> for PeerFailure {
     }
 }
 
+impl PeerFailure {
+    /// The failure of a command to a peer of this name.
+    pub(crate) fn of_peer(self, name: &str) -> RemoteError {
+        match self {
+            Self::Unreachable(reason) => {
+                RemoteError::Unavailable { reason: format!("the peer `{name}`: {reason}") }
+            }
+            Self::Refused(reason) => {
+                RemoteError::Refused { reason: format!("the peer `{name}`: {reason}") }
+            }
+        }
+    }
+}
+
 impl Peer {
     pub(crate) fn new(name: String, client: Client) -> Self {
         Self { name, client }
@@ -58,12 +74,47 @@ impl Peer {
     /// Events of a task after `after`. The stream does not reconnect: the follower does, from its
     /// journal.
     pub(crate) fn events(&self, task_id: &TaskId, after: Seq) -> EventStream {
-        self.client.task_events(task_id.clone(), after, RetryPolicy::NEVER)
+        self.client.own_task_events(task_id.clone(), after, RetryPolicy::NEVER)
     }
 
-    /// Cancels a task. One that has ended stays ended.
+    /// Cancels a task. One that has ended stays ended, and one that is gone is as good as canceled.
     pub(crate) async fn cancel(&self, task_id: &TaskId) -> Result<(), PeerFailure> {
-        settle(self.client.cancel_task(task_id).await.map(drop))
+        match self.client.cancel_task(task_id).await {
+            Err(error) if error.is_not_found() => Ok(()),
+            canceled => settle(canceled.map(drop)),
+        }
+    }
+
+    /// Cancels the task that was created under a key, or will be.
+    pub(crate) async fn cancel_by_key(&self, key: &TaskId) -> Result<(), PeerFailure> {
+        settle(self.client.cancel_task_by_key(key.as_str()).await.map(drop))
+    }
+
+    /// Puts a message into the inbox of a task, once for each id of a message.
+    pub(crate) async fn send(
+        &self,
+        task_id: &TaskId,
+        message: &MessageQueued,
+    ) -> Result<(), RemoteError> {
+        // The label of a sender that is not the user is part of the text.
+        let text = to_raw_value(&message.user_message(SystemClock.now())).map_err(|error| {
+            let reason = format!("the message cannot be written as JSON: {error}");
+            RemoteError::Refused { reason }
+        })?;
+        let body = SendMessage { text, mode: message.mode };
+        let sent = self.client.send_message(task_id, &body, Some(&message.id.to_string())).await;
+        match sent {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_conflict() => Err(RemoteError::Ended),
+            Err(error) => Err(PeerFailure::from(error).of_peer(&self.name)),
+        }
+    }
+
+    /// The tasks below a task.
+    pub(crate) async fn below(&self, task_id: &TaskId) -> Result<Vec<TaskSummary>, PeerFailure> {
+        let mut tasks = self.client.task_tree(task_id).await?.tasks;
+        tasks.retain(|task| task.task_id != *task_id);
+        Ok(tasks)
     }
 
     /// Forwards a command to a task.

@@ -71,6 +71,11 @@ impl Peers {
         self.peers.get(name)
     }
 
+    /// The peer, if there is only one.
+    pub(crate) fn only(&self) -> Option<&Peer> {
+        self.peers.values().next().filter(|_| self.peers.len() == 1)
+    }
+
     /// Names of all peers, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.peers.keys().map(String::as_str)

@@ -1,6 +1,6 @@
 //! Which remote events the local journal gets. The table is in the documentation of the crate.
 
-use antiphon_core::{EventBody, MessageAppended, StatusChanged, TaskId, TaskStatus};
+use antiphon_core::{EventBody, MessageAppended, StatusChanged, TaskId, TaskStatus, WaitingFor};
 use serde_json::json;
 
 /// The local event for a remote event of this task at this peer, if there is one.
@@ -8,7 +8,9 @@ pub(crate) fn local_event(body: EventBody, peer: &str, task_id: &TaskId) -> Opti
     match body {
         EventBody::StatusChanged(change) => status(change, peer, task_id).map(Into::into),
         // An id of the peer's queue means nothing here.
-        EventBody::MessageAppended(remote) => Some(MessageAppended::new(remote.message).into()),
+        EventBody::MessageAppended(remote) => {
+            Some(MessageAppended { queued: None, ..remote }.into())
+        }
         EventBody::StateChanged(_)
         | EventBody::ToolRefused(_)
         | EventBody::ToolStarted(_)
@@ -37,7 +39,8 @@ fn status(change: StatusChanged, peer: &str, task_id: &TaskId) -> Option<StatusC
         // No task becomes pending again.
         TaskStatus::Pending => None,
         TaskStatus::Running | TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Canceled => {
-            Some(StatusChanged { waiting_for: None, ..change })
+            let waiting_for = change.waiting_for.filter(|what| *what == WaitingFor::Model);
+            Some(StatusChanged { waiting_for, ..change })
         }
         TaskStatus::InputRequired => {
             let (status, waiting_for) = (change.status, change.waiting_for);

@@ -12,8 +12,9 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PeerConfig {
-    /// Name of the peer.
-    pub(crate) peer: String,
+    /// Name of the peer; the only configured one when absent.
+    #[serde(default)]
+    pub(crate) peer: Option<String>,
     /// An agent that is defined at the peer.
     #[serde(default)]
     agent: Option<String>,
@@ -25,7 +26,7 @@ pub(crate) struct PeerConfig {
 impl PeerConfig {
     pub(crate) fn parse(config: &Value) -> Result<Self, String> {
         Self::deserialize(config).map_err(|error| {
-            format!("the config of a `loopback` is {{\"peer\", \"agent\"?, \"model\"?}}: {error}")
+            format!("the config of a `loopback` is {{\"peer\"?, \"agent\"?, \"model\"?}}: {error}")
         })
     }
 }
@@ -67,6 +68,7 @@ pub(crate) fn create_task(
         agents,
         limits: limits.limits,
         output_schema: created.output_schema.clone(),
+        followed: true,
         ..task
     })
 }

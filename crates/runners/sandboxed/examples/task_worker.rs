@@ -48,6 +48,8 @@ fn shell(root: &Path) -> Shell {
         network: Network::Off,
         unix_sockets: antiphon_sandbox::UnixSockets::Refused,
         repository: None,
+        git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+        runs: antiphon_sandbox::Runs::Commands,
         limits: antiphon_sandbox::Limits::default(),
     };
     Shell::new(antiphon_shell::Settings {
@@ -127,7 +129,11 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { dispatch: Dispatch::Parent, ..Settings::default() },
+        settings: Settings {
+            dispatch: Dispatch::Parent,
+            storage_wait_max: Some(Duration::ZERO),
+            ..Settings::default()
+        },
     };
     let orchestrator = Orchestrator::new(world);
     let mut deltas = orchestrator.deltas();

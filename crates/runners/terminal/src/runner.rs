@@ -39,6 +39,9 @@ pub const RESULT_BYTES_MAX: usize = 8 * 1024;
 /// The kind of executor.
 const KIND: &str = "terminal";
 
+/// The variable with the agent's name, in whose name `antiphon reply` answers.
+const AGENT_VARIABLE: &str = "ANTIPHON_AGENT";
+
 /// Delay before the first restart. Each further delay is twice as long.
 const RESTART_DELAY: Duration = Duration::from_millis(250);
 
@@ -126,6 +129,7 @@ impl TerminalRunner {
         let name = profile.command.first().map_or("", String::as_str);
         let program = resolve(name, &path.unwrap_or_default(), &self.settings.root);
         let program = program.map_err(refused)?;
+        env.push((AGENT_VARIABLE.into(), journal_view.agent.clone().into()));
         env.extend(context.env.clone());
         let args = profile.command.iter().skip(1).chain(&context.args).cloned().collect();
         let attempt = Attempt { settings: &self.settings, folder, profile, program, args, env };

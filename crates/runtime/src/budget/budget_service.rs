@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
-use antiphon_core::{SpendLimits, SpendWindow, TaskCreated, TaskId, TaskStatus, WaitingFor};
+use antiphon_core::{Cost, SpendLimits, SpendWindow, TaskCreated, TaskId, TaskStatus, WaitingFor};
 use chrono::{DateTime, Utc};
 
 use crate::budget::spend_cache::SpendCache;
@@ -22,7 +22,7 @@ const WAITING_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
 
 /// The spend limits, and what was spent of them.
 pub(crate) struct BudgetService {
-    pub(crate) deps: RuntimeDeps,
+    pub(crate) deps: Arc<RuntimeDeps>,
     pub(crate) limits: Budget,
     pub(crate) spend_cache: Arc<SpendCache>,
 }
@@ -86,7 +86,7 @@ impl BudgetService {
             }
             // Callers that need exact sums call `ensure_loaded` first.
             let sums = self.spend_cache.sums(&scope, now).unwrap_or_default();
-            Budget::check(&scope, limits, sums, now)?;
+            self.limits.check(&scope, limits, sums, now)?;
         }
         Ok(())
     }
@@ -130,6 +130,28 @@ impl BudgetService {
         }
     }
 
+    /// Checks that the limit of `payer` can be raised by `amount`. The error says how far it can.
+    pub(crate) fn check_raise(&self, payer: Option<&str>, amount: Cost) -> Result<(), String> {
+        let scope = payer.map_or(BudgetScope::Total, |payer| BudgetScope::Key(payer.to_owned()));
+        let Some(ceiling) = self.limits.ceiling_of(&scope) else { return Ok(()) };
+        let now = self.deps.clock.now();
+        let sums = self.spend_cache.sums(&scope, now).unwrap_or_default();
+        let limits = self.limits.raised(&scope, self.limits_of(payer), sums.raised);
+        let rooms = SpendWindow::ALL.iter().filter_map(|window| {
+            let (limit, most) = (limits.of(*window)?, ceiling.limits.of(*window));
+            let room = most.map_or(u64::MAX, |most| most.nano_usd.saturating_sub(limit.nano_usd));
+            (room > 0).then_some(Cost { nano_usd: room })
+        });
+        let origin = &ceiling.origin;
+        match rooms.min() {
+            None => Err(format!("the budget is as large as it may be ({origin})")),
+            Some(room) if amount > room => {
+                Err(format!("the budget can be raised by {room} at most ({origin})"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     pub(crate) async fn waiting_tasks(&self) -> Result<Vec<TaskId>, OrchestratorError> {
         let statuses = vec![TaskStatus::InputRequired];
         let which = TaskSelector::Matching(TaskFilter { statuses, ..TaskFilter::default() });
@@ -141,7 +163,7 @@ impl BudgetService {
     fn scope_status(&self, scope: &BudgetScope, now: DateTime<Utc>) -> ScopeStatus {
         let limits = self.limits_of(scope.key_id());
         let sums = self.spend_cache.sums(scope, now).unwrap_or_default();
-        let raised = limits.raised(sums.raised);
+        let raised = self.limits.raised(scope, limits, sums.raised);
         let window = |window: SpendWindow| WindowStatus {
             spent_nano_usd: sums.spent.of(window),
             limit_nano_usd: raised.of(window),

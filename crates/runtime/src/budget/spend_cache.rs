@@ -64,14 +64,14 @@ impl SpendCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads it from the journal, unless it is totals.
+    /// Reads the sums from the journal, unless they are known.
     pub(crate) async fn ensure_loaded(
         &self,
         journal: &dyn Journal,
         prices: &PriceTable,
         now: DateTime<Utc>,
     ) -> Result<(), JournalError> {
-        // The clock may go back a little, or a month may end appended_meanwhile.
+        // The clock may go back a little, or a month may end during the read.
         let yesterday = now.checked_sub_signed(chrono::TimeDelta::days(1)).unwrap_or(now);
         let from = SpendWindow::Month.first_day(yesterday);
         while let Some(reading) = self.begin_read() {
@@ -81,43 +81,19 @@ impl SpendCache {
         Ok(())
     }
 
-    /// Appends to the journal, and adds what the events spend and allow.
-    pub(crate) async fn append(
-        &self,
-        append: Append,
-        journal: &dyn Journal,
-        trees: &Trees,
-        prices: &PriceTable,
-    ) -> Result<Appended, JournalError> {
-        if !spends(&append) {
-            return journal.append(append).await;
+    /// Notes an append that is about to be written. Its spending counts once [`PendingAppend::end`] has its
+    /// outcome.
+    pub(crate) fn begin_append(&self, append: &Append, trees: &Trees) -> PendingAppend<'_> {
+        if !spends(append) {
+            return PendingAppend { cache: self, spending: PendingSpending::None };
         }
         // The tree of a task that spends is registered, because the task runs.
         let tree = trees.find(&append.task_id);
-        let paid = tree.map(|tree| entries(&append, tree.payer.as_ref()));
+        let paid = tree.map(|tree| entries(append, tree.payer.as_ref()));
         let raises = append.events.iter().any(|body| matches!(body, EventBody::BudgetRaised(_)));
-        let paid = paid.or_else(|| raises.then(|| entries(&append, None)));
-        let writing = WriteGuard::begin(self);
-        let appended = journal.append(append).await;
-        match (&appended, paid) {
-            (Ok(appended), Some(paid)) => {
-                if !appended.deduplicated {
-                    self.add(appended.position, paid, prices);
-                }
-                writing.end();
-            }
-            (
-                Err(
-                    JournalError::Stale { .. }
-                    | JournalError::Ended { .. }
-                    | JournalError::Invalid { .. },
-                ),
-                _,
-            ) => writing.end(),
-            (Ok(_), None)
-            | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), _) => {}
-        }
-        appended
+        let paid = paid.or_else(|| raises.then(|| entries(append, None)));
+        let spending = paid.map_or(PendingSpending::UnknownPayer, PendingSpending::Entries);
+        PendingAppend { cache: self, spending }
     }
 
     fn begin_read(&self) -> Option<ReadGuard<'_>> {
@@ -172,7 +148,7 @@ struct ReadGuard<'a> {
 }
 
 impl ReadGuard<'_> {
-    /// Stores what was read, unless it was invalidated `appended_meanwhile`.
+    /// Stores what was read, unless the sums were invalidated during the read.
     fn end(self, mut totals: MonthTotals, prices: &PriceTable) {
         let mut state = self.cache.state();
         if state.invalidations != self.invalidations {
@@ -195,27 +171,50 @@ impl Drop for ReadGuard<'_> {
     }
 }
 
-/// An append in progress. Dropped without `end`, it invalidates the sums.
-struct WriteGuard<'a> {
+/// An append in progress. Dropped before its outcome is known, it invalidates the sums.
+pub(crate) struct PendingAppend<'a> {
     cache: &'a SpendCache,
-    is_known: bool,
+    spending: PendingSpending,
 }
 
-impl<'a> WriteGuard<'a> {
-    fn begin(cache: &'a SpendCache) -> Self {
-        Self { cache, is_known: false }
-    }
+/// What an append in progress spends and allows.
+enum PendingSpending {
+    /// Nothing, or what it spends is counted.
+    None,
+    Entries(Vec<Entry>),
+    /// It spends, and the payer is not known.
+    UnknownPayer,
+}
 
-    /// The outcome of the append is totals.
-    fn end(mut self) {
-        self.is_known = true;
+impl PendingAppend<'_> {
+    /// Adds what the append spends and allows, if it was written.
+    pub(crate) fn end(mut self, appended: &Result<Appended, JournalError>, prices: &PriceTable) {
+        match (appended, std::mem::replace(&mut self.spending, PendingSpending::None)) {
+            (Ok(appended), PendingSpending::Entries(entries)) if !appended.deduplicated => {
+                self.cache.add(appended.position, entries, prices);
+            }
+            (Ok(_), PendingSpending::Entries(_) | PendingSpending::None)
+            | (
+                Err(
+                    JournalError::Stale { .. }
+                    | JournalError::Ended { .. }
+                    | JournalError::Invalid { .. },
+                ),
+                _,
+            ) => {}
+            (Ok(_), unknown @ PendingSpending::UnknownPayer)
+            | (Err(JournalError::Unavailable { .. } | JournalError::Corrupt { .. }), unknown) => {
+                self.spending = unknown;
+            }
+        }
     }
 }
 
-impl Drop for WriteGuard<'_> {
+impl Drop for PendingAppend<'_> {
     fn drop(&mut self) {
-        if !self.is_known {
-            self.cache.invalidate();
+        match self.spending {
+            PendingSpending::None => {}
+            PendingSpending::Entries(_) | PendingSpending::UnknownPayer => self.cache.invalidate(),
         }
     }
 }

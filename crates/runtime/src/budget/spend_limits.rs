@@ -3,6 +3,7 @@
 //! A limit interrupts nothing: it is checked before each model call. A task that it refuses is suspended
 //! and loses nothing.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use antiphon_core::{
@@ -22,11 +23,23 @@ pub struct Budget {
     pub total: SpendLimits,
     /// Limits for each payer.
     pub spend_limits: Arc<dyn SpendLimitSource>,
+    /// What no raise exceeds.
+    pub ceiling: Option<SpendCeiling>,
+}
+
+/// The most that all tasks together may spend, whatever a user allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpendCeiling {
+    /// The limits. A window without one has no ceiling.
+    pub limits: SpendLimits,
+    /// Who set them and where, for errors.
+    pub origin: String,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { total: SpendLimits::default(), spend_limits: Arc::new(NoSpendLimits) }
+        let (total, spend_limits) = (SpendLimits::default(), Arc::new(NoSpendLimits));
+        Self { total, spend_limits, ceiling: None }
     }
 }
 
@@ -91,11 +104,10 @@ impl BudgetScope {
 /// A spend limit is reached: wait until `resets_at`, or raise it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} is spent: {spent} of {limit} for this {}; it resets at {resets_at}, or run `antiphon \
-     budget allow USD{}`",
+    "{} is spent: {spent} of {limit} for this {}; it resets at {resets_at}{}",
     scope.whose(),
     window.as_str(),
-    scope.key_id().map(|id| format!(" --key {id}")).unwrap_or_default()
+    self.advice()
 )]
 pub struct BudgetSpent {
     /// Which limit is reached.
@@ -108,9 +120,19 @@ pub struct BudgetSpent {
     pub spent: Cost,
     /// When the next day or month begins.
     pub resets_at: DateTime<Utc>,
+    /// Who set the limit and where, if no user can raise it.
+    pub ceiling: Option<String>,
 }
 
 impl BudgetSpent {
+    fn advice(&self) -> String {
+        match (&self.ceiling, self.scope.key_id()) {
+            (Some(origin), _) => format!("; no user can raise it ({origin})"),
+            (None, Some(id)) => format!(", or run `antiphon budget allow USD --key {id}`"),
+            (None, None) => ", or run `antiphon budget allow USD`".to_owned(),
+        }
+    }
+
     /// Status detail of a task that waits for it.
     pub(crate) fn detail(&self) -> Value {
         let mut detail = json!({
@@ -168,20 +190,49 @@ impl Budget {
         self.applies_to(task.payer.as_deref()).then(|| model.to_string())
     }
 
+    /// Limits with what was added to them, at most up to the ceiling.
+    pub(crate) fn raised(
+        &self,
+        scope: &BudgetScope,
+        limits: SpendLimits,
+        raised: PerWindow,
+    ) -> SpendLimits {
+        let raised = limits.raised(raised);
+        let Some(ceiling) = self.ceiling_of(scope) else { return raised };
+        let lower =
+            |own: Option<NonZeroU64>, most: Option<NonZeroU64>| own.into_iter().chain(most).min();
+        let most = ceiling.limits;
+        SpendLimits {
+            daily_nano_usd_max: lower(raised.daily_nano_usd_max, most.daily_nano_usd_max),
+            monthly_nano_usd_max: lower(raised.monthly_nano_usd_max, most.monthly_nano_usd_max),
+        }
+    }
+
+    /// The ceiling of a limit. What a key spends counts toward the total, which has one.
+    pub(crate) fn ceiling_of(&self, scope: &BudgetScope) -> Option<&SpendCeiling> {
+        self.ceiling.as_ref().filter(|_| *scope == BudgetScope::Total)
+    }
+
     /// Checks one limit.
     pub(crate) fn check(
+        &self,
         scope: &BudgetScope,
         limits: SpendLimits,
         sums: Sums,
         now: DateTime<Utc>,
     ) -> Result<(), BudgetSpent> {
-        let checked = limits.raised(sums.raised).check(sums.spent, now);
-        checked.map_err(|SpendExceeded { window, limit, spent, resets_at }| BudgetSpent {
-            scope: scope.clone(),
-            window,
-            limit,
-            spent,
-            resets_at,
+        let checked = self.raised(scope, limits, sums.raised).check(sums.spent, now);
+        checked.map_err(|SpendExceeded { window, limit, spent, resets_at }| {
+            let ceiling = self.ceiling_of(scope);
+            let ceiling = ceiling.filter(|ceiling| ceiling.limits.of(window) == Some(limit));
+            BudgetSpent {
+                scope: scope.clone(),
+                window,
+                limit,
+                spent,
+                resets_at,
+                ceiling: ceiling.map(|ceiling| ceiling.origin.clone()),
+            }
         })
     }
 }

@@ -1,17 +1,13 @@
-//! The `call_agent` tool: its definition, and reading its arguments.
+//! The `call_agent` tool: its definition. `arguments` reads its calls.
+
+mod arguments;
 
 use std::fmt::Write as _;
-use std::num::NonZeroU32;
 
-use antiphon_core::{
-    AgentRef, ContextScope, Executor, ExecutorHint, Invocation, Join, RawJson, RunnerConfig,
-    Target, Tool, ToolPolicy, UserMessage, ValidInvocation,
-};
-use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use antiphon_core::{RawJson, Tool};
 use serde_json::{Value, json};
 
-use crate::dispatch::refusal::Refusal;
+pub(crate) use arguments::read;
 
 /// Name of the tool that calls agents.
 pub(crate) const CALL_AGENT: &str = "call_agent";
@@ -71,6 +67,7 @@ fn parameters(names: &[&str], ad_hoc: bool) -> Value {
         "description": "Where it runs: `auto`, `local`, or a runner such as `sandbox`.",
     });
     target.insert("executor".to_owned(), executor);
+    target.insert("tools".to_owned(), tools_parameter());
     let targets = json!({
         "type": "array",
         "items": { "type": "object", "properties": target, "required": ["prompt"] },
@@ -97,147 +94,12 @@ fn parameters(names: &[&str], ad_hoc: bool) -> Value {
             "description": about,
         }),
     );
-    let about = "The tools they may use: `inherit` (yours), `none`, or a list of names.";
-    let list = json!({ "type": "array", "items": { "type": "string" } });
-    let tools = json!({ "anyOf": [{ "enum": ["inherit", "none"] }, list], "description": about });
-    properties.insert("tools".to_owned(), tools);
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The arguments as the model writes them: one target, or a list of targets.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
-    agent: Option<String>,
-    system_prompt: Option<String>,
-    prompt: Option<String>,
-    output_schema: Option<Value>,
-    timeout_s: Option<NonZeroU32>,
-    executor: Option<ExecutorArgument>,
-    targets: Option<Vec<TargetArguments>>,
-    #[serde(default)]
-    context: ContextScope,
-    join: Option<Join>,
-    tools: Option<ToolsArgument>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TargetArguments {
-    agent: Option<String>,
-    system_prompt: Option<String>,
-    prompt: Option<String>,
-    output_schema: Option<Value>,
-    timeout_s: Option<NonZeroU32>,
-    executor: Option<ExecutorArgument>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum ToolsArgument {
-    Word(String),
-    Names(Vec<String>),
-    Policy(ToolPolicy),
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-enum ExecutorArgument {
-    Word(String),
-    Hint(ExecutorHint),
-}
-
-/// Reads the arguments of a call.
-pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvocation, Refusal> {
-    let refuse = |reason: String| Refusal::Arguments { reason };
-    let arguments: Arguments = arguments.to().map_err(|error| refuse(error.to_string()))?;
-    let Arguments { agent, system_prompt, prompt, output_schema, timeout_s, executor, .. } =
-        arguments;
-    let Arguments { targets, context, join, tools, .. } = arguments;
-    let alone = agent.is_some() || system_prompt.is_some() || prompt.is_some();
-    let targets = match targets {
-        Some(_) if alone => {
-            return Err(refuse("give `agent` and `prompt`, or `targets`, not both".to_owned()));
-        }
-        Some(mut targets) => {
-            // Values beside the targets hold for each target that sets none.
-            for target in &mut targets {
-                target.output_schema = target.output_schema.take().or(output_schema.clone());
-                target.timeout_s = target.timeout_s.or(timeout_s);
-                target.executor = target.executor.take().or(executor.clone());
-            }
-            targets
-        }
-        None => vec![TargetArguments {
-            agent,
-            system_prompt,
-            prompt,
-            output_schema,
-            timeout_s,
-            executor,
-        }],
-    };
-    let usual = if targets.len() == 1 { Join::Single } else { Join::All };
-    let targets = targets.into_iter().map(|target| target.target(now));
-    let invocation = Invocation {
-        targets: targets.collect::<Result<_, _>>()?,
-        context,
-        join: join.unwrap_or(usual),
-        executor: ExecutorHint::Auto,
-        tools: tools.map_or(Ok(ToolPolicy::Inherit), ToolsArgument::policy)?,
-    };
-    Ok(invocation.validate()?)
-}
-
-impl TargetArguments {
-    fn target(self, now: DateTime<Utc>) -> Result<Target, Refusal> {
-        let refuse = |reason: &str| Refusal::Arguments { reason: reason.to_owned() };
-        let agent = match (self.agent, self.system_prompt) {
-            (Some(_), Some(_)) => {
-                return Err(refuse("give `agent` or `system_prompt`, not both"));
-            }
-            (Some(agent_id), None) => AgentRef::Named { agent_id },
-            (None, Some(system_prompt)) => AgentRef::AdHoc { system_prompt, tools: None },
-            (None, None) => return Err(refuse("`agent` is missing: say who shall do it")),
-        };
-        let prompt = self.prompt.filter(|prompt| !prompt.trim().is_empty());
-        let prompt = prompt.ok_or_else(|| refuse("`prompt` is missing: say what to do"))?;
-        let schema = |schema: Value| {
-            RawJson::of(&schema).map_err(|error| Refusal::BadSchema { reason: error.to_string() })
-        };
-        Ok(Target {
-            agent,
-            message: UserMessage::text(prompt, now),
-            executor: self.executor.map(ExecutorArgument::hint),
-            output_schema: self.output_schema.map(schema).transpose()?,
-            timeout_s: self.timeout_s,
-        })
-    }
-}
-
-impl ToolsArgument {
-    fn policy(self) -> Result<ToolPolicy, Refusal> {
-        match self {
-            Self::Policy(policy) => Ok(policy),
-            Self::Names(tools) => Ok(ToolPolicy::Exact { tools }),
-            Self::Word(word) if word == "inherit" => Ok(ToolPolicy::Inherit),
-            Self::Word(word) if word == "none" => Ok(ToolPolicy::None),
-            Self::Word(word) => Err(Refusal::Arguments {
-                reason: format!("`tools` is `inherit`, `none` or a list of names, not `{word}`"),
-            }),
-        }
-    }
-}
-
-impl ExecutorArgument {
-    fn hint(self) -> ExecutorHint {
-        match self {
-            Self::Hint(hint) => hint,
-            Self::Word(word) if word == "auto" => ExecutorHint::Auto,
-            Self::Word(word) if word == "local" => ExecutorHint::Force(Executor::Local),
-            Self::Word(kind) => {
-                ExecutorHint::Force(Executor::Remote { runner: RunnerConfig::new(kind) })
-            }
-        }
-    }
+fn tools_parameter() -> Value {
+    let about = "Tools of your client that it may use beside its own: `inherit` (all), `none`, or a \
+                 list of names. With `system_prompt`: all the tools it has, at most yours.";
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    json!({ "anyOf": [{ "enum": ["inherit", "none"] }, list], "description": about })
 }

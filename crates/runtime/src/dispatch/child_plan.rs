@@ -1,7 +1,7 @@
 //! Plans a child task from a target: agent, model, tools, runner and limits.
 //!
-//! A child never gets more than its caller: no tool the caller does not have, no runner the caller
-//! could not use, no more time.
+//! A child's permissions are at most its caller's: no runner the caller could not use, no more time. Its tools
+//! are in `child_tools`.
 
 use antiphon_core::port::{Agents, PromptSource};
 use antiphon_core::{
@@ -12,13 +12,13 @@ use chrono::{DateTime, Utc};
 
 use crate::budget::tree_usage::Tree;
 use crate::deps::RuntimeDeps;
-use crate::dispatch::call_agent::CALL_AGENT;
+use crate::dispatch::child_tools::{ChildTools, LeftOut};
 use crate::dispatch::refusal::Refusal;
 use crate::runner::choose_runner;
 use crate::task::limits::{self, LimitReached};
+use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::state::TaskState;
 use crate::task::step::output;
-use crate::task::step::tools;
 
 /// Agent name of children that are defined by the call itself.
 pub const AD_HOC: &str = "ad_hoc";
@@ -34,6 +34,7 @@ pub(crate) struct DispatchTerms<'a> {
 /// The calling task.
 pub(crate) struct CallingTask<'a> {
     pub(crate) deps: &'a RuntimeDeps,
+    pub(crate) time: &'a DeadlineClock,
     pub(crate) agents: &'a dyn Agents,
     pub(crate) state: &'a TaskState,
     /// End of the caller's history for children that inherit it.
@@ -48,7 +49,7 @@ impl CallingTask<'_> {
         &self,
         target: &Target,
         terms: DispatchTerms<'_>,
-    ) -> Result<TaskCreated, Refusal> {
+    ) -> Result<(TaskCreated, Vec<LeftOut>), Refusal> {
         let created = &self.state.created;
         let named = self.definition(&target.agent)?;
         let definition = named.as_deref();
@@ -68,6 +69,10 @@ impl CallingTask<'_> {
         if let Some(schema) = &output_schema {
             output::check_schema(schema).map_err(|reason| Refusal::BadSchema { reason })?;
         }
+        let policy = target.tools.as_ref().unwrap_or(terms.tools);
+        let ChildTools { tools, external, agents, left_out } =
+            self.child_tools(definition, &target.agent, policy)?;
+        let limits = self.limits(definition, target);
         let child = TaskCreated {
             parent: Some(self.state.task_id.clone()),
             root: Some(created.root.clone().unwrap_or_else(|| self.state.task_id.clone())),
@@ -81,18 +86,21 @@ impl CallingTask<'_> {
             system_prompt: system_prompt
                 .map(|system_prompt| self.agents.system_prompt(system_prompt))
                 .unwrap_or_default(),
-            tools: self.tools(definition, &target.agent, terms.tools)?,
-            external_tools: self.external(terms.tools),
-            agents: self.callable(definition, terms.tools),
+            tools,
+            parallel_tools: definition.map_or_else(Vec::new, |it| it.parallel_tools.clone()),
+            external_tools: external,
+            agents,
             runner: self.runner(definition, agent, target, terms.executor)?,
-            limits: self.limits(definition, target),
+            boot_time: self.deps.boot_time(&limits),
+            limits,
             output_schema,
             payer: created.payer.clone(),
             route: created.route.clone(),
+            followed: created.followed,
             ..TaskCreated::new(agent, SessionId::from(self.deps.ids.next()))
         };
         self.check_model(&child)?;
-        Ok(child)
+        Ok((child, left_out))
     }
 
     fn definition(
@@ -116,89 +124,12 @@ impl CallingTask<'_> {
         found.ok_or_else(unknown).map(Some)
     }
 
-    /// Names of the caller's tools.
-    fn callers_tools(&self) -> Vec<String> {
-        let mine = tools::usable(&self.state.created, &*self.deps.tools);
-        mine.into_iter().map(|tool| tool.name).collect()
-    }
-
-    fn tools(
-        &self,
-        definition: Option<&AgentDefinition>,
-        agent: &AgentRef,
-        policy: &ToolPolicy,
-    ) -> Result<Option<Vec<String>>, Refusal> {
-        let wanted = match agent {
-            AgentRef::AdHoc { tools, .. } => tools.as_ref(),
-            AgentRef::Named { .. } => definition.and_then(|definition| definition.tools.as_ref()),
-        };
-        let granted = match policy {
-            ToolPolicy::None => return Ok(Some(Vec::new())),
-            ToolPolicy::Inherit => None,
-            ToolPolicy::Exact { tools } => {
-                self.check_granted_tools(tools)?;
-                Some(tools)
-            }
-        };
-        if wanted.is_none() && granted.is_none() {
-            return Ok(self.state.created.tools.clone());
-        }
-        let listed =
-            |list: Option<&Vec<String>>, name: &String| list.is_none_or(|list| list.contains(name));
-        let mut tools = self.callers_tools();
-        tools.retain(|name| listed(wanted, name) && listed(granted, name));
-        // A definition cannot name the tools of a client.
-        tools.extend(self.external(policy).into_iter().map(|tool| tool.name));
-        Ok(Some(tools))
-    }
-
-    fn check_granted_tools(&self, granted: &[String]) -> Result<(), Refusal> {
-        let mut known = self.callers_tools();
-        let external = self.state.created.external_tools.iter();
-        known.extend(external.map(|tool| tool.name.clone()));
-        known.push(CALL_AGENT.to_owned());
-        match granted.iter().find(|tool| !known.contains(tool)) {
-            Some(tool) => Err(Refusal::UnknownTool { tool: tool.clone(), known }),
-            None => Ok(()),
-        }
-    }
-
-    fn external(&self, policy: &ToolPolicy) -> Vec<antiphon_core::Tool> {
-        let created = &self.state.created;
-        let mine = created.external_tools.iter().filter(|tool| tools::may_use(created, &tool.name));
-        match policy {
-            ToolPolicy::Inherit => mine.cloned().collect(),
-            ToolPolicy::None => Vec::new(),
-            ToolPolicy::Exact { tools } => {
-                mine.filter(|tool| tools.contains(&tool.name)).cloned().collect()
-            }
-        }
-    }
-
-    fn callable(
-        &self,
-        definition: Option<&AgentDefinition>,
-        policy: &ToolPolicy,
-    ) -> CallableAgents {
-        let granted = match policy {
-            ToolPolicy::Inherit => true,
-            ToolPolicy::None => false,
-            ToolPolicy::Exact { tools } => tools.iter().any(|tool| tool == CALL_AGENT),
-        };
-        match definition {
-            _ if !granted => CallableAgents::default(),
-            Some(definition) => definition.agents.clone(),
-            None => self.state.created.agents.clone(),
-        }
-    }
-
     /// The child's own limits, and no more time than the caller has.
     fn limits(&self, definition: Option<&AgentDefinition>, target: &Target) -> TaskLimits {
         let own = definition.map(|definition| definition.limits).unwrap_or_default();
         let left = self.deadline.map(|deadline| {
             // Rounded up: the caller's end cancels its children.
-            let left = (deadline - self.deps.clock.now()).num_milliseconds().max(1);
-            u32::try_from(left.unsigned_abs().div_ceil(1000)).unwrap_or(u32::MAX)
+            limits::seconds_left(self.time.left(deadline))
         });
         let left = left.and_then(std::num::NonZeroU32::new);
         let given = [own.wall_clock_s_max, target.timeout_s, left];

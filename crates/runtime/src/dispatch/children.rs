@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::budget::tree_usage::Tree;
 use crate::dispatch::child_plan;
+use crate::dispatch::child_tools::LeftOut;
 use crate::dispatch::pending_call::{PendingCall, WaitGoal};
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::wake_parent;
@@ -34,6 +35,8 @@ const CREATED_AT_ONCE: usize = 1024;
 pub(crate) struct PlannedChild {
     pub(crate) created: TaskCreated,
     pub(crate) message: UserMessage,
+    /// Tools that it was to have and does not get.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl TaskRun {
@@ -133,7 +136,7 @@ async fn create_child(
     task_id: TaskId,
     planned: PlannedChild,
 ) -> Result<(), OrchestratorError> {
-    let PlannedChild { created, message } = planned;
+    let PlannedChild { created, message, .. } = planned;
     let at = services.deps.clock.now();
     let before = match &created.history {
         Some(_) => parent.conversation.clone(),
@@ -143,7 +146,7 @@ async fn create_child(
     let mut thinking = None;
     if created.runner.is_none() {
         // Running and thinking from the beginning: one append in place of two.
-        let agent_id = AgentId::from(services.deps.ids.next());
+        let agent_id = AgentId::from(services.deps.ids.random());
         behind.push(StatusChanged::new(TaskStatus::Running).into());
         let (from, to) = (AgentState::Idle, AgentState::Thinking);
         behind.push(StateChanged { agent_id, from, to }.into());

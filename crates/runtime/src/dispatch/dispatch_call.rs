@@ -10,16 +10,18 @@
 //! their recorded ids.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use antiphon_core::{
     AgentState, ContextScope, Dispatched, HandedOver, HistoryRef, InvocationResult, Join,
-    MessageAppended, RunnerConfig, TaskCreated, TaskId, ToolCallBlock, ToolCallId, ToolResult,
-    ValidInvocation,
+    LeftOutTool, MessageAppended, RunnerConfig, TaskCreated, TaskId, ToolCallBlock, ToolCallId,
+    ToolResult, ValidInvocation,
 };
 
 use crate::budget::tree_usage;
 use crate::dispatch::call_agent;
 use crate::dispatch::child_plan::{self, CallingTask, DispatchTerms};
+use crate::dispatch::child_tools::LeftOut;
 use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
 use crate::dispatch::refusal::Refusal;
@@ -54,14 +56,23 @@ impl TaskRun {
         }
         let ids = &self.services.deps.ids;
         let children: Vec<TaskId> = planned.iter().map(|_| TaskId::from(ids.next())).collect();
-        let pending_call =
-            PendingCall::Children { join: invocation.join, children: children.clone() };
-        self.wait_for_call(&pending_call);
+        let left_out = children.iter().zip(&planned).flat_map(|(child, planned)| {
+            let recorded = |left: &LeftOut| left.of_task(child);
+            planned.left_out.iter().map(recorded).collect::<Vec<_>>()
+        });
+        let left_out: Vec<LeftOutTool> = left_out.collect();
+        let (join, ids) = (invocation.join, children.clone());
+        self.wait_for_call(&PendingCall::Children {
+            join,
+            children: ids.clone(),
+            left_out: left_out.clone(),
+        });
         self.push(Dispatched {
             tool_call_id: call.id.clone(),
             context: invocation.context,
-            join: invocation.join,
-            children: children.clone(),
+            join,
+            children: ids,
+            left_out,
         });
         let flushed = self.flush().await?;
         if flushed != FlushOutcome::Ended {
@@ -123,11 +134,12 @@ impl TaskRun {
             || Refusal::Arguments { reason: "the arguments are not a JSON object".to_owned() };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
         let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
-        let agents = self.services.deps.agents.clone();
+        let agents = self.deps.agents.clone();
         let none = || Refusal::MayNotCall { agent: "other agents".to_owned(), allowed: Vec::new() };
         let agents = agents.ok_or_else(none)?;
         let caller = CallingTask {
-            deps: &self.services.deps,
+            deps: &self.deps,
+            time: &self.services.time,
             agents: &*agents,
             state: &self.state,
             history: HistoryRef { task_id: self.state.task_id.clone(), seq: self.state.seq },
@@ -140,8 +152,8 @@ impl TaskRun {
             tools: &request.tools,
         };
         let plan = |target: &antiphon_core::Target| {
-            let created = caller.plan(target, terms)?;
-            Ok(PlannedChild { created, message: target.message.clone() })
+            let (created, left_out) = caller.plan(target, terms)?;
+            Ok(PlannedChild { created, message: target.message.clone(), left_out })
         };
         let planned = request.targets.iter().map(plan).collect::<Result<Vec<_>, Refusal>>()?;
         for planned in &planned {
@@ -192,8 +204,12 @@ impl TaskRun {
 
     /// Hands the task over to another agent.
     fn hand_over(&mut self, call: &ToolCallBlock, planned: PlannedChild) {
-        let PlannedChild { created, message } = planned;
-        let to = created.agent.clone();
+        let PlannedChild { created, message, left_out } = planned;
+        let mut result = format!("handed over to {}", created.agent);
+        for LeftOut { tool, reason } in left_out {
+            // Writing to a String cannot fail.
+            let _ = write!(result, "\nwithout `{tool}`: {reason}");
+        }
         self.push(HandedOver {
             tool_call_id: call.id.clone(),
             agent: created.agent,
@@ -203,7 +219,7 @@ impl TaskRun {
             tools: created.tools,
             agents: created.agents,
         });
-        self.add_result(call, ToolResult::text(format!("handed over to {to}")));
+        self.add_result(call, ToolResult::text(result));
         self.advance_to(AgentState::Idle);
         self.push(MessageAppended::new(message));
         self.replace_agent();
@@ -212,7 +228,7 @@ impl TaskRun {
     pub(crate) fn wait_for_call(&self, pending_call: &PendingCall) {
         let (waiters, waiter) = (&self.services.waiters, &self.state.task_id);
         waiters.register(waiter, pending_call.tasks(), pending_call.goal(), &self.trees);
-        if let PendingCall::Children { join: Join::Detached, children } = pending_call {
+        if let PendingCall::Children { join: Join::Detached, children, .. } = pending_call {
             waiters.register(waiter, children, WaitGoal::EACH, &self.trees);
         }
         if let Some(until) = pending_call.until() {
@@ -232,7 +248,9 @@ impl TaskRun {
             };
             let Some(call) = self.find_call(&call_id) else { continue };
             let result = match &pending_call {
-                PendingCall::Children { join, children } => self.joined(*join, children).await?,
+                PendingCall::Children { join, children, left_out } => {
+                    self.joined(*join, children, left_out).await?
+                }
                 PendingCall::Await { tasks, .. } => self.awaited(tasks).await?,
                 PendingCall::Request { id, .. } => {
                     self.take_response(&call, *id);
@@ -252,6 +270,7 @@ impl TaskRun {
         &mut self,
         join: Join,
         children: &[TaskId],
+        left_out: &[LeftOutTool],
     ) -> Result<ToolResult, OrchestratorError> {
         let waiter = &self.state.task_id;
         match join {
@@ -270,7 +289,7 @@ impl TaskRun {
         if join != Join::Detached {
             self.services.waiters.stop_waiting(waiter, children);
         }
-        let text = crate::dispatch::supervisor_tools::result_text(&result);
+        let text = crate::dispatch::supervisor_tools::result_text(&result, left_out);
         Ok(if pending_call::succeeded(join, &result) {
             ToolResult::text(text)
         } else {

@@ -12,6 +12,7 @@ use crate::dispatch::supervisor_tools;
 use crate::inbox::peer_tools;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::new_task::NewTask;
+use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::state::TaskState;
 use crate::task::step::TaskRun;
 use crate::task::step::output;
@@ -92,6 +93,7 @@ pub(crate) fn answer(
     tool_call_id: &ToolCallId,
     result: &ToolResult,
     now: DateTime<Utc>,
+    time: &DeadlineClock,
 ) -> Result<Vec<EventBody>, OrchestratorError> {
     let bytes = result.content.iter().map(length).sum();
     if bytes > EXTERNAL_RESULT_BYTES_MAX {
@@ -109,7 +111,7 @@ pub(crate) fn answer(
     let message = tools::message(call, result.clone(), now);
     let mut events = vec![MessageAppended::new(message).into()];
     let late = |(id, pending_call): (&ToolCallId, &PendingCall)| match pending_call {
-        PendingCall::External { until } => id != tool_call_id && now >= *until,
+        PendingCall::External { until } => id != tool_call_id && time.has_passed(*until),
         PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
             false
         }

@@ -16,10 +16,12 @@
 use std::collections::HashMap;
 
 use antiphon_core::{
-    AgentResult, Awaiting, InteractionId, InvocationResult, Join, TaskId, TaskStatus,
+    AgentResult, Awaiting, InteractionId, InvocationResult, Join, LeftOutTool, TaskId, TaskStatus,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
+
+use crate::task::schedule::deadline_clock::DeadlineClock;
 
 /// What a call without a result waits for.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,8 @@ pub enum PendingCall {
         join: Join,
         /// Their task ids, in the order of the targets.
         children: Vec<TaskId>,
+        /// Tools that they were to have and do not get.
+        left_out: Vec<LeftOutTool>,
     },
     /// Tasks that were dispatched earlier.
     Await {
@@ -88,19 +92,19 @@ impl PendingCall {
     }
 
     /// Whether the wait is over.
-    pub(crate) fn is_over(&self, outcomes: &Outcomes, now: DateTime<Utc>) -> bool {
+    pub(crate) fn is_over(&self, outcomes: &Outcomes, time: &DeadlineClock) -> bool {
         let ended = |task: &&TaskId| outcomes.contains_key(*task);
         match self {
             Self::Children { join: Join::Detached, .. } => true,
-            Self::Children { join: Join::Single | Join::All, children } => {
+            Self::Children { join: Join::Single | Join::All, children, .. } => {
                 children.iter().all(|child| outcomes.contains_key(child))
             }
-            Self::Children { join: Join::Any, children } => enough(children, 1, outcomes),
-            Self::Children { join: Join::Quorum { n }, children } => {
+            Self::Children { join: Join::Any, children, .. } => enough(children, 1, outcomes),
+            Self::Children { join: Join::Quorum { n }, children, .. } => {
                 enough(children, n.get() as usize, outcomes)
             }
             Self::Await { tasks, mode, until } => {
-                until.is_some_and(|until| now >= until)
+                until.is_some_and(|until| time.has_passed(until))
                     || match mode {
                         Awaiting::Any => tasks.iter().any(|task| outcomes.contains_key(task)),
                         Awaiting::All => tasks.iter().filter(ended).count() == tasks.len(),

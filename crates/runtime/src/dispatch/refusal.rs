@@ -53,6 +53,16 @@ pub enum Refusal {
         /// Allowed number of consecutive messages.
         max: u32,
     },
+    /// The wait would never end: the other waits for the caller.
+    #[error(
+        "you would wait for each other: {}. Answer the request that you have first, or do not wait \
+         (`wait`: false)",
+        cycle(path)
+    )]
+    WaitCycle {
+        /// The agents of the cycle, from the caller to the caller.
+        path: Vec<String>,
+    },
     /// The call lends a tool that the caller does not have.
     #[error("you have no tool `{tool}` to lend; available: {}", list(known))]
     UnknownTool {
@@ -101,6 +111,10 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
+fn cycle(path: &[String]) -> String {
+    path.join(" waits for ")
+}
+
 impl Refusal {
     /// Stable code of the refusal.
     pub fn code(&self) -> &'static str {
@@ -128,6 +142,7 @@ impl Refusal {
             Self::Rejected(_) => "rejected",
             Self::Requests { .. } => "too_many_requests",
             Self::Hops { .. } => "too_many_hops",
+            Self::WaitCycle { .. } => "wait_cycle",
         }
     }
 
@@ -147,6 +162,7 @@ impl Refusal {
             | Self::Rejected(_)
             | Self::Requests { .. }
             | Self::Hops { .. }
+            | Self::WaitCycle { .. }
             | Self::NotYours { .. } => Value::Null,
         };
         let body = RefusalBody { error: self.code(), message: self.to_string(), limit };

@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 
 use antiphon_core::{
     AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction, InteractionContent,
-    InvocationResult, MessageQueued, RawJson, ResponseStatus, RunnerConfig, Sender, SilentIntents,
-    TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool, ToolCallBlock, ToolResult, classify,
+    InvocationResult, LeftOutTool, MessageQueued, RawJson, RenderClass, RenderMetadata,
+    ResponseStatus, RunnerConfig, Sender, SilentIntents, TaskId, TaskSnapshot, TaskStatus,
+    TaskSummary, Tool, ToolCallBlock, ToolResult, classify,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ use crate::dispatch::pending_call::{self, PendingCall};
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
+use crate::inbox::request_waits;
 use crate::inbox::task_message;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
@@ -206,7 +208,15 @@ impl TaskRun {
         let until =
             arguments.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
         let (tasks, mode) = (arguments.task_ids, arguments.mode);
-        self.wait_for_call(&PendingCall::Await { tasks: tasks.clone(), mode, until });
+        let pending_call = PendingCall::Await { tasks: tasks.clone(), mode, until };
+        // The first that ends is enough: a cycle through one of several is none.
+        let needed = if mode == Awaiting::Any && tasks.len() > 1 { &[] } else { tasks.as_slice() };
+        let register = || self.wait_for_call(&pending_call);
+        if let Err(refusal) =
+            request_waits::wait_for_tasks(&self.services, &self.state, needed, register)
+        {
+            return Ok(Err(refusal));
+        }
         // Outcomes so far are recorded now, later ones as the tasks end.
         for task_id in &tasks {
             let summary = self.services.reader.summary(task_id).await?;
@@ -259,12 +269,16 @@ impl TaskRun {
         let id = self.interaction_id_of(call);
         let content = InteractionContent::Message { body: arguments.text, blocks: None };
         let mode = arguments.mode.unwrap_or(HandlingMode::Steer);
-        let queued = message_from(&self.state.created.agent, id, content, mode);
+        let class = RenderClass::FlowStep;
+        let queued = message_from(&self.state.created.agent, id, content, mode, class);
         let result =
             match task_message::queue_message(&self.services, &arguments.task_id, queued).await {
                 Ok(()) => ToolResult::text("queued"),
                 Err(
-                    error @ (OrchestratorError::Ended { .. } | OrchestratorError::InboxFull { .. }),
+                    error @ (OrchestratorError::Ended { .. }
+                    | OrchestratorError::InboxFull { .. }
+                    | OrchestratorError::PeerUnavailable { .. }
+                    | OrchestratorError::PeerRefused { .. }),
                 ) => ToolResult::failed(error.to_string()),
                 Err(error) => return Err(error),
             };
@@ -332,7 +346,7 @@ impl TaskRun {
         let settled = tasks.iter().filter(|task| !unreported(task) && !waits(task));
         let settled: Vec<TaskId> = settled.cloned().collect();
         self.services.waiters.stop_waiting(&self.state.task_id, &settled);
-        let text = result_text(&InvocationResult::Vector { results });
+        let text = result_text(&InvocationResult::Vector { results }, &[]);
         Ok(ToolResult::text(text))
     }
 
@@ -358,7 +372,8 @@ impl TaskRun {
             };
             let result = cut(outcome.content, RESULTS_BYTES_MAX);
             let content = InteractionContent::Response { in_reply_to: id, status, result };
-            let report = message_from(&summary.agent, id, content, HandlingMode::Steer);
+            let (mode, class) = (HandlingMode::Steer, RenderClass::Continuation);
+            let report = message_from(&summary.agent, id, content, mode, class);
             self.push(report);
             let waited_for =
                 self.state.pending_calls.values().any(|f| f.tasks().contains(&task_id));
@@ -379,9 +394,11 @@ fn message_from(
     id: antiphon_core::InteractionId,
     content: InteractionContent,
     handling_mode: HandlingMode,
+    class: RenderClass,
 ) -> MessageQueued {
     let from = Sender::agent(agent);
-    let interaction = Interaction { id, from, content, handling_mode, render_metadata: None };
+    let render_metadata = Some(RenderMetadata::usual(class));
+    let interaction = Interaction { id, from, content, handling_mode, render_metadata };
     MessageQueued::of(classify(interaction, &SilentIntents::default()))
         .from_provenance(antiphon_core::Provenance::Agent(agent.to_owned()))
 }
@@ -392,8 +409,8 @@ fn not_yours(task_id: &TaskId) -> Refusal {
     Refusal::NotYours { task_id: task_id.to_string() }
 }
 
-/// The text of a result: all of it, or as much as fits.
-pub(crate) fn result_text(result: &InvocationResult) -> String {
+/// The text of a result: all of it, or as much as fits, and the tools that the agents did not get.
+pub(crate) fn result_text(result: &InvocationResult, left_out: &[LeftOutTool]) -> String {
     let count = dispatch_call::results(result).len().max(1);
     let room = (RESULTS_BYTES_MAX / count).max(RESULT_BYTES_MIN);
     let mut result = result.clone();
@@ -406,7 +423,11 @@ pub(crate) fn result_text(result: &InvocationResult) -> String {
         }
         InvocationResult::TaskIds { .. } => {}
     }
-    json!(result).to_string()
+    let mut json = json!(result);
+    if !left_out.is_empty() {
+        json["left_out"] = json!(left_out);
+    }
+    json.to_string()
 }
 
 /// The content if it fits, or its beginning.

@@ -125,6 +125,18 @@ impl Waiters {
         })
     }
 
+    /// The tasks without whose end `waiter` cannot go on.
+    pub(crate) fn needed_by(&self, waiter: &TaskId) -> Vec<TaskId> {
+        let table = self.table();
+        let conditions = table.waiting.get(waiter).into_iter().flat_map(|it| &it.conditions);
+        let needs_all = |condition: &&WaitCondition| {
+            let left = condition.remaining.len();
+            let all = condition.completions.is_none() && condition.ends >= left;
+            !condition.notify_each && (all || left == 1)
+        };
+        conditions.filter(needs_all).flat_map(|it| it.remaining.iter().cloned()).collect()
+    }
+
     /// Ends the wait of `waiter` for these tasks and drops their outcomes.
     pub(crate) fn stop_waiting(&self, waiter: &TaskId, tasks: &[TaskId]) {
         let mut table = self.table();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{EventBody, TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{EventBody, TaskId, TaskStatus, TaskSummary};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub(crate) async fn rejoin(
     if task.status.is_terminal() {
         let outcome = services.reader.outcome(task).await?;
         services.waiters.record_outcome(waiter, &task.task_id, outcome);
-    } else if task.waiting_for.is_some_and(|what| what != WaitingFor::Budget) {
+    } else if task.waiting_for.is_some_and(|what| !what.continues_by_itself()) {
         deadlines::watch_wall_clock(services, &task.task_id).await?;
     } else {
         supervise::start(services, &task.task_id);

@@ -101,7 +101,7 @@ fn classify_arrival(
     origin: Origin,
 ) -> Result<Option<MessageQueued>, Rejection> {
     let definition = definition_of(services, &arrival.to)?;
-    check(&arrival.content, arrival.payload.as_ref(), &definition)?;
+    check(&arrival.from, &arrival.content, arrival.payload.as_ref(), &definition)?;
     let interaction = Interaction {
         id: origin.id,
         from: arrival.from,
@@ -157,7 +157,7 @@ pub(crate) fn check_request(
     if let Some(why) = interface_refusal(&arrival) {
         return Err(Rejection::Invalid { why });
     }
-    check(&arrival.content, None, &*definition_of(services, to)?)
+    check(&arrival.from, &arrival.content, None, &*definition_of(services, to)?)
 }
 
 pub(crate) fn definition_of(

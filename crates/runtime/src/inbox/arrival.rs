@@ -208,16 +208,16 @@ pub(crate) fn interface_refusal(arrival: &Arrival) -> Option<String> {
 
 /// Checks content and payload against the limits and the agent's definition.
 pub(crate) fn check(
+    from: &Sender,
     content: &InteractionContent,
     payload: Option<&RawJson>,
     definition: &AgentDefinition,
 ) -> Result<(), Rejection> {
     let invalid = |why: String| Err(Rejection::Invalid { why });
     match content {
-        InteractionContent::Message { body, blocks } => {
-            let nothing = body.trim().is_empty() && blocks.as_ref().is_none_or(Vec::is_empty);
-            // An external event needs no text.
-            if nothing && payload.is_none() {
+        InteractionContent::Message { .. } => {
+            // An external event needs no text: its label says that it happened.
+            if content.is_empty() && !matches!(from, Sender::External(_)) {
                 return invalid("the message is empty: add a text".to_owned());
             }
         }

@@ -6,6 +6,7 @@
 //! | a rule of the person denies it                          | denied                                 |
 //! | a message of a person, in the person's own name         | allowed                                |
 //! | a start by a person, of an agent that a person allowed  | allowed                                |
+//! | a start that only a rule allows, with a text to type    | like a message with this text          |
 //! | a rule of the person or of the task covers it           | allowed                                |
 //! | anything else                                           | a question to a person                 |
 //!
@@ -90,7 +91,7 @@ impl RunnerInput for TaskInput {
                 InputState::Unasked(question) => question,
             };
             if subject == InputSubject::Start
-                && self.services.deps.settings.approvals == ApprovalPolicy::Refuse
+                && approvals(&self.services, &state) == ApprovalPolicy::Refuse
             {
                 return Ok(InputPermit::Denied { reason: unattended(&question) });
             }
@@ -114,7 +115,7 @@ impl TaskInput {
             reason: error.to_string(),
         };
         let now = services.deps.clock.now();
-        let timeout = match services.deps.settings.approvals {
+        let timeout = match approvals(services, state) {
             ApprovalPolicy::Wait { timeout } => timeout,
             ApprovalPolicy::Refuse => None,
         };
@@ -235,21 +236,32 @@ fn check(services: &Services, state: &TaskState, subject: InputSubject) -> Input
     InputState::Allowed
 }
 
+/// What happens to a question of a task.
+fn approvals(services: &Services, state: &TaskState) -> ApprovalPolicy {
+    let own = services.deps.settings.approvals;
+    services.deps_of(&state.created).map_or(own, |deps| deps.settings.approvals)
+}
+
 /// What is known about a question: from rules, and from the answer to it.
 fn answer(services: &Services, state: &TaskState, question: Question) -> InputState {
+    let mut asks_each_time = false;
     if let Ok(arguments) = RawJson::of(&question.arguments) {
         let call = GateRequest {
             tool: question.tool_name,
             arguments: &arguments,
             granted: &state.granted,
         };
-        match services.deps.gate.judge_by_rules(&call) {
+        let Ok(deps) = services.deps_of(&state.created) else {
+            return InputState::Unasked(Box::new(question));
+        };
+        match deps.gate.judge_by_rules(&call) {
             Some(Verdict::Allow) => return InputState::Allowed,
             Some(Verdict::Deny { reason }) => return InputState::Denied { reason },
-            Some(Verdict::Ask { .. }) | None => {}
+            Some(Verdict::Ask { .. }) => asks_each_time = true,
+            None => {}
         }
     }
-    if state.granted.contains(&question.rule) {
+    if !asks_each_time && state.granted.contains(&question.rule) {
         return InputState::Allowed;
     }
     let Some(asked) = state.approvals.get(&question.tool_call_id) else {
@@ -276,9 +288,18 @@ fn message_questions(state: &TaskState, queued: &MessageQueued) -> Vec<Question>
     let agent = &state.created.agent;
     let text = text_of(&Message::User(queued.user_message(chrono::DateTime::UNIX_EPOCH)));
     let sender = &queued.provenance;
-    let delivery = delivery(sender, agent);
     vec![Question {
         tool_call_id: question_id(queued.id),
+        until: queued.until,
+        ..input_question(sender, agent, &text)
+    }]
+}
+
+/// Whether `sender` may type `text`. The id is that of no question yet.
+fn input_question(sender: &Provenance, agent: &str, text: &str) -> Question {
+    let delivery = delivery(sender, agent);
+    Question {
+        tool_call_id: question_named(&format!("input:{delivery}")),
         tool_name: TERMINAL_INPUT,
         rule: Rule(format!("{TERMINAL_INPUT}(delivery={delivery})")),
         arguments: json!({ "delivery": delivery, "text": text }),
@@ -287,8 +308,8 @@ fn message_questions(state: &TaskState, queued: &MessageQueued) -> Vec<Question>
             described(sender)
         ),
         short: format!("may {} type into it?", described(sender)),
-        until: queued.until,
-    }]
+        until: None,
+    }
 }
 
 /// The file of the agent must be one that a person made or allowed, and a person must start it.
@@ -323,13 +344,24 @@ fn start_questions(services: &Services, state: &TaskState) -> Vec<Question> {
         ask("file", "agent", value, reason, short)
     });
     let sender = &created.provenance;
+    let start_id = question_named(&format!("start:{}", state.task_id));
     let start = (!sender.is_person()).then(|| {
         let who = described(sender);
         let reason = format!("{who} wants to start `{agent}`, a program without a sandbox.");
         let short = format!("may {who} start it?");
         ask("start", "delivery", delivery(sender, agent), reason, short)
     });
-    file.into_iter().chain(start).collect()
+    // The person who allowed this start has seen its text. The author of a rule has not.
+    let was_shown = state
+        .approvals
+        .get(&start_id)
+        .and_then(|asked| asked.answer.as_ref())
+        .is_some_and(|(decision, _)| decision.allows());
+    let typed = (!sender.is_person() && !text.is_empty() && !was_shown).then(|| Question {
+        tool_call_id: question_named(&format!("start-input:{}", state.task_id)),
+        ..input_question(sender, agent, &text)
+    });
+    file.into_iter().chain(start).chain(typed).collect()
 }
 
 /// The rule that allows an agent file of a project to start a program, while its content is the same.

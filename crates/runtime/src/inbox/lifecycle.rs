@@ -5,7 +5,8 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentName, CallableAgents, HandlingMode, Interaction, InteractionContent, LifecycleIntent,
-    MessageQueued, Provenance, Sender, SilentIntents, TaskId, TaskStatus, TaskSummary, classify,
+    MessageQueued, Provenance, RenderClass, RenderMetadata, Sender, SilentIntents, TaskId,
+    TaskStatus, TaskSummary, classify,
 };
 use serde_json::{Value, json};
 
@@ -42,6 +43,14 @@ impl LifecycleNotice {
             Self::Ended { at_kickoff: false, .. } => LifecycleIntent::PeerRetired,
             Self::Ended { status: TaskStatus::Canceled, .. } => LifecycleIntent::KickoffCancelled,
             Self::Ended { .. } => LifecycleIntent::KickoffFailed,
+        }
+    }
+
+    /// An agent that is no longer defined is out of reach of the tools that name it.
+    fn render_class(&self) -> RenderClass {
+        match self {
+            Self::Added | Self::Ended { .. } => RenderClass::SystemNotice,
+            Self::Unwired => RenderClass::ToolScopeNotice,
         }
     }
 
@@ -85,7 +94,7 @@ async fn notify_peer(
         from: Sender::Peer(name.clone()),
         content,
         handling_mode: HandlingMode::Queue,
-        render_metadata: None,
+        render_metadata: Some(RenderMetadata::usual(notice.render_class())),
     };
     let queued = MessageQueued::of(classify(interaction, &SilentIntents::default()))
         .from_provenance(Provenance::Agent(name.to_string()));
@@ -160,6 +169,7 @@ pub(crate) async fn register_resident(
 /// Removes an ended task from the residents and notifies the peers of its agent.
 pub(crate) fn remove_resident(services: &Arc<Services>, task_id: &TaskId, outcome: &Outcome) {
     services.sent_requests.forget(task_id);
+    services.request_waits.forget(task_id);
     let Some(name) = services.residents.remove(task_id) else { return };
     let (shared, task_id, outcome) = (Arc::clone(services), task_id.clone(), outcome.clone());
     services.background.tracker.spawn(async move {

@@ -7,6 +7,7 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::state::TaskState;
 
 /// A request of this task to a peer.
@@ -70,13 +71,13 @@ impl TaskState {
         status: ResponseStatus,
         result: Value,
     ) -> Option<Replied> {
-        let owed = self.inbound_requests.get(&in_reply_to);
-        let owed = owed.map(|owed| (owed.from.clone(), owed.reply_to.clone()));
+        let inbound = self.inbound_requests.get(&in_reply_to);
+        let inbound = inbound.map(|inbound| (inbound.from.clone(), inbound.reply_to.clone()));
         let waiting = || {
             let queued = self.queue.iter().find(|queued| queued.id == in_reply_to)?;
             Some((queued.from.clone(), queued.reply_to.clone()))
         };
-        let (to, reply_to) = owed.or_else(waiting)?;
+        let (to, reply_to) = inbound.or_else(waiting)?;
         Some(Replied { in_reply_to, to, reply_to, status, result })
     }
 
@@ -88,19 +89,23 @@ impl TaskState {
 
     /// Deadlines of the replies of this task.
     pub(crate) fn reply_deadlines(&self) -> impl Iterator<Item = (DateTime<Utc>, InteractionId)> {
-        let owed = self.inbound_requests.iter().filter_map(|(id, owed)| Some((owed.until?, *id)));
+        let inbound =
+            self.inbound_requests.iter().filter_map(|(id, inbound)| Some((inbound.until?, *id)));
         let waiting = self.queue.iter().filter(|queued| queued.expects_answer());
-        owed.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
+        inbound.chain(waiting.filter_map(|queued| Some((queued.until?, queued.id))))
     }
 
     /// Requests of others that are overdue.
-    pub(crate) fn overdue_requests(&self, now: DateTime<Utc>) -> Vec<InteractionId> {
-        let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| now >= until);
-        let owed =
-            self.inbound_requests.iter().filter(|(_, owed)| over(owed.until)).map(|(id, _)| *id);
+    pub(crate) fn overdue_requests(&self, time: &DeadlineClock) -> Vec<InteractionId> {
+        let over = |until: Option<DateTime<Utc>>| until.is_some_and(|until| time.has_passed(until));
+        let inbound = self
+            .inbound_requests
+            .iter()
+            .filter(|(_, inbound)| over(inbound.until))
+            .map(|(id, _)| *id);
         let waiting =
             self.queue.iter().filter(|queued| queued.expects_answer() && over(queued.until));
-        owed.chain(waiting.map(|queued| queued.id)).collect()
+        inbound.chain(waiting.map(|queued| queued.id)).collect()
     }
 
     /// The next deadline of a reply or of an own request.

@@ -15,9 +15,10 @@ use crate::dispatch::refusal::Refusal;
 use crate::dispatch::supervisor_tools::read;
 use crate::inbox::admission;
 use crate::inbox::admission::{Origin, StartPolicy};
-use crate::inbox::arrival::{Arrival, Receipt, Rejection};
+use crate::inbox::arrival::{Arrival, Receipt, Rejection, Wake};
 use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
+use crate::inbox::request_waits;
 use crate::inbox::requests;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
@@ -69,7 +70,9 @@ pub(crate) fn peer_tools() -> Vec<Tool> {
         (
             SEND_MESSAGE,
             "Sends a message to an agent that is there. You get no answer to it as such.",
-            json!({ "to": to, "text": { "type": "string" }, "mode": mode, "salience": salience }),
+            json!({ "to": to, "text": { "type": "string" }, "mode": mode, "salience": salience,
+                "progress": { "type": "boolean", "description":
+                    "How far you are: replaces your progress that it has not read, and does not wake it." } }),
             json!(["to", "text"]),
         ),
         (
@@ -124,6 +127,8 @@ struct SendMessage {
     #[serde(default)]
     mode: HandlingMode,
     salience: Option<Salience>,
+    #[serde(default)]
+    progress: bool,
 }
 
 #[derive(Deserialize)]
@@ -185,7 +190,7 @@ impl TaskRun {
 
     fn peers(&self) -> ToolResult {
         let created = &self.state.created;
-        let agents = self.services.deps.agents.as_ref();
+        let agents = self.deps.agents.as_ref();
         let mut shown = Vec::new();
         for agent in agents.map(|agents| agents.list()).unwrap_or_default() {
             let (name, mine) = (agent.name.as_str(), agent.name.as_str() == created.agent);
@@ -215,9 +220,15 @@ impl TaskRun {
         let id = self.interaction_id_of(call);
         let key = Some(IdempotencyKey(format!("message:{id}")));
         let shown = |salience| RenderMetadata { class: RenderClass::PeerMessage, salience };
+        let (render_metadata, wake) = if arguments.progress {
+            (Some(RenderMetadata::PROGRESS), Wake::No)
+        } else {
+            (arguments.salience.map(shown), Wake::Yes)
+        };
         let arrival = Arrival {
             mode: arguments.mode,
-            render_metadata: arguments.salience.map(shown),
+            render_metadata,
+            wake,
             provenance: self.provenance(),
             ..Arrival::message(arguments.to, self.sender(), arguments.text)
         };
@@ -246,6 +257,12 @@ impl TaskRun {
             let wait = chrono::TimeDelta::seconds(i64::from(timeout_s.min(REQUEST_TIMEOUT_S_MAX)));
             let until = self.services.deps.clock.now() + wait;
             let SendRequest { to, intent, params, .. } = arguments;
+            if waits
+                && let Err(refusal) =
+                    request_waits::wait_for_answer(&self.services, &self.state, id, &to)
+            {
+                return Ok(Err(refusal));
+            }
             let tool_call_id = call.id.clone();
             self.push(RequestSent { tool_call_id, id, to, intent, params, until, waits });
             if self.flush().await? == FlushOutcome::Ended {
@@ -339,8 +356,8 @@ impl TaskRun {
             Err(refusal) => return Ok(Err(refusal)),
         };
         let only = || {
-            let mut owed = self.state.inbound_requests.keys();
-            owed.next().copied().filter(|_| owed.next().is_none())
+            let mut open_requests = self.state.inbound_requests.keys();
+            open_requests.next().copied().filter(|_| open_requests.next().is_none())
         };
         match request_id.or_else(only) {
             Some(id) => self.respond(id, ResponseStatus::Completed, Value::String(text)).await,

@@ -99,7 +99,11 @@ pub(crate) async fn deliver_reply(
         events: vec![queued.into()],
         key: Some(IdempotencyKey(key)),
     };
-    match services.append(append).await {
+    let appended = services.append(append).await;
+    if appended.is_ok() && replied.status.is_final() {
+        services.request_waits.answered(&task_id, replied.in_reply_to);
+    }
+    match appended {
         Ok(_) => supervise::start(services, &task_id),
         // The task has ended. If it was a resident task, its successor has the request.
         Err(JournalError::Ended { .. }) => {
@@ -148,7 +152,7 @@ pub(crate) async fn answer_overdue(
     loop {
         let state = services.reader.load(task_id).await?;
         let now = services.deps.clock.now();
-        let late = state.overdue_requests(now).into_iter();
+        let late = state.overdue_requests(&services.time).into_iter();
         let answers: Vec<Replied> = late.filter_map(|id| state.overdue_reply(id)).collect();
         if answers.is_empty() || state.status.is_terminal() {
             return Ok(());
@@ -170,6 +174,42 @@ pub(crate) async fn answer_overdue(
             }
             Err(JournalError::Stale { .. }) => {}
             Err(JournalError::Ended { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Answers a request for an agent without tools of ours, such as a program in a terminal. Returns false when the
+/// agent has no such open request. The same answer a second time changes nothing.
+pub(crate) async fn answer_for_agent(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+    request: InteractionId,
+    status: ResponseStatus,
+    result: &Value,
+) -> Result<bool, OrchestratorError> {
+    loop {
+        let state = services.reader.load(task_id).await?;
+        let open = Some(&state).filter(|state| !state.status.is_terminal());
+        let Some(answer) = open.and_then(|it| it.answer(request, status, result.clone())) else {
+            let given = services.deps.journal.reply(request).await?;
+            return Ok(given.is_some_and(|it| it.status == status && it.result == *result));
+        };
+        let append = Append {
+            task_id: task_id.clone(),
+            expected: Expected::AtOrArrivals(state.seq),
+            at: services.deps.clock.now(),
+            events: vec![answer.clone().into()],
+            key: None,
+        };
+        match services.append(append).await {
+            Ok(_) => {
+                deliver_reply(services, &state.created.agent, &answer).await?;
+                supervise::start(services, task_id);
+                return Ok(true);
+            }
+            // Another writer was first: look again.
+            Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -340,7 +380,7 @@ impl TaskRun {
             ResponseStatus::Failed => ToolResult::failed(text),
         };
         let queued = Some(response.id);
-        let message = tools::message(call, result, self.services.deps.clock.now()).into();
-        self.push(MessageAppended { message, queued });
+        let message = tools::message(call, result, self.services.deps.clock.now());
+        self.push(MessageAppended { queued, ..MessageAppended::new(message) });
     }
 }

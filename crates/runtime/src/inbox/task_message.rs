@@ -1,7 +1,8 @@
 //! Messages to a task that has not ended, labeled with their sender.
 //!
 //! A message with a key is sent once: a repeated call, also after the task has ended, returns the
-//! same id and records nothing. A task that has ended, or whose inbox is full, accepts no new message.
+//! same id and records nothing. A task that has ended, or whose inbox is full, accepts no new message. A message to a
+//! task on a peer goes to the inbox there (`runner/peer_message.rs`).
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::inbox::admission::{self, QueueOutcome};
 use crate::inbox::derived_id;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
+use crate::runner::peer_message;
 use crate::services::Services;
 
 /// A message to a task.
@@ -42,6 +44,7 @@ impl Orchestrator {
     ) -> Result<InteractionId, OrchestratorError> {
         let TaskMessage { message, mode, from, key, provenance } = message_to_task;
         let services = self.services();
+        services.background.check_accepts()?;
         let id = match &key {
             Some(key) => message_id(task_id, key),
             None => InteractionId::from(services.deps.ids.next()),
@@ -104,8 +107,12 @@ pub(crate) async fn queue_message(
     task_id: &TaskId,
     queued: MessageQueued,
 ) -> Result<(), OrchestratorError> {
-    let key = Some(message_key(task_id, queued.id));
-    services.reader.unfinished(task_id).await?;
+    let key = message_key(task_id, queued.id);
+    let summary = services.reader.unfinished(task_id).await?;
+    if summary.runs_on.peer.is_some() {
+        return peer_message::send(services, task_id, &queued, key).await;
+    }
+    let key = Some(key);
     match admission::queue_for_task(services, task_id, queued, key).await? {
         QueueOutcome::Queued { .. } => Ok(()),
         QueueOutcome::Full(_) => Err(OrchestratorError::InboxFull { task_id: task_id.clone() }),

@@ -34,6 +34,10 @@ impl Provider for BoundedModel {
         if let Some(limit) = limits::used_up(&trees, &services.deps.prices) {
             return refusing(limit.to_string());
         }
+        if services.background.is_draining() {
+            // No answer and no error: the runner is stopped, and the next process calls the model.
+            return Box::pin(futures_util::stream::pending());
+        }
         let provider = Arc::clone(&self.provider);
         let opening = async move {
             // Without exact sums no model is called.

@@ -14,22 +14,22 @@ pub(crate) fn choose(
     let mut reasons = Vec::new();
     for wish in wishes {
         match check(wish, runners) {
-            Ok(()) => {
-                return Ok(match wish {
-                    Runtime::Local => None,
-                    Runtime::Runner(runner) => Some(runner.clone()),
-                });
-            }
+            Ok(chosen) => return Ok(chosen),
             Err(reason) => reasons.push(format!("{}: {reason}", wish.kind())),
         }
     }
     if wishes.is_empty() { Ok(None) } else { Err(reasons.join("; ")) }
 }
 
-fn check(wish: &Runtime, runners: &[Arc<dyn Runner>]) -> Result<(), String> {
-    let Runtime::Runner(wanted) = wish else { return Ok(()) };
+/// The runner with the configuration that a new task keeps.
+fn check(wish: &Runtime, runners: &[Arc<dyn Runner>]) -> Result<Option<RunnerConfig>, String> {
+    let Runtime::Runner(wanted) = wish else { return Ok(None) };
     match runners.iter().find(|known| known.kind() == wanted.kind) {
-        Some(known) => known.check(&wanted.config),
+        Some(known) => {
+            known.check(&wanted.config)?;
+            let config = known.with_defaults(&wanted.config);
+            Ok(Some(RunnerConfig { kind: wanted.kind.clone(), config }))
+        }
         None => {
             let mut present = vec!["local"];
             present.extend(runners.iter().map(|known| known.kind()));

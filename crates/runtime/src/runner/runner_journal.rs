@@ -2,15 +2,20 @@
 //! approvals or create tasks. It reads its own task, the conversation before it, and the limits of its
 //! ancestors.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, GateRequest, IdempotencyKey, JournalError, JournalLog, Page, Read, Rule,
-    TaskIndex, TaskQuery, TaskSelector, Verdict,
+    Append, Appended, Gate, GateRequest, IdempotencyKey, JournalError, JournalLog, Page, Read,
+    Rule, TaskIndex, TaskQuery, TaskSelector, Verdict,
 };
-use antiphon_core::{EventBody, Replied, TaskCreated, TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{
+    EventBody, Message, Replied, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallId,
+    WaitingFor,
+};
 use async_trait::async_trait;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::tree_usage::Tree;
@@ -24,6 +29,8 @@ use crate::task::limits;
 /// The journal as a runner sees it.
 pub(crate) struct RunnerJournal {
     pub(crate) services: Arc<Services>,
+    /// The gate of the task.
+    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) task_id: TaskId,
     pub(crate) root: TaskId,
     pub(crate) readable: Vec<TaskId>,
@@ -36,6 +43,8 @@ pub(crate) struct RunnerJournal {
     pub(crate) is_unrestricted: bool,
     /// Fired when a shared limit is reached.
     pub(crate) end: CancellationToken,
+    /// Calls that the runner has started and not finished.
+    pub(crate) running_calls: Arc<watch::Sender<HashSet<ToolCallId>>>,
 }
 
 impl RunnerJournal {
@@ -61,9 +70,14 @@ impl RunnerJournal {
             Some(WaitingFor::Budget) if self.uses_run_provider => {
                 self.refuse("cannot raise a budget")
             }
-            Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget) | None => {
-                Ok(())
-            }
+            Some(
+                WaitingFor::Approval
+                | WaitingFor::ToolResult
+                | WaitingFor::Budget
+                | WaitingFor::Model
+                | WaitingFor::Storage,
+            )
+            | None => Ok(()),
         }
     }
 
@@ -88,7 +102,7 @@ impl RunnerJournal {
         let EventBody::ApprovalRequested(request) = body else { return };
         let call =
             GateRequest { tool: &request.tool_name, arguments: &request.arguments, granted: &[] };
-        request.rule = match self.services.deps.gate.judge(&call) {
+        request.rule = match self.gate.judge(&call) {
             Verdict::Ask { reason, rule } => {
                 request.reason = reason;
                 rule
@@ -96,6 +110,18 @@ impl RunnerJournal {
             // No rule beyond the call.
             Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
         };
+    }
+
+    /// Removes the start of a call, and what follows it, while the orchestrator drains. Returns whether
+    /// it did. What the runner has finished is recorded; the next process starts the call.
+    fn leave_out_new_calls(&self, append: &mut Append) -> bool {
+        if !self.uses_run_provider || !self.services.background.is_draining() {
+            return false;
+        }
+        let starts = |body: &EventBody| matches!(body, EventBody::ToolStarted(_));
+        let Some(first) = append.events.iter().position(starts) else { return false };
+        append.events.truncate(first);
+        true
     }
 
     /// The replies to open requests, if the append ends the task.
@@ -145,6 +171,21 @@ impl RunnerJournal {
     }
 }
 
+/// Adds started calls and removes finished ones. Returns whether there was any.
+fn note_calls(calls: &mut HashSet<ToolCallId>, events: &[EventBody]) -> bool {
+    let mut changed = false;
+    for body in events {
+        if let EventBody::ToolStarted(started) = body {
+            changed |= calls.insert(started.tool_call_id.clone());
+        } else if let EventBody::MessageAppended(appended) = body
+            && let Message::ToolResult(result) = &*appended.message
+        {
+            changed |= calls.remove(&result.tool_call_id);
+        }
+    }
+    changed
+}
+
 /// Whether a runner may write the event: events of the loop, and relay positions.
 fn is_for_runners(body: &EventBody) -> bool {
     body.is_written_by_loop() || matches!(body, EventBody::Relayed(_))
@@ -172,11 +213,21 @@ impl JournalLog for RunnerJournal {
         let answers = self.final_replies(&append).await?;
         let behind = std::mem::take(&mut append.events);
         append.events = answers.iter().cloned().map(EventBody::from).chain(behind).collect();
+        let left_out = self.leave_out_new_calls(&mut append);
+        if append.events.is_empty() {
+            return std::future::pending().await;
+        }
         let events = append.events.clone();
-        let appended = self.services.append(append).await?;
+        // The runner cannot know that the journal is full: it waits here.
+        let appended = self.services.append_when_possible(|| append.clone(), || ()).await?;
         self.deliver(&answers).await;
         for tree in &self.trees {
             tree.add(&events);
+        }
+        self.running_calls.send_if_modified(|calls| note_calls(calls, &events));
+        if left_out {
+            // Not answered: the runner starts no call, and is stopped once none runs.
+            return std::future::pending().await;
         }
         let paid = events.iter().any(|body| matches!(body, EventBody::UsageRecorded(_)));
         if paid && limits::used_up(&self.trees, &self.services.deps.prices).is_some() {

@@ -1,33 +1,34 @@
 //! Decides the next action of a task. Pure: the same state and context give the same action.
 //!
-//! | checked in this order                                 | action                               |
-//! |-------------------------------------------------------|--------------------------------------|
-//! | the task has ended                                    | [`Action::Ended`]                       |
-//! | its time is over                                      | [`Action::FailOnLimit`]                     |
-//! | a request to it is overdue                            | [`Action::ExpireRequests`]                     |
-//! | one of its own requests is overdue                    | [`Action::TimeOutRequests`]                    |
-//! | it is paused                                          | [`Action::Suspend`]                       |
-//! | a detached task has ended                             | [`Action::ReportDetached`]                     |
-//! | calls without a result, one waits for approval        | [`Action::Suspend`]                       |
-//! | calls without a result that wait for nothing          | [`Action::CallTools`]                       |
-//! | pending calls whose wait is over                      | [`Action::CompleteCalls`]                     |
-//! | pending calls of a client's tools that are overdue    | [`Action::WaitForClient`]                     |
-//! | other pending calls                                   | [`Action::Suspend`]                       |
-//! | a steering message is queued                          | [`Action::TakeMessages`]                       |
-//! | final answer, and the turn is about a request         | [`Action::AnswerRequest`]                     |
-//! | final answer, and messages are queued                 | [`Action::TakeMessages`]                       |
-//! | final answer, and detached tasks or requests are open | [`Action::Idle`]                       |
-//! | final answer of a resident agent                      | [`Action::Idle`]                       |
-//! | final answer                                          | [`Action::Finish`] or [`Action::RejectOutput`] |
-//! | a limit is reached, or the price of a model is unknown| [`Action::FailOnLimit`]                     |
-//! | the spend limit is reached                            | [`Action::WaitForBudget`], then [`Action::Suspend`]  |
-//! | the conversation is too long                          | [`Action::Compact`]                    |
-//! | otherwise                                             | [`Action::AskModel`]                        |
+//! | checked in this order                                  | action                                              |
+//! |--------------------------------------------------------|-----------------------------------------------------|
+//! | the task has ended                                     | [`Action::Ended`]                                   |
+//! | its time is over                                       | [`Action::FailOnLimit`]                             |
+//! | a request to it is overdue                             | [`Action::ExpireRequests`]                          |
+//! | one of its own requests is overdue                     | [`Action::TimeOutRequests`]                         |
+//! | it is paused                                           | [`Action::Suspend`]                                 |
+//! | a detached task has ended                              | [`Action::ReportDetached`]                          |
+//! | calls without a result, one waits for approval         | [`Action::Suspend`]                                 |
+//! | calls without a result that wait for nothing           | [`Action::CallTools`]                               |
+//! | pending calls whose wait is over                       | [`Action::CompleteCalls`]                           |
+//! | pending calls of a client's tools that are overdue     | [`Action::WaitForClient`]                           |
+//! | other pending calls                                    | [`Action::Suspend`]                                 |
+//! | a steering message is queued                           | [`Action::TakeMessages`]                            |
+//! | final answer, and the turn is about a request          | [`Action::AnswerRequest`]                           |
+//! | final answer, and messages are queued                  | [`Action::TakeMessages`]                            |
+//! | final answer, and detached tasks or requests are open  | [`Action::Idle`]                                    |
+//! | final answer of a resident agent                       | [`Action::Idle`]                                    |
+//! | final answer                                           | [`Action::Finish`] or [`Action::RejectOutput`]      |
+//! | a limit is reached, or the price of a model is unknown | [`Action::FailOnLimit`]                             |
+//! | the spend limit is reached                             | [`Action::WaitForBudget`], then [`Action::Suspend`] |
+//! | its model is away, and the next attempt is later       | [`Action::WaitForModel`]                            |
+//! | the conversation is too long                           | [`Action::Compact`]                                 |
+//! | otherwise                                              | [`Action::AskModel`]                                |
 
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantMessage, Effect, InteractionId, Message, TaskId, ToolCallBlock, ToolCallId, WaitingFor,
+    AssistantMessage, InteractionId, Message, TaskId, ToolCallBlock, ToolCallId, WaitingFor,
 };
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
 use crate::dispatch::pending_call::PendingCall;
 use crate::inbox::reading_order::{self, About};
 use crate::task::limits::{self, LimitContext, LimitReached};
-use crate::task::state::TaskState;
+use crate::task::state::{StartedCall, TaskState};
 use crate::task::step::compact;
 use crate::task::step::output;
 
@@ -73,6 +74,8 @@ pub enum Action {
     FailOnLimit(LimitReached),
     /// Suspend the task until more may be spent.
     WaitForBudget(BudgetSpent),
+    /// Suspend the task until the next attempt to reach its model.
+    WaitForModel,
     /// Suspend the task: it waits for a user, a client or other tasks.
     Suspend,
     /// Suspend the task until a detached task reports, a peer answers, or a message arrives.
@@ -86,8 +89,8 @@ pub enum Action {
 pub struct UnansweredCall {
     /// The call as the model wrote it.
     pub call: ToolCallBlock,
-    /// Effect of the tool, when the call was started before and interrupted.
-    pub interrupted: Option<Effect>,
+    /// What was recorded at its start, when the call was started before and interrupted.
+    pub interrupted: Option<StartedCall>,
 }
 
 /// Decides the next action of a task.
@@ -135,11 +138,12 @@ fn has_user_message(since: &[Arc<Message>]) -> bool {
 
 /// Overdue requests: those of others first, then its own.
 fn overdue(state: &TaskState, context: &LimitContext<'_>) -> Option<Action> {
-    let expired = state.overdue_requests(context.now);
+    let expired = state.overdue_requests(context.time);
     if !expired.is_empty() {
         return Some(Action::ExpireRequests(expired));
     }
-    let sent = state.outbound_requests.iter().filter(|(_, sent)| context.now >= sent.until);
+    let sent =
+        state.outbound_requests.iter().filter(|(_, sent)| context.time.has_passed(sent.until));
     let sent: Vec<InteractionId> = sent.map(|(id, _)| *id).collect();
     (!sent.is_empty()).then_some(Action::TimeOutRequests(sent))
 }
@@ -191,14 +195,14 @@ fn without_results(
         }
     };
     let over = pending_calls.iter().filter(|(_, pending_call)| {
-        pending_call.is_over(context.outcomes, context.now) || answered(pending_call)
+        pending_call.is_over(context.outcomes, context.time) || answered(pending_call)
     });
     let over: Vec<ToolCallId> = over.map(|(id, _)| id.clone()).collect();
     if !over.is_empty() {
         return Action::CompleteCalls(over);
     }
     let late = |pending_call: &PendingCall| match pending_call {
-        PendingCall::External { until } => context.now >= *until,
+        PendingCall::External { until } => context.time.has_passed(*until),
         PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
             false
         }
@@ -214,7 +218,7 @@ fn unanswered_calls(
 ) -> Vec<UnansweredCall> {
     let open =
         answer.tool_calls().filter(|call| !output::is_final(call) && !is_answered(&call.id, since));
-    let interrupted = |call: &ToolCallBlock| state.started.get(&call.id).copied();
+    let interrupted = |call: &ToolCallBlock| state.started.get(&call.id).cloned();
     open.map(|call| UnansweredCall { call: call.clone(), interrupted: interrupted(call) }).collect()
 }
 
@@ -257,16 +261,20 @@ fn ask_model(state: &TaskState, context: &LimitContext<'_>) -> Action {
             return if recorded { Action::Suspend } else { Action::WaitForBudget(spent.clone()) };
         }
     }
-    let room = context.window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
-    if room.is_some_and(|room| state.conversation.tokens() > room)
-        && compact::cut(state, compact::room(context.window_tokens)).is_some()
+    if state.outage.waits(context.time) {
+        return Action::WaitForModel;
+    }
+    let tokens_max = context.window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
+    if tokens_max.is_some_and(|tokens_max| state.conversation.tokens() > tokens_max)
+        && compact::first_kept(state, compact::kept_tokens_max(context.window_tokens)).is_some()
     {
         return Action::Compact;
     }
     Action::AskModel
 }
 
-fn is_answered(id: &ToolCallId, results: &[Arc<Message>]) -> bool {
+/// Whether a call has a result.
+pub(crate) fn is_answered(id: &ToolCallId, results: &[Arc<Message>]) -> bool {
     results.iter().any(|message| match &**message {
         Message::ToolResult(result) => result.tool_call_id == *id,
         Message::User(_) | Message::Assistant(_) => false,

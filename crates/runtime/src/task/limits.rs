@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::port::DispatchPermission;
 use antiphon_core::{
-    Cost, ModelRef, PriceTable, TaskLimits, TaskSummary, TokenUsage, Usage, UsageRecorded,
+    Cost, ModelRef, PriceTable, TaskCreated, TaskLimits, TaskSummary, TokenUsage, Usage,
+    UsageRecorded,
 };
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -14,6 +16,7 @@ use serde::Serialize;
 use crate::budget::spend_limits::BudgetRefusal;
 use crate::budget::tree_usage::Tree;
 use crate::dispatch::pending_call::Outcomes;
+use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::state::TaskState;
 
 /// The limit that a task reached.
@@ -139,9 +142,26 @@ impl Totals {
     }
 }
 
-/// Cost of the usage by `prices`. The error names a model without a price.
+/// Cost of the usage by `prices`. The error names a model without a price, or one that was asked and whose
+/// tokens were not counted.
 pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost, String> {
+    match spent.iter().find(|(_, usage)| is_uncounted(usage)) {
+        Some((model, _)) => Err(model.clone()),
+        None => counted_cost(spent, prices),
+    }
+}
+
+/// Whether no token was counted. A model that has answered has used some.
+fn is_uncounted(usage: &Usage) -> bool {
+    TokenUsage::from(*usage).total_tokens == 0
+}
+
+/// Cost of the tokens that were counted. The error names a model without a price.
+fn counted_cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost, String> {
     let of = |(model, usage): (&String, &Usage)| {
+        if is_uncounted(usage) {
+            return Ok(Cost { nano_usd: 0 });
+        }
         let known = ModelRef::parse(model).ok().and_then(|model| prices.cost(&model, *usage));
         known.ok_or_else(|| model.clone())
     };
@@ -151,8 +171,8 @@ pub fn cost(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Result<Cost
 /// What a decision depends on besides the task's own events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitContext<'a> {
-    /// Current time.
-    pub now: DateTime<Utc>,
+    /// Tells which deadlines have passed.
+    pub time: &'a DeadlineClock,
     /// Limits and totals of the trees the task belongs to.
     pub scopes: Vec<Scope>,
     /// Outcomes of the tasks it waits for, as far as they have ended.
@@ -180,10 +200,27 @@ pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
     Some(state.created_at + chrono::TimeDelta::seconds(i64::from(max.get())))
 }
 
+/// Works out when the time of a task is over, before anything else asks for it: by the clock that all
+/// processes of the machine share, or after a restart of the machine by the wall clock.
+pub(crate) fn know_deadline(
+    time: &DeadlineClock,
+    created: &TaskCreated,
+    created_at: DateTime<Utc>,
+) {
+    if let Some(max) = created.limits.wall_clock_s_max {
+        let longest = Duration::from_secs(u64::from(max.get()));
+        let until = created_at + longest;
+        match created.boot_time.and_then(|created| time.since(created)) {
+            Some(passed) => time.moment_after(until, longest.saturating_sub(passed)),
+            None => time.moment_within(until, longest),
+        };
+    }
+}
+
 /// The wall-clock limit, if it is reached.
 pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let max_s = state.created.limits.wall_clock_s_max?.get();
-    let over = deadline(state).is_some_and(|deadline| standing.now >= deadline);
+    let over = deadline(state).is_some_and(|deadline| standing.time.has_passed(deadline));
     over.then_some(LimitReached::WallClock { max_s })
 }
 
@@ -216,20 +253,18 @@ pub(crate) fn left(
     state: &TaskState,
     trees: &[Arc<Tree>],
     prices: &PriceTable,
-    now: DateTime<Utc>,
+    time: &DeadlineClock,
 ) -> (TaskLimits, DispatchPermission) {
     let mut left = TaskLimits {
         answer_tokens_max: state.created.limits.answer_tokens_max,
-        wall_clock_s_max: deadline(state).and_then(|deadline| {
-            let left = (deadline - now).num_milliseconds().max(1).unsigned_abs().div_ceil(1000);
-            NonZeroU32::new(u32::try_from(left).unwrap_or(u32::MAX))
-        }),
+        wall_clock_s_max: deadline(state)
+            .and_then(|deadline| NonZeroU32::new(seconds_left(time.left(deadline)))),
         ..TaskLimits::default()
     };
     let mut dispatches = DispatchPermission::Allowed;
     for tree in trees {
         let Scope { limits, totals } = tree.scope();
-        let cost = cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
+        let cost = counted_cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
         lower(&mut left.turns_max, rest(limits.turns_max, totals.turns));
         lower(&mut left.tool_calls_max, rest(limits.tool_calls_max, totals.calls));
         lower(&mut left.tokens_max, rest_of_many(limits.tokens_max, totals.tokens()));
@@ -247,6 +282,12 @@ pub(crate) fn left(
         }
     }
     (left, dispatches)
+}
+
+/// Whole seconds, rounded up; at least 1.
+pub(crate) fn seconds_left(left: Duration) -> u32 {
+    let seconds = left.as_millis().max(1).div_ceil(1000);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 /// What remains of a limit; at least 1, because absent means no limit.
@@ -273,7 +314,7 @@ fn exceeded(limits: &TaskLimits, totals: &Totals, prices: &PriceTable) -> Option
         return Some(LimitReached::Tokens { max: max.get() });
     }
     let max = limits.cost_nano_usd_max?;
-    match cost(&totals.spent, prices) {
+    match counted_cost(&totals.spent, prices) {
         Ok(cost) if cost.nano_usd < max.get() => None,
         Ok(_) => Some(LimitReached::Cost { max_nano_usd: max.get() }),
         Err(model) => Some(LimitReached::PriceUnknown { model }),

@@ -17,8 +17,8 @@ use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
     Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Position, Replied, RequestSent, Seq, StopReason, TaskCreated, TaskId,
-    TaskStatus, ToolCallId, Usage, UserMessage, WaitingFor,
+    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StopReason, TaskCreated,
+    TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -27,6 +27,7 @@ use crate::dispatch::pending_call::PendingCall;
 use crate::inbox::derived_id;
 use crate::inbox::input_permission;
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
+use crate::task::outage::Outage;
 use crate::task::state::conversation::Conversation;
 
 /// State of a task, folded from its events.
@@ -44,10 +45,13 @@ pub struct TaskState {
     pub position: Position,
     /// Current status.
     pub status: TaskStatus,
-    /// What the task waits for, when its status is `input_required`.
+    /// What the task waits for: a person or a client when its status is `input_required`, its model
+    /// when it is `running`.
     pub waiting_for: Option<WaitingFor>,
     /// The result, or the reason for a failure or a wait.
     pub detail: Option<Value>,
+    /// The outage of its model.
+    pub outage: Outage,
     /// State of the agent in its cycle.
     pub agent_state: AgentState,
     /// Id of the live agent, once the task has run.
@@ -68,8 +72,8 @@ pub struct TaskState {
     pub calls: u32,
     /// Number of results that did not fit the output schema.
     pub rejected: u32,
-    /// Calls that were started and have no result, with the effect of their tool.
-    pub started: HashMap<ToolCallId, Effect>,
+    /// Calls that were started and have no result.
+    pub started: HashMap<ToolCallId, StartedCall>,
     /// Calls without a result that wait for tasks, a peer or a client.
     pub pending_calls: HashMap<ToolCallId, PendingCall>,
     /// Detached tasks that have not reported, by the id of their report.
@@ -88,6 +92,23 @@ pub struct TaskState {
     pub at_wake: WakeCounters,
     /// Number of consecutive messages between agents that led to the last wake-up.
     pub hops: u32,
+    /// How far the events of the task at another orchestrator are recorded here, without the tasks below it.
+    pub relayed: Option<Relayed>,
+}
+
+/// What was recorded at the start of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedCall {
+    /// Effect of the tool.
+    pub effect: Effect,
+    /// What the tool needs to find out whether the call happened.
+    pub note: Option<Value>,
+}
+
+impl From<&ToolStarted> for StartedCall {
+    fn from(started: &ToolStarted) -> Self {
+        Self { effect: started.effect, note: started.note.clone() }
+    }
 }
 
 /// Counters of a resident agent at its last wake-up. Its limits count from there.
@@ -183,6 +204,7 @@ impl TaskState {
             status: TaskStatus::Pending,
             waiting_for: None,
             detail: None,
+            outage: Outage::default(),
             agent_state: AgentState::Idle,
             agent_id: None,
             conversation: before.inherited(),
@@ -203,6 +225,7 @@ impl TaskState {
             current_request: None,
             at_wake: WakeCounters::default(),
             hops: 0,
+            relayed: None,
         }
     }
 
@@ -227,6 +250,7 @@ impl TaskState {
                 self.status = change.status;
                 self.waiting_for = change.waiting_for;
                 self.detail.clone_from(&change.detail);
+                self.outage.apply(change);
             }
             EventBody::StateChanged(change) => {
                 self.agent_id = Some(change.agent_id);
@@ -258,7 +282,7 @@ impl TaskState {
                 }
             }
             EventBody::ToolStarted(started) => {
-                self.started.insert(started.tool_call_id.clone(), started.effect);
+                self.started.insert(started.tool_call_id.clone(), started.into());
                 self.calls += 1;
             }
             EventBody::UsageRecorded(recorded) => {
@@ -274,20 +298,22 @@ impl TaskState {
                 );
             }
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
-            EventBody::Awaited(awaited) => {
-                let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
-                self.add_pending_call(&tool_call_id, PendingCall::Await { tasks, mode, until });
-            }
+            EventBody::Awaited(awaited) => self.wait_for_tasks(awaited),
             EventBody::HandedOver(over) => self.hand_over(over),
-            EventBody::ToolRefused(_) | EventBody::Relayed(_) | EventBody::BudgetRaised(_) => {}
+            EventBody::Relayed(relayed) => self.relayed = Some(relayed.mark()),
+            EventBody::ToolRefused(_) | EventBody::BudgetRaised(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
+                self.outage.end();
             }
         }
         true
     }
 
     fn add_to_queue(&mut self, queued: &MessageQueued) {
+        if queued.from == Sender::User {
+            self.outage.hurry();
+        }
         self.detached.remove(&queued.id);
         let mut queued = queued.clone();
         if let Some(request) = queued.final_answer_to()
@@ -321,18 +347,24 @@ impl TaskState {
         }
     }
 
+    fn wait_for_tasks(&mut self, awaited: &Awaited) {
+        let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
+        self.add_pending_call(&tool_call_id, PendingCall::Await { tasks, mode, until });
+    }
+
     fn add_pending_call(&mut self, tool_call_id: &ToolCallId, pending_call: PendingCall) {
         self.pending_calls.insert(tool_call_id.clone(), pending_call);
     }
 
     fn dispatch(&mut self, dispatched: &Dispatched) {
         self.has_children = true;
-        let Dispatched { tool_call_id, join, children, .. } = dispatched.clone();
+        let Dispatched { tool_call_id, join, children, left_out, .. } = dispatched.clone();
         if join == Join::Detached {
             let named = children.iter().map(|child| (derived_id::of_report(child), child.clone()));
             self.detached.extend(named);
         }
-        self.add_pending_call(&tool_call_id, PendingCall::Children { join, children });
+        let pending_call = PendingCall::Children { join, children, left_out };
+        self.add_pending_call(&tool_call_id, pending_call);
     }
 
     fn hand_over(&mut self, over: &HandedOver) {
@@ -384,6 +416,11 @@ impl TaskState {
             self.approvals.remove(&result.tool_call_id);
             self.pending_calls.remove(&result.tool_call_id);
         }
+        if let Message::Assistant(answer) = &*appended.message
+            && is_complete(answer)
+        {
+            self.outage.end();
+        }
         self.conversation.push(Arc::clone(&appended.message));
     }
 
@@ -396,11 +433,7 @@ impl TaskState {
     pub(crate) fn last_step(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
         let said = self.conversation.own();
         said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
-            Message::Assistant(answer)
-                if !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted) =>
-            {
-                Some((answer, &said[index + 1..]))
-            }
+            Message::Assistant(answer) if is_complete(answer) => Some((answer, &said[index + 1..])),
             Message::Assistant(_) | Message::User(_) | Message::ToolResult(_) => None,
         })
     }
@@ -422,4 +455,9 @@ impl TaskState {
         }
         total
     }
+}
+
+/// Whether an answer is neither broken off nor interrupted.
+fn is_complete(answer: &AssistantMessage) -> bool {
+    !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }

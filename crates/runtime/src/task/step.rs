@@ -4,7 +4,7 @@
 //! |--------------------|-------------------------------------------------------|
 //! | `ask_model`        | calls the model                                       |
 //! | `call_tools`       | runs tool calls, through gate and approvals           |
-//! | `interrupted_call` | whether an interrupted call runs again                |
+//! | `interrupted_call` | what becomes of an interrupted call                   |
 //! | `tools`            | which tools a task may use; runs one call             |
 //! | `output`           | the result and its schema                             |
 //! | `compact`          | shortens a conversation                               |
@@ -26,15 +26,19 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
 use crate::budget::tree_usage::Tree;
-use crate::deps::Dispatch;
+use crate::deps::{Dispatch, RuntimeDeps};
 use crate::dispatch::pending_call::Outcomes;
 use crate::dispatch::wake_parent;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
+use crate::runner::{followed, peer_cancel};
 use crate::services::Services;
+use crate::storage::is_unavailable;
 use crate::task::control::cancel;
 use crate::task::decide::{self, Action};
 use crate::task::limits::{self, LimitContext, LimitReached};
@@ -44,6 +48,9 @@ use crate::task::state::TaskState;
 use crate::task::state::state_cache::CachedTask;
 use crate::task::step::flush::FlushOutcome;
 
+/// Code of a task whose turn was interrupted.
+const INTERRUPTED: &str = "interrupted";
+
 /// Runs a task until it has ended, is suspended, or the orchestrator shuts down.
 pub(crate) async fn run(
     services: Arc<Services>,
@@ -52,29 +59,58 @@ pub(crate) async fn run(
 ) -> Result<RunEnd, OrchestratorError> {
     let CachedTask { state, trees, thinking, .. } =
         services.cache.take_current(task_id, &services.reader, &services.trees).await?;
-    if !state.status.is_terminal() {
-        services.deps.check_model(&state)?;
+    if let Some(cancel) = &state.created.cancels
+        && !state.status.is_terminal()
+    {
+        return peer_cancel::deliver(&services, &state, cancel, &running).await;
     }
-    let agent_state = if thinking.is_some() { AgentState::Thinking } else { AgentState::Idle };
-    let agent_id = thinking.unwrap_or_else(|| AgentId::from(services.deps.ids.next()));
+    let deps = match services.deps_of(&state.created) {
+        Ok(deps) => deps,
+        // Nothing is called for it any more.
+        Err(_) if state.status.is_terminal() => Arc::clone(&services.deps),
+        Err(reason) => {
+            return Err(OrchestratorError::NoModel { task_id: task_id.clone(), reason });
+        }
+    };
+    if !state.status.is_terminal() {
+        deps.check_model(&state)?;
+        limits::know_deadline(&services.time, &state.created, state.created_at);
+        if followed::is_held(&services, &state) {
+            return Ok(RunEnd::Waiting);
+        }
+    }
+    // A task that waited for its model goes on thinking: the next attempt writes nothing before it.
+    let waited = state.waiting_for == Some(WaitingFor::Model);
+    let waited = state.agent_id.filter(|_| waited && state.agent_state == AgentState::Thinking);
+    let thinking = thinking.or(waited);
+    let agent_state = first_state(thinking, state.agent_state);
+    let new_id = || AgentId::from(services.deps.ids.random());
+    let agent_id = thinking.or(state.agent_id).unwrap_or_else(new_id);
     let mut run = TaskRun {
         services,
+        deps,
         state,
         trees,
         agent_id,
         agent_state,
         unwritten: vec![],
         ending_from: None,
+        unsettled: vec![],
         running,
+        at_peer: AtPeer::default(),
     };
-    if !run.state.status.is_terminal() && !run.is_dispatched_elsewhere() {
-        run.rejoin().await?;
-        run.rejoin_requests().await?;
-        for (until, request) in run.state.reply_deadlines() {
-            deadlines::watch_reply(&run.services, until, task_id.clone(), request);
+    run.rejoin_everything().await?;
+    let end = match run.run_steps().await {
+        // Without a limit `flush` does not give up, so this was another use of the journal. What the
+        // run knows is recorded before the task starts again from the journal.
+        Err(error) if is_unavailable(&error) => {
+            if run.services.deps.settings.storage_wait_max.is_none() {
+                run.flush().await?;
+            }
+            return Err(error);
         }
-    }
-    let end = run.run_steps().await?;
+        end => end?,
+    };
     if end != RunEnd::Ended {
         let TaskRun { services, state, trees, .. } = run;
         if !services.background.stop.is_cancelled() {
@@ -84,8 +120,9 @@ pub(crate) async fn run(
     }
     // The process that recorded the end may have died before it woke the waiters.
     wake_parent::found_ended(&run.services, &run.state);
-    let ended_early = matches!(run.state.status, TaskStatus::Failed | TaskStatus::Canceled);
-    if run.state.has_children && ended_early {
+    if run.state.has_children
+        && matches!(run.state.status, TaskStatus::Failed | TaskStatus::Canceled)
+    {
         // Their owner has ended.
         cancel::cancel_descendants(&run.services, task_id).await?;
     }
@@ -106,21 +143,58 @@ pub(crate) enum RunEnd {
 /// One run of a task.
 pub(crate) struct TaskRun {
     pub(crate) services: Arc<Services>,
+    /// What the task works with.
+    pub(crate) deps: Arc<RuntimeDeps>,
     /// State of the task, including events that are not written yet.
     pub(crate) state: TaskState,
     /// Totals of the task and its ancestors, its own first.
     pub(crate) trees: Vec<Arc<Tree>>,
-    /// Id of the agent; each run has a new one.
+    /// Id of the agent: the same in every run, until the task is handed over.
     pub(crate) agent_id: AgentId,
     pub(crate) agent_state: AgentState,
     pub(crate) unwritten: Vec<EventBody>,
     /// Index in `unwritten` of the first event of the task's end. The end is decided again when
     /// another writer was first.
     pub(crate) ending_from: Option<usize>,
+    /// Started calls with a result that may not be written yet.
+    pub(crate) unsettled: Vec<UnsettledCall>,
     pub(crate) running: Arc<RunningTask>,
+    /// What is known about the task at a peer.
+    pub(crate) at_peer: AtPeer,
+}
+
+/// What a run knows about its task at a peer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct AtPeer {
+    /// The peer had its time to receive the cancellation.
+    pub(crate) cancel_tried: bool,
+    /// The peer has refused to create the task.
+    pub(crate) refused: bool,
+}
+
+/// A started call with a result. Its tool may keep something until the result is recorded.
+pub(crate) struct UnsettledCall {
+    pub(crate) tool: String,
+    pub(crate) call_uuid: Uuid,
 }
 
 impl TaskRun {
+    /// Takes up what the task waits for, which another process may have begun.
+    async fn rejoin_everything(&mut self) -> Result<(), OrchestratorError> {
+        if self.state.status.is_terminal() || self.is_dispatched_elsewhere() {
+            return Ok(());
+        }
+        self.settle_recorded().await;
+        self.rejoin().await?;
+        self.rejoin_requests().await?;
+        self.services.request_waits.restore(&self.state);
+        for (until, request) in self.state.reply_deadlines() {
+            let task_id = self.state.task_id.clone();
+            deadlines::watch_reply(&self.services, until, task_id, request);
+        }
+        Ok(())
+    }
+
     /// Runs steps until there is nothing to do.
     async fn run_steps(&mut self) -> Result<RunEnd, OrchestratorError> {
         let run = self;
@@ -132,7 +206,10 @@ impl TaskRun {
                     run.end(TaskStatus::Canceled, None);
                 }
             }
-            if run.services.background.stop.is_cancelled() {
+            if run.running.interrupt.take() && !run.state.status.is_terminal() {
+                run.interrupt();
+            }
+            if run.services.background.starts_nothing() {
                 // Known results are recorded; the rest is done by the next process.
                 return run.flush().await.map(|_| run.run_end());
             }
@@ -147,10 +224,12 @@ impl TaskRun {
                 return run.flush().await.map(|_| run.run_end());
             }
             match action {
-                Action::Ended | Action::Suspend => match run.suspend().await? {
-                    FlushOutcome::Written | FlushOutcome::Ended => return Ok(run.run_end()),
-                    FlushOutcome::Overtaken => {}
-                },
+                Action::Ended | Action::Suspend | Action::WaitForModel => {
+                    match run.suspend().await? {
+                        FlushOutcome::Written | FlushOutcome::Ended => return Ok(run.run_end()),
+                        FlushOutcome::Overtaken => {}
+                    }
+                }
                 Action::Idle => {
                     run.advance_to(AgentState::Idle);
                     if run.suspend().await? != FlushOutcome::Overtaken {
@@ -166,7 +245,9 @@ impl TaskRun {
                 Action::TimeOutRequests(ids) => run.time_out_requests(ids).await?,
                 Action::AnswerRequest(answer) => run.answer_current_request(answer).await?,
                 Action::TakeMessages(ids) => run.take_messages(&ids),
-                Action::Compact => run.compact(compact::room(run.window_tokens())).await?,
+                Action::Compact => {
+                    run.compact(compact::kept_tokens_max(run.window_tokens())).await?;
+                }
                 Action::Finish(result) => run.finish(result),
                 Action::RejectOutput(reason) => run.reject_output(&reason),
                 Action::FailOnLimit(limit) => run.fail_on_limit(&limit),
@@ -179,13 +260,18 @@ impl TaskRun {
     async fn suspend(&mut self) -> Result<FlushOutcome, OrchestratorError> {
         let flushed = self.flush().await?;
         // An ended task has no deadlines.
-        let ahead = |until: &DateTime<Utc>| *until > self.services.deps.clock.now();
+        let ahead = |until: &DateTime<Utc>| !self.services.time.has_passed(*until);
         if !self.state.status.is_terminal() {
             let Ok(budget) = self.next_budget_check() else { return Ok(FlushOutcome::Overtaken) };
             let due = [limits::deadline(&self.state), self.state.next_reply_deadline()];
-            // A new day may have begun since the decision, without a notification.
-            for until in due.into_iter().flatten().filter(ahead).chain(budget) {
+            // A new day may have begun since the decision, without a notification, and the next attempt
+            // to reach the model may be due.
+            let attempt = self.state.outage.next_at;
+            for until in due.into_iter().flatten().filter(ahead).chain(attempt) {
                 deadlines::watch_task(&self.services, until, self.state.task_id.clone());
+            }
+            if let Some(date) = budget {
+                deadlines::watch_date(&self.services, date, self.state.task_id.clone());
             }
         }
         Ok(flushed)
@@ -238,7 +324,7 @@ impl TaskRun {
     fn decide(&self) -> Action {
         let decide = |outcomes: &Outcomes| {
             let context = LimitContext {
-                now: self.services.deps.clock.now(),
+                time: &self.services.time,
                 scopes: self.trees.iter().map(|tree| tree.scope()).collect(),
                 outcomes,
                 prices: &self.services.deps.prices,
@@ -256,13 +342,13 @@ impl TaskRun {
 
     /// Starts a new agent: another definition took over the task.
     pub(crate) fn replace_agent(&mut self) {
-        self.agent_id = AgentId::from(self.services.deps.ids.next());
+        self.agent_id = AgentId::from(self.services.deps.ids.random());
         self.agent_state = AgentState::Idle;
     }
 
     pub(crate) fn window_tokens(&self) -> Option<u64> {
         let model = self.state.created.model.as_ref()?;
-        self.services.deps.models.window_tokens(model)
+        self.deps.models.window_tokens(model)
     }
 
     /// Moves the agent along its state cycle up to `to`.
@@ -285,11 +371,28 @@ impl TaskRun {
         self.push(StatusChanged { detail, ..StatusChanged::new(status) });
     }
 
-    /// Fires when the task is canceled, its time is over, or the orchestrator shuts down.
+    /// Suspends the task, because a person interrupted its turn.
+    fn interrupt(&mut self) {
+        if self.state.waiting_for != Some(WaitingFor::Resume) {
+            self.push(interrupted_status());
+        }
+    }
+
+    /// Fires when the task is canceled or interrupted, its time is over, or the orchestrator begins to
+    /// stop. For calls of the model, which can be repeated.
     pub(crate) fn interruption(&self) -> Cancel {
-        let (cancel, stop) = (self.running.cancel.clone(), self.services.background.stop.clone());
-        let left = limits::deadline(&self.state)
-            .map(|until| (until - self.services.deps.clock.now()).to_std().unwrap_or_default());
+        self.interruption_or(self.services.background.stop.clone())
+    }
+
+    /// The same for tools: they may finish while the orchestrator drains.
+    pub(crate) fn tool_interruption(&self) -> Cancel {
+        self.interruption_or(self.services.background.cut_off.clone())
+    }
+
+    fn interruption_or(&self, stop: CancellationToken) -> Cancel {
+        let interrupt = self.running.interrupt.token();
+        let cancel = self.running.cancel.clone();
+        let left = limits::deadline(&self.state).map(|until| self.services.time.left(until));
         Cancel::when(async move {
             let time_over = async {
                 match left {
@@ -299,6 +402,7 @@ impl TaskRun {
             };
             tokio::select! {
                 () = cancel.cancelled() => {}
+                () = interrupt.cancelled() => {}
                 () = stop.cancelled() => {}
                 () = time_over => {}
             }
@@ -312,11 +416,15 @@ impl TaskRun {
         for queued in taken {
             let message =
                 Arc::new(Message::User(queued.user_message(self.services.deps.clock.now())));
-            self.push(MessageAppended { message, queued: Some(queued.id) });
+            self.push(MessageAppended::of_queued(message, queued.id));
         }
     }
 
     pub(crate) fn add_result(&mut self, call: &ToolCallBlock, result: ToolResult) {
+        if self.state.started.contains_key(&call.id) {
+            let call_uuid = self.call_uuid(call);
+            self.unsettled.push(UnsettledCall { tool: call.name.clone(), call_uuid });
+        }
         let message = tools::message(call, result, self.services.deps.clock.now());
         self.push(MessageAppended::new(message));
     }
@@ -362,7 +470,13 @@ impl TaskRun {
             | LimitReached::Tasks { .. }
             | LimitReached::Handovers { .. } => "limit_reached",
         };
-        let detail = json!({ "code": code, "error": limit.to_string(), "limit": limit });
+        let mut error = limit.to_string();
+        if self.state.waiting_for == Some(WaitingFor::Model)
+            && let Some(reason) = self.state.detail.as_ref().and_then(|it| it["error"].as_str())
+        {
+            error = format!("{error}; it waited for its model: {reason}");
+        }
+        let detail = json!({ "code": code, "error": error, "limit": limit });
         self.end(TaskStatus::Failed, Some(detail));
     }
 
@@ -377,5 +491,28 @@ impl TaskRun {
         let last = self.state.last_step();
         let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());
         calls.filter(|call| output::is_final(call)).cloned().collect()
+    }
+}
+
+/// The status of a task whose turn a person interrupted.
+pub(crate) fn interrupted_status() -> StatusChanged {
+    let error = "a person interrupted the turn";
+    StatusChanged {
+        status: TaskStatus::InputRequired,
+        detail: Some(json!({ "code": INTERRUPTED, "error": error })),
+        waiting_for: Some(WaitingFor::Resume),
+    }
+}
+
+/// The state of an agent when a run begins. `thinking` is the agent that goes on thinking.
+fn first_state(thinking: Option<AgentId>, recorded: AgentState) -> AgentState {
+    match (thinking, recorded) {
+        (Some(_), _) => AgentState::Thinking,
+        // Its calls wait, or run again.
+        (None, AgentState::ToolCall) => AgentState::ToolCall,
+        // What it thought is lost: it begins again.
+        (None, AgentState::Idle | AgentState::Thinking | AgentState::Reflecting) => {
+            AgentState::Idle
+        }
     }
 }

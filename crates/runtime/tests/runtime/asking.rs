@@ -196,33 +196,6 @@ async fn an_answer_at_the_last_moment_is_the_answer_or_the_deadline_is_and_never
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_who_wait_for_each_other_are_both_answered() {
-    let back = step("send_request", r#"{"to":"ada","intent":"why","timeout_s":120}"#);
-    let arguments = r#"{"to":"bob","intent":"count","timeout_s":60}"#;
-    let office = Office::of(&["ada", "bob"], asking(arguments, &back));
-    let (ada, bob) = both(&office).await;
-    office.admit(message("ada", "ask")).await;
-    let answered = |event: &antiphon_core::Event| {
-        event.task_id == bob
-            && matches!(&event.body, EventBody::MessageQueued(q) if q.final_answer_to().is_some())
-    };
-    office.until(answered).await;
-    let (mine, theirs) = (office.at_rest("ada").await, office.at_rest("bob").await);
-    let codes: Vec<ResponseStatus> =
-        answers(&office, &ada).await.into_iter().map(|(_, status, _)| status).collect();
-    assert_eq!(codes, [ResponseStatus::Failed], "bob waits for her meanwhile");
-    let codes: Vec<ResponseStatus> =
-        answers(&office, &bob).await.into_iter().map(|(_, status, _)| status).collect();
-    assert_eq!(codes, [ResponseStatus::Completed], "she answers when her turn is over");
-    for state in [mine, theirs] {
-        assert_eq!(
-            (state.inbound_requests.len(), state.outbound_requests.len(), state.queue.len()),
-            (0, 0, 0)
-        );
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_agent_talks_only_to_those_it_may_and_who_are_there() {
     let only = CallableAgents::Only(vec!["bob".to_owned(), "dan".to_owned(), "eve".to_owned()]);
     let ada = AgentDefinition { agents: only, ..clerk("ada") };

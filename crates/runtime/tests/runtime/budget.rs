@@ -12,8 +12,8 @@ use antiphon_core::{
     WaitingFor,
 };
 use antiphon_runtime::{
-    AcceptedTask, Allowance, Budget, BudgetScope, LimitReached, NewTask, NoSpendLimits,
-    Orchestrator, OrchestratorError, RuntimeConfig, RuntimeDeps, SpendLimitSource, TaskState,
+    AcceptedTask, Budget, BudgetScope, LimitRaise, LimitReached, NewTask, Orchestrator,
+    OrchestratorError, RuntimeConfig, RuntimeDeps, SpendCeiling, SpendLimitSource, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -53,7 +53,7 @@ pub(crate) fn limits(daily: u64, monthly: u64) -> SpendLimits {
 }
 
 pub(crate) fn budget(daily: u64) -> Budget {
-    Budget { total: limits(daily, 0), spend_limits: Arc::new(NoSpendLimits) }
+    Budget { total: limits(daily, 0), ..Budget::default() }
 }
 
 /// Keys with limits.
@@ -89,8 +89,8 @@ impl Bench {
     }
 }
 
-pub(crate) fn allowing(by_nano_usd: u64) -> Allowance {
-    Allowance { payer: None, by_nano_usd, by: "ada".to_owned(), comment: None, key: None }
+pub(crate) fn allowing(by_nano_usd: u64) -> LimitRaise {
+    LimitRaise { payer: None, by_nano_usd, by: "ada".to_owned(), comment: None, key: None }
 }
 
 fn waits(state: &TaskState) -> (TaskStatus, Option<WaitingFor>, u32) {
@@ -132,11 +132,11 @@ async fn a_task_waits_when_the_budget_is_spent_and_goes_on_when_more_is_allowed(
     assert_eq!((spent.scope, spent.spent), (BudgetScope::Total, Cost { nano_usd: ANSWER * 2 }));
     let refused = orchestrator.check_budget(None, None).await;
     assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
-    let standing = orchestrator.budget().await.expect("a budget");
-    assert_eq!(standing.waiting, std::slice::from_ref(&task_id));
+    let status = orchestrator.budget().await.expect("a budget");
+    assert_eq!(status.waiting, std::slice::from_ref(&task_id));
 
-    let standing = orchestrator.allow(allowing(1)).await.expect("allowed");
-    assert_eq!(standing.total.day.limit_nano_usd, Some(Cost { nano_usd: ANSWER * 2 + 1 }));
+    let status = orchestrator.allow(allowing(1)).await.expect("allowed");
+    assert_eq!(status.total.day.limit_nano_usd, Some(Cost { nano_usd: ANSWER * 2 + 1 }));
     assert_eq!(waits(&goes_on(&orchestrator, &task_id).await), DONE);
     assert_eq!(orchestrator.budget().await.expect("a budget").waiting, []);
     assert!(bench.tools.done().values().all(|times| *times == 1));
@@ -148,17 +148,17 @@ async fn what_is_allowed_under_one_name_is_allowed_once_and_makes_no_budget() {
     let orchestrator = bench.orchestrator(budget(ANSWER));
     let key = Some(IdempotencyKey("once".to_owned()));
     for _ in 0..3 {
-        let allowance = Allowance { key: key.clone(), ..allowing(7) };
-        let standing = orchestrator.allow(allowance).await.expect("allowed");
-        assert_eq!(standing.total.day.raised_nano_usd, Cost { nano_usd: 7 });
+        let raise = LimitRaise { key: key.clone(), ..allowing(7) };
+        let status = orchestrator.allow(raise).await.expect("allowed");
+        assert_eq!(status.total.day.raised_nano_usd, Cost { nano_usd: 7 });
     }
     for bad in [0, u64::MAX] {
         let refused = orchestrator.allow(allowing(bad)).await;
-        assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(OrchestratorError::RaiseRefused { .. })), "{refused:?}");
     }
-    let unknown = Allowance { payer: Some("nobody".to_owned()), ..allowing(7) };
+    let unknown = LimitRaise { payer: Some("nobody".to_owned()), ..allowing(7) };
     let refused = orchestrator.allow(unknown).await;
-    assert!(matches!(refused, Err(OrchestratorError::AllowanceRefused { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(OrchestratorError::RaiseRefused { .. })), "{refused:?}");
     let raised = events(&*bench.journal)
         .await
         .iter()
@@ -183,16 +183,15 @@ async fn a_task_goes_on_by_itself_when_the_next_day_begins() {
     let eve: DateTime<Utc> = "2026-03-10T23:59:59.5Z".parse().expect("a time");
     let clock = Arc::new(Ahead(eve - SystemClock.now()));
     let world = RuntimeDeps { clock, ..bench.world() };
-    let budget =
-        Budget { total: limits(ANSWER * 2, ANSWER * 4), spend_limits: Arc::new(NoSpendLimits) };
+    let budget = Budget { total: limits(ANSWER * 2, ANSWER * 4), ..Budget::default() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("a rest");
     assert_eq!(waits(&state), waiting(2));
     assert_eq!(state.detail.expect("a reason")["resets_at"], "2026-03-11T00:00:00Z");
     assert_eq!(waits(&goes_on(&orchestrator, &task_id).await), DONE);
-    let standing = orchestrator.budget().await.expect("a budget");
-    let spent = (standing.total.day.spent_nano_usd, standing.total.month.spent_nano_usd);
+    let status = orchestrator.budget().await.expect("a budget");
+    let spent = (status.total.day.spent_nano_usd, status.total.month.spent_nano_usd);
     assert_eq!(spent, (Cost { nano_usd: ANSWER }, Cost { nano_usd: ANSWER * 3 }));
 }
 
@@ -260,9 +259,9 @@ async fn a_task_that_waits_for_the_budget_survives_death_at_every_write() {
             let mut acts = done.iter().filter(|(what, _)| what.starts_with("act"));
             assert!(acts.all(|(_, times)| *times <= 1), "{death:?} write {last}: {done:?}");
             // The sums match the journal after every outcome of the writes.
-            let standing = second.budget().await.expect("a budget");
+            let status = second.budget().await.expect("a budget");
             let fresh = bench.orchestrator(budget(ANSWER * 2)).budget().await.expect("a budget");
-            assert_eq!(standing, fresh, "{death:?} write {last}");
+            assert_eq!(status, fresh, "{death:?} write {last}");
         }
     }
     assert!(waited >= 8, "it waited {waited} times after a death");
@@ -279,16 +278,36 @@ async fn tasks_that_race_spend_no_more_than_the_answers_that_are_under_way() {
     for task_id in &tasks {
         orchestrator.wait(task_id).await.expect("a rest");
     }
-    let standing = orchestrator.budget().await.expect("a budget");
-    let spent = standing.total.day.spent_nano_usd.nano_usd;
+    let status = orchestrator.budget().await.expect("a budget");
+    let spent = status.total.day.spent_nano_usd.nano_usd;
     assert!((ANSWER * 7..ANSWER * (7 + 8)).contains(&spent), "{spent}");
-    assert!(!standing.waiting.is_empty());
+    assert!(!status.waiting.is_empty());
     orchestrator.allow(allowing(ANSWER * 100)).await.expect("allowed");
     for task_id in &tasks {
         assert_eq!(waits(&goes_on(&orchestrator, task_id).await), DONE);
     }
-    let standing = orchestrator.budget().await.expect("a budget");
-    assert_eq!(standing.total.day.spent_nano_usd, Cost { nano_usd: ANSWER * 24 });
+    let status = orchestrator.budget().await.expect("a budget");
+    assert_eq!(status.total.day.spent_nano_usd, Cost { nano_usd: ANSWER * 24 });
+}
+
+#[tokio::test]
+async fn no_raise_goes_beyond_the_ceiling() {
+    let bench = Bench::new();
+    let ceiling = SpendCeiling { limits: limits(ANSWER * 3, 0), origin: "the policy".to_owned() };
+    let budget = Budget { ceiling: Some(ceiling), ..budget(ANSWER * 2) };
+    let orchestrator = bench.orchestrator(budget);
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+    assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("a rest")), waiting(2));
+    let refused = orchestrator.allow(allowing(ANSWER * 2)).await.expect_err("too much").to_string();
+    assert!(refused.contains("at most (the policy)"), "{refused}");
+    orchestrator.allow(allowing(ANSWER)).await.expect("allowed");
+    assert_eq!(waits(&goes_on(&orchestrator, &task_id).await), DONE);
+    let refused = orchestrator.allow(allowing(1)).await.expect_err("no more").to_string();
+    assert!(refused.contains("as large as it may be (the policy)"), "{refused}");
+    let next = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+    let state = orchestrator.wait(&next).await.expect("a rest");
+    let error = state.detail.expect("a reason")["error"].to_string();
+    assert!(error.contains("no user can raise it (the policy)"), "{error}");
 }
 
 #[tokio::test]
@@ -296,7 +315,8 @@ async fn the_budget_of_a_key_stops_no_other_key() {
     let bench = Bench::new();
     let keys = Keys([("poor", limits(ANSWER, 0)), ("rich", limits(0, ANSWER * 9))].into());
     let total = SpendLimits::default();
-    let orchestrator = bench.orchestrator(Budget { total, spend_limits: Arc::new(keys) });
+    let orchestrator =
+        bench.orchestrator(Budget { total, spend_limits: Arc::new(keys), ceiling: None });
     let paying = |payer: &str| NewTask { payer: Some(payer.to_owned()), ..new_task("go") };
     let poor = orchestrator.invoke(paying("poor")).await.expect("accepted").task_id;
     assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
@@ -311,18 +331,18 @@ async fn the_budget_of_a_key_stops_no_other_key() {
     let refused = orchestrator.check_own_budget(Some("poor")).await;
     assert!(matches!(refused, Err(OrchestratorError::Budget(_))), "{refused:?}");
 
-    let standing = orchestrator.budget().await.expect("a budget");
-    let keys: Vec<_> = standing
+    let status = orchestrator.budget().await.expect("a budget");
+    let keys: Vec<_> = status
         .keys
         .iter()
         .map(|key| (key.key_id.as_deref(), key.month.spent_nano_usd.nano_usd / ANSWER))
         .collect();
     assert_eq!(keys, [(Some("poor"), 1), (Some("rich"), 3)]);
-    // Another one's allowance is of no use to it.
-    let for_rich = Allowance { payer: Some("rich".to_owned()), ..allowing(ANSWER * 9) };
+    // Another one's raise is of no use to it.
+    let for_rich = LimitRaise { payer: Some("rich".to_owned()), ..allowing(ANSWER * 9) };
     orchestrator.allow(for_rich).await.expect("allowed");
     assert_eq!(waits(&orchestrator.wait(&poor).await.expect("a rest")), waiting(1));
-    let for_poor = Allowance { payer: Some("poor".to_owned()), ..allowing(ANSWER * 9) };
+    let for_poor = LimitRaise { payer: Some("poor".to_owned()), ..allowing(ANSWER * 9) };
     orchestrator.allow(for_poor).await.expect("allowed");
     assert_eq!(waits(&goes_on(&orchestrator, &poor).await), DONE);
 }
@@ -349,8 +369,8 @@ async fn under_a_budget_a_model_without_a_price_is_refused_and_a_scripted_one_is
     let scripted = NewTask { model: model("scripted/free"), ..new_task("go") };
     let task_id = orchestrator.invoke(scripted).await.expect("accepted").task_id;
     assert_eq!(waits(&orchestrator.wait(&task_id).await.expect("an end")), DONE);
-    let standing = orchestrator.budget().await.expect("a budget");
-    let counted = (standing.total.day.spent_nano_usd, standing.total.unpriced_calls);
+    let status = orchestrator.budget().await.expect("a budget");
+    let counted = (status.total.day.spent_nano_usd, status.total.unpriced_calls);
     assert_eq!(counted, (Cost::default(), 3));
     // Without a budget it runs.
     let free = Orchestrator::new(bench.world());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::Clock;
-use antiphon_runtime::{Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps};
+use antiphon_runtime::{Budget, Orchestrator, RuntimeConfig, RuntimeDeps};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::budget::{ANSWER, Bench, goes_on, limits};
@@ -45,10 +45,7 @@ async fn tasks_that_wait_for_a_budget_continue_at_midnight() {
             began: Instant::now(),
         });
         let world = RuntimeDeps { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..bench.world() };
-        let budget = Budget {
-            total: limits(ANSWER * 2, ANSWER * 40),
-            spend_limits: Arc::new(NoSpendLimits),
-        };
+        let budget = Budget { total: limits(ANSWER * 2, ANSWER * 40), ..Budget::default() };
         let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
         let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
         if tokio::time::timeout(PATIENCE, goes_on(&orchestrator, &task_id)).await.is_ok() {

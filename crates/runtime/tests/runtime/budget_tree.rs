@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    EventBody, HandlingMode, RunnerConfig, Runtime, SpendLimits, TaskId, TaskStatus, UserMessage,
-    WaitingFor,
+    EventBody, HandlingMode, RunnerConfig, Runtime, TaskId, TaskStatus, UserMessage, WaitingFor,
 };
-use antiphon_runtime::{Allowance, Budget, NewTask, Orchestrator, RuntimeConfig, RuntimeDeps};
+use antiphon_runtime::{Budget, LimitRaise, NewTask, Orchestrator, RuntimeConfig, RuntimeDeps};
 
 use chrono::DateTime;
 
@@ -24,7 +23,7 @@ async fn children_are_paid_by_the_payer_of_their_parent_and_wait_while_it_stays(
     text += &replying("turn = 1", &says("both"));
     let team = Team::new(text, Roster::default().with(agent("a")));
     let keys = Keys([("key", limits(ANSWER, 0))].into());
-    let budget = Budget { total: SpendLimits::default(), spend_limits: Arc::new(keys) };
+    let budget = Budget { spend_limits: Arc::new(keys), ..Budget::default() };
     let world = RuntimeDeps { prices: prices(), ..team.world() };
     let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
     let task = NewTask { payer: Some("key".to_owned()), ..new_task("go") };
@@ -35,7 +34,7 @@ async fn children_are_paid_by_the_payer_of_their_parent_and_wait_while_it_stays(
     let found: Vec<_> = tasks.iter().map(|it| (it.payer.as_deref(), it.waiting_for)).collect();
     let child = (Some("key"), Some(WaitingFor::Budget));
     assert_eq!(found, [(Some("key"), None), child, child]);
-    let more = Allowance { payer: Some("key".to_owned()), ..allowing(ANSWER * 9) };
+    let more = LimitRaise { payer: Some("key".to_owned()), ..allowing(ANSWER * 9) };
     orchestrator.allow(more).await.expect("allowed");
     let state = goes_on(&orchestrator, &parent).await;
     assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("both".into())));

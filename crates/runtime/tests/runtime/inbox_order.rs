@@ -1,7 +1,9 @@
 //! The order in which an inbox is read, for any content.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use antiphon_core::port::SystemClock;
 use antiphon_core::{
     AssistantMessage, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
     MessageAppended, MessageQueued, PriceTable, RenderClass, RenderMetadata, Replied,
@@ -9,7 +11,8 @@ use antiphon_core::{
     Usage, classify,
 };
 use antiphon_runtime::{
-    Action, Conversation, LimitContext, Outcomes, TURN_MESSAGES_MAX, TaskState, next_action,
+    Action, Conversation, DeadlineClock, LimitContext, Outcomes, TURN_MESSAGES_MAX, TaskState,
+    next_action,
 };
 use chrono::DateTime;
 use proptest::prelude::*;
@@ -95,7 +98,7 @@ fn agent(items: &[Item]) -> TaskState {
 
 fn decide(state: &TaskState) -> Action {
     let standing = LimitContext {
-        now: DateTime::UNIX_EPOCH,
+        time: &DeadlineClock::new(Arc::new(SystemClock)),
         scopes: Vec::new(),
         outcomes: &Outcomes::new(),
         prices: &PriceTable::default(),
@@ -113,8 +116,8 @@ fn turn(state: &mut TaskState, taken: &[InteractionId]) {
         if waiting.expects_answer() && waiting.wakes() {
             requested = Some((waiting.id, waiting.from.clone()));
         }
-        let message = waiting.user_message(DateTime::UNIX_EPOCH).into();
-        let appended = MessageAppended { message, queued: Some(*id) };
+        let message = waiting.user_message(DateTime::UNIX_EPOCH);
+        let appended = MessageAppended::of_queued(message, *id);
         assert!(state.apply(&EventBody::from(appended)));
     }
     assert_eq!(decide(state), Action::AskModel, "what was taken is read before anything else is");

@@ -111,12 +111,13 @@ impl Cell {
             .to_string()
     }
 
-    /// What a child says when it gets that far: the best tool it was offered.
+    /// What a child says when it gets that far: the best tool it was offered. No policy takes a tool of
+    /// a defined agent away.
     fn word(self) -> &'static str {
-        match self.tools {
-            "inherit" => "act",
-            "none" => "none",
-            _ => "look",
+        match (self.kind, self.tools) {
+            ("named", _) | (_, "inherit") => "act",
+            (_, "none") => "none",
+            (_, _) => "look",
         }
     }
 

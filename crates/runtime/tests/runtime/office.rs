@@ -120,7 +120,11 @@ impl Office {
 }
 
 fn world(team: &Team, clock: &Arc<dyn Clock>, journal: Arc<dyn Journal>) -> RuntimeDeps {
-    let settings = Settings { restart_after: Duration::from_millis(1), ..Settings::default() };
+    let settings = Settings {
+        restart_after: Duration::from_millis(1),
+        storage_wait_max: Some(Duration::ZERO),
+        ..Settings::default()
+    };
     RuntimeDeps { clock: Arc::clone(clock), journal, settings, ..team.world() }
 }
 

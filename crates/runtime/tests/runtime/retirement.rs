@@ -7,7 +7,7 @@ use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentDefinition, CallableAgents, EventBody, InteractionContent, InteractionId, MessageQueued,
-    PeerInputClass, ResponseStatus, TaskId, TaskStatus,
+    PeerInputClass, RenderClass, RenderMetadata, ResponseStatus, TaskId, TaskStatus,
 };
 use antiphon_runtime::{
     Arrival, INBOX_MAX, INBOX_OF_SENDER_MAX, NewTask, Receipt, Rejection, session_of,
@@ -219,6 +219,12 @@ async fn agents_that_name_a_peer_are_notified_when_it_starts_and_stops() {
         ),
         (PeerInputClass::PeerLifecycleUnwired, json!({"peer": "cyd"})),
     ];
+    let ada = state.task_id.clone();
+    let shown: Vec<_> =
+        office.arrived(&ada).await.into_iter().map(|queued| queued.render_metadata).collect();
+    let [notice, scope] = [RenderClass::SystemNotice, RenderClass::ToolScopeNotice]
+        .map(|class| Some(RenderMetadata::usual(class)));
+    assert_eq!(shown, [notice, notice, notice, scope, notice]);
     let received = news(&office, "ada").await;
     assert_eq!(received[..4], expected);
     assert_eq!((received.len(), received[4].0), (5, PeerInputClass::PeerLifecycleKickoffFailed));

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{AgentDefinition, CallableAgents, TaskStatus};
+use antiphon_core::{
+    AgentDefinition, CallableAgents, EventBody, RenderClass, RenderMetadata, TaskStatus,
+};
 use antiphon_runtime::{Orchestrator, RuntimeDeps, TaskState};
 use serde_json::{Value, json};
 
@@ -116,7 +118,7 @@ async fn waiting_ends_when_its_time_is_over() {
 #[tokio::test]
 async fn a_child_is_steered() {
     let scout = "{ delay_ms = 200 }, { call = { name = \"look\", arguments = {} } }";
-    let (_, state) = lead(
+    let (team, state) = lead(
         scout,
         &[
             ("send_task", r#"{"task_id":"TASK","text":"mind the step"}"#),
@@ -124,6 +126,18 @@ async fn a_child_is_steered() {
         ],
     )
     .await;
+    // How each is to be shown: a step for the child, and its report, with which the parent continues.
+    let child = team.tasks().await[1].task_id.clone();
+    for (task_id, class) in
+        [(&child, RenderClass::FlowStep), (&state.task_id, RenderClass::Continuation)]
+    {
+        let events = team.events(task_id).await;
+        let queued = events.iter().find_map(|body| {
+            let EventBody::MessageQueued(queued) = body else { return None };
+            Some(queued.render_metadata)
+        });
+        assert_eq!(queued, Some(Some(RenderMetadata::usual(class))), "{task_id}");
+    }
     assert_eq!(reported(&state, 1), "queued");
     let received = reported(&state, 2)["results"][0]["content"].to_string();
     assert!(received.contains("from tester") && received.contains("mind the step"), "{received}");

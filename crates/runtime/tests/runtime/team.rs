@@ -197,7 +197,11 @@ impl Runner for Elsewhere {
             // It neither works nor stops.
             std::future::pending::<()>().await;
         }
-        let settings = Settings { dispatch: Dispatch::Parent, ..Settings::default() };
+        let settings = Settings {
+            dispatch: Dispatch::Parent,
+            storage_wait_max: Some(Duration::ZERO),
+            ..Settings::default()
+        };
         let orchestrator = Orchestrator::new(RuntimeDeps {
             journal: Arc::new(SingleTaskJournal::new(run.journal)),
             models: Arc::new(Only(run.provider)),

@@ -187,7 +187,12 @@ pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &s
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { restart_after, ..Settings::default() },
+        // A journal that dies here stands for a process that dies.
+        settings: Settings {
+            restart_after,
+            storage_wait_max: Some(std::time::Duration::ZERO),
+            ..Settings::default()
+        },
     }
 }
 

@@ -79,6 +79,14 @@ pub fn parse(text: &str) -> Result<Session, FormatError> {
     if text.trim().is_empty() {
         return Err(FormatError::Empty);
     }
+    if !text.trim_start().starts_with('{') {
+        // The fields of a record could be read from a list, too.
+        let reason = match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(value) => format!("it is {}, and a session file is an object", kind(&value)),
+            Err(error) => error.to_string(),
+        };
+        return Err(FormatError::Malformed { reason });
+    }
     // The version first: a later version may have other fields.
     let version = serde_json::from_str::<VersionOnly<'_>>(text).map_err(malformed)?.version;
     match version.map(RawValue::get) {
@@ -118,6 +126,17 @@ pub fn to_json(session: &Session) -> Result<String, serde_json::Error> {
     })?;
     text.push('\n');
     Ok(text)
+}
+
+fn kind(value: &serde_json::Value) -> &'static str {
+    match value {
+        serde_json::Value::Null => "`null`",
+        serde_json::Value::Bool(_) => "a boolean",
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::String(_) => "a text",
+        serde_json::Value::Array(_) => "a list",
+        serde_json::Value::Object(_) => "an object",
+    }
 }
 
 fn malformed(error: serde_json::Error) -> FormatError {

@@ -8,11 +8,13 @@
 //! | `snapshot`       | a copy of a journal at one moment            |
 //! | `checksum`       | the last line of a backup                    |
 //! | `restore`        | a backup replaces a journal                  |
+//! | `rescue`         | a copy of a journal whose file is gone       |
 //! | `staging_folder` | where a file is made before it gets its name |
 //! | `rename`         | renames that never overwrite a file          |
 
 pub(crate) mod checksum;
 pub(crate) mod rename;
+pub(crate) mod rescue;
 pub(crate) mod restore;
 pub(crate) mod snapshot;
 pub(crate) mod staging_folder;

@@ -1,13 +1,13 @@
 //! The journal on one SQLite file.
 
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, JournalError,
+    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
@@ -17,7 +17,10 @@ use async_trait::async_trait;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use crate::file::create::create;
+use crate::file::open_file::OpenFile;
 use crate::file::owner::Owner;
+use crate::file::quick_check::quick_check;
 use crate::file::schema;
 use crate::read_only::ReadOnlyJournal;
 use crate::reader::Readers;
@@ -104,16 +107,32 @@ impl SqliteJournal {
     /// Opens the journal at `path` for this process alone, and creates it if it does not exist. Blocks
     /// during a migration, and up to one second for an owner that is about to end.
     pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
-        let owner = Owner::claim(path)?;
-        create_private(path).map_err(|error| OpenError::Unusable {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        })?;
+        Self::open_owned(Owner::claim(path)?, path, sync)
+    }
+
+    /// The same, or `None` at once when another process owns the journal.
+    pub fn try_open(path: &Path, sync: Sync) -> Result<Option<Self>, OpenError> {
+        let owner = Owner::try_claim(path)?;
+        owner.map(|owner| Self::open_owned(owner, path, sync)).transpose()
+    }
+
+    fn open_owned(owner: Owner, path: &Path, sync: Sync) -> Result<Self, OpenError> {
+        let found = fs::symlink_metadata(path);
+        if found.as_ref().is_ok_and(|about| !about.is_file()) {
+            let reason = "it is not a file".to_owned();
+            return Err(OpenError::Unusable { path: path.to_owned(), reason });
+        }
+        quick_check(path)?;
+        if found.is_err() {
+            create(path)?;
+        }
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .map_err(|error| open_error(path, &error))?;
         schema::prepare(&mut connection, path, sync)?;
-        let writer = Writer::start(connection).map_err(|error| open_error(path, &error))?;
-        Ok(Self { writer, readers: Readers::new(path), _owner: owner })
+        let file = opened(&connection, path)?;
+        let readers = Readers::of_owner(file.clone());
+        let writer = Writer::start(connection, file).map_err(|error| open_error(path, &error))?;
+        Ok(Self { writer, readers, _owner: owner })
     }
 
     /// Opens the journal at `path` for reading, also while another process owns it.
@@ -139,6 +158,10 @@ impl JournalLog for SqliteJournal {
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.readers.answered(key.clone()).await
+    }
+
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        self.writer.check().await
     }
 }
 
@@ -185,13 +208,34 @@ pub(crate) fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connec
     Ok(connection)
 }
 
-/// SQLite creates its companion files with the same mode.
-fn create_private(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(about) if about.is_file() => Ok(()),
-        Ok(_) => Err(io::Error::other("it is not a file")),
-        Err(_) => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop),
+/// Opens a file that cannot change: SQLite takes no locks and looks for no log.
+pub(crate) fn connect_frozen(path: &Path) -> rusqlite::Result<Connection> {
+    let access = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    connect(Path::new(&frozen_uri(path)), access)
+}
+
+/// The file as a URI that says that it cannot change.
+fn frozen_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            // Writing to a String cannot fail.
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
     }
+    uri + "?immutable=1"
+}
+
+/// The files that a connection has open. Its first read opens the log.
+fn opened(connection: &Connection, path: &Path) -> Result<OpenFile, OpenError> {
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))
+        .map_err(|error| open_error(path, &error))?;
+    OpenFile::of(path)
+        .map_err(|error| OpenError::Unusable { path: path.to_owned(), reason: error.to_string() })
 }
 
 pub(crate) fn open_error(path: &Path, error: &rusqlite::Error) -> OpenError {

@@ -13,7 +13,9 @@ use antiphon_core::{
 };
 use async_trait::async_trait;
 
-use crate::file::header::schema_of;
+use crate::backup::staging_folder::folder_of;
+use crate::backup::with_suffix;
+use crate::file::header::{schema_of, schema_of_frozen};
 use crate::file::owner::Owner;
 use crate::file::schema::SCHEMA;
 use crate::journal::OpenError;
@@ -32,17 +34,27 @@ impl ReadOnlyJournal {
             let reason = error.to_string();
             return Err(OpenError::Unusable { path: path.to_owned(), reason });
         }
-        let found = schema_of(path, SCHEMA)?;
+        let is_frozen = is_frozen(path);
+        let found =
+            if is_frozen { schema_of_frozen(path, SCHEMA)? } else { schema_of(path, SCHEMA)? };
         if found < SCHEMA {
             return Err(OpenError::Earlier { path: path.to_owned(), found, known: SCHEMA });
         }
-        Ok(Self { readers: Readers::new(path) })
+        let readers = if is_frozen { Readers::frozen(path) } else { Readers::new(path) };
+        Ok(Self { readers })
     }
 
     /// Checks every page of the file. Returns the first problem.
     pub async fn verify(&self) -> Result<(), JournalError> {
         self.readers.verify().await
     }
+}
+
+/// Whether the journal cannot change: its folder is on a read-only file system, and it has no log. SQLite reads
+/// other files only beside a file of locks, which it could not create there.
+fn is_frozen(path: &Path) -> bool {
+    let writes = rustix::fs::access(folder_of(path), rustix::fs::Access::WRITE_OK);
+    writes == Err(rustix::io::Errno::ROFS) && fs::metadata(with_suffix(path, "-wal")).is_err()
 }
 
 #[async_trait]

@@ -22,11 +22,13 @@ use antiphon_core::{
     Spending, TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 
 use crate::fault::fault;
+use crate::file::open_file::OpenFile;
 use crate::index::spending;
-use crate::journal::connect;
+use crate::journal::{connect, connect_frozen};
 use crate::reader::page::page;
 use crate::writer::append_transaction::answered;
 
@@ -36,6 +38,10 @@ const READERS_MAX: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: Arc<Path>,
+    /// The files of the owner: no other file is read in their place.
+    file: Option<Arc<OpenFile>>,
+    /// The file cannot change, and is read without locks.
+    is_frozen: bool,
     permits: Arc<Semaphore>,
     /// Idle connections.
     idle: Arc<Mutex<Vec<Connection>>>,
@@ -43,8 +49,25 @@ pub(crate) struct Readers {
 
 impl Readers {
     pub(crate) fn new(path: &Path) -> Self {
+        Self::with_file(path, None)
+    }
+
+    /// Readers of a file that cannot change.
+    pub(crate) fn frozen(path: &Path) -> Self {
+        Self { is_frozen: true, ..Self::with_file(path, None) }
+    }
+
+    /// Readers of the process that owns the file.
+    pub(crate) fn of_owner(file: OpenFile) -> Self {
+        let file = Arc::new(file);
+        Self::with_file(file.path(), Some(Arc::clone(&file)))
+    }
+
+    fn with_file(path: &Path, file: Option<Arc<OpenFile>>) -> Self {
         Self {
             path: path.into(),
+            file,
+            is_frozen: false,
             permits: Arc::new(Semaphore::new(READERS_MAX)),
             idle: Arc::default(),
         }
@@ -127,23 +150,47 @@ impl Readers {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let unavailable = |reason: String| JournalError::Unavailable { reason };
-        let permit = Arc::clone(&self.permits).acquire_owned();
-        let permit = permit.await.map_err(|error| unavailable(error.to_string()))?;
         let (path, idle) = (Arc::clone(&self.path), Arc::clone(&self.idle));
-        let read = tokio::task::spawn_blocking(move || {
+        let (file, is_frozen) = (self.file.clone(), self.is_frozen);
+        let read = move |permit: OwnedSemaphorePermit| {
             let waiting = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut connection = match waiting {
                 Some(connection) => connection,
-                None => connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-                    .map_err(|error| fault(Position(0), &error))?,
+                None => {
+                    if let Some(reason) = file.and_then(|file| file.fault()) {
+                        return Err(JournalError::Unavailable { reason });
+                    }
+                    let opened = if is_frozen {
+                        connect_frozen(&path)
+                    } else {
+                        connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+                    };
+                    opened.map_err(|error| fault(Position(0), &error))?
+                }
             };
             let result = work(&mut connection);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             // Released here: the caller may be gone, and the connection was in use until now.
             drop(permit);
             result
+        };
+        let permits = Arc::clone(&self.permits);
+        if let Ok(permit) = Arc::clone(&permits).try_acquire_owned() {
+            let reading = tokio::task::spawn_blocking(move || read(permit));
+            return reading.await.map_err(unavailable)?;
+        }
+        // In a task of its own: a caller that is not polled must not hold the permit that it waited for.
+        let mut waiting = JoinSet::new();
+        waiting.spawn(async move {
+            let permit = permits.acquire_owned().await.map_err(unavailable)?;
+            let reading = tokio::task::spawn_blocking(move || read(permit));
+            reading.await.map_err(unavailable)?
         });
-        read.await.map_err(|error| unavailable(error.to_string()))?
+        let done = waiting.join_next().await.ok_or_else(|| unavailable("the read was canceled"))?;
+        done.map_err(unavailable)?
     }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> JournalError {
+    JournalError::Unavailable { reason: error.to_string() }
 }

@@ -2,26 +2,32 @@
 //!
 //! It takes all queued appends, up to a limit, writes them in one transaction, and answers
 //! them once they are durable. When the transaction fails, none of them is written and each gets
-//! the error. Appends that are queued when the journal is dropped are still written.
+//! the error. Appends that are queued when the journal is dropped are still written. Before each
+//! transaction it looks whether the file is still the one at its path; when not, it writes nothing more.
 //!
-//! | file                 | subject                   |
-//! |----------------------|---------------------------|
-//! | `append_transaction` | one transaction           |
-//! | `task_head_cache`    | tasks that have not ended |
+//! | file                 | subject                              |
+//! |----------------------|--------------------------------------|
+//! | `append_transaction` | one transaction                      |
+//! | `task_head_cache`    | tasks that have not ended            |
+//! | `storage_check`      | whether the file takes another append |
 
 pub(crate) mod append_transaction;
+pub(crate) mod storage_check;
 pub(crate) mod task_head_cache;
 
+use std::io;
 use std::slice;
 use std::thread::JoinHandle;
 
-use antiphon_core::port::{Append, Appended, JournalError};
+use antiphon_core::port::{Append, AppendFault, Appended, JournalError};
 use antiphon_core::{EventBody, Position};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::fault::{fault, is_unreadable};
+use crate::file::open_file::OpenFile;
 use crate::writer::append_transaction::AppendTransaction;
+use crate::writer::storage_check::StorageCheck;
 use crate::writer::task_head_cache::TaskHeadCache;
 
 /// Appends that may be queued; the next caller waits for room.
@@ -39,8 +45,14 @@ pub(crate) type Answer = Result<Appended, JournalError>;
 #[derive(Debug)]
 pub(crate) struct Writer {
     /// `None` while it is being dropped.
-    queue: Option<mpsc::Sender<QueuedAppend>>,
+    queue: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the writer thread is asked for.
+enum Work {
+    Append(QueuedAppend),
+    Check(oneshot::Sender<Result<(), AppendFault>>),
 }
 
 struct QueuedAppend {
@@ -57,17 +69,20 @@ pub(crate) struct SerializedEvent {
 }
 
 impl Writer {
-    pub(crate) fn start(connection: Connection) -> rusqlite::Result<Self> {
+    /// `file` is what the connection has open.
+    pub(crate) fn start(connection: Connection, file: OpenFile) -> rusqlite::Result<Self> {
         let head =
             connection
                 .query_row("SELECT coalesce(max(position), 0) FROM events", (), |row| row.get(0))?;
         let (queue, waiting) = mpsc::channel(APPENDS_WAITING_MAX);
-        let thread_state =
-            WriterThread { connection, cache: TaskHeadCache::default(), head: Position(head) };
+        let io_error = |error: io::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
+        let storage = StorageCheck::new(file);
+        let (cache, head) = (TaskHeadCache::default(), Position(head));
+        let thread_state = WriterThread { connection, cache, head, storage };
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || thread_state.work(waiting))
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+            .map_err(io_error)?;
         Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
@@ -76,8 +91,17 @@ impl Writer {
         let events_json = events_json(&append)?;
         let (answer, answered) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or_else(gone)?;
-        queue.send(QueuedAppend { append, events_json, answer }).await.map_err(|_| gone())?;
+        let queued = QueuedAppend { append, events_json, answer };
+        queue.send(Work::Append(queued)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
+    }
+
+    pub(crate) async fn check(&self) -> Result<(), AppendFault> {
+        let stopped = || AppendFault::Unavailable { reason: gone().to_string() };
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(Work::Check(answer)).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
     }
 }
 
@@ -116,12 +140,31 @@ struct WriterThread {
     connection: Connection,
     cache: TaskHeadCache,
     head: Position,
+    storage: StorageCheck,
 }
 
 impl WriterThread {
-    fn work(mut self, mut waiting: mpsc::Receiver<QueuedAppend>) {
+    fn work(mut self, mut waiting: mpsc::Receiver<Work>) {
+        let mut queued = Vec::with_capacity(BATCH_APPENDS_MAX);
         let mut batch = Vec::with_capacity(BATCH_APPENDS_MAX);
-        while waiting.blocking_recv_many(&mut batch, BATCH_APPENDS_MAX) > 0 {
+        while waiting.blocking_recv_many(&mut queued, BATCH_APPENDS_MAX) > 0 {
+            let mut checks = Vec::new();
+            for work in queued.drain(..) {
+                match work {
+                    Work::Append(append) => batch.push(append),
+                    Work::Check(answer) => checks.push(answer),
+                }
+            }
+            if !checks.is_empty() {
+                let found = self.storage.check(&mut self.connection);
+                for answer in checks {
+                    // The caller may have stopped waiting.
+                    let _ = answer.send(found.clone());
+                }
+            }
+            if batch.is_empty() {
+                continue;
+            }
             let answers = self.write(&batch);
             for (waiting, answer) in batch.drain(..).zip(answers) {
                 // A caller that stopped waiting finds the append in the journal.
@@ -132,9 +175,17 @@ impl WriterThread {
 
     /// Writes a batch and returns one answer per append.
     fn write(&mut self, batch: &[QueuedAppend]) -> Vec<Answer> {
+        if let Some(reason) = self.storage.replaced(&mut self.connection) {
+            let refuse = |_| Err(JournalError::Unavailable { reason: reason.clone() });
+            return batch.iter().map(refuse).collect();
+        }
         match self.try_write(batch) {
-            Ok(answers) => answers,
+            Ok(answers) => {
+                self.storage.failed = false;
+                answers
+            }
             Err(error) => {
+                self.storage.failed = true;
                 // The cache is ahead of the file.
                 self.cache.forget();
                 if is_unreadable(&error) && batch.len() > 1 {

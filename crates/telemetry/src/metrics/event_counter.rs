@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use antiphon_core::{
     ApprovalRequested, ContextScope, Event, EventBody, MessageQueued, ModelRef, PeerInputClass,
-    Position, Price, PriceTable, Replied, ResponseStatus, StateChanged, TaskCreated, Usage,
-    UsageRecorded,
+    Position, Price, PriceTable, Replied, ResponseStatus, StateChanged, TaskCreated, TaskSummary,
+    Usage, UsageRecorded,
 };
 use chrono::{DateTime, Utc};
 
@@ -57,6 +57,10 @@ impl EventCounter {
         }
     }
 
+    pub(crate) fn resume(&mut self, task: &TaskSummary) {
+        self.tasks.resume(task);
+    }
+
     pub(crate) fn position(&self) -> Position {
         self.tasks.seen()
     }
@@ -80,6 +84,10 @@ impl EventCounter {
         }
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new event changes only the readers that show it"
+    )]
     fn count(&mut self, event: &Event, task: Option<&TaskFacts>, families: &Families) {
         match &event.body {
             EventBody::TaskCreated(TaskCreated { agent, .. }) => {
@@ -111,16 +119,7 @@ impl EventCounter {
             EventBody::OutputRejected(_) => drop(families.output_rejections.inc()),
             EventBody::Compacted(_) => drop(families.compactions.inc()),
             // Counted when the activity that they start ends.
-            EventBody::StatusChanged(_)
-            | EventBody::MessageAppended(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Awaited(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::TaskRestored(_)
-            | EventBody::Relayed(_) => {}
+            _ => {}
         }
     }
 

@@ -25,6 +25,7 @@ labels! {
     ByAgent { agent: Name }
     ByAgentStatus { agent: Name, status: &'static str }
     ByStatus { status: &'static str }
+    ByReason { reason: Name }
     ByModel { model: Name }
     ByModelKind { model: Name, kind: &'static str }
     ByTool { tool: Name }
@@ -118,6 +119,12 @@ families! {
     tasks_unfinished: Family<ByStatus, Gauge> = plain()
         "antiphon_tasks_unfinished",
         "Tasks that have not ended, including those from before the start";
+    tasks_waiting: Family<ByReason, Gauge> = plain()
+        "antiphon_tasks_waiting",
+        "Tasks that wait, by what they wait for";
+    tasks_stuck: Gauge = plain()
+        "antiphon_tasks_stuck",
+        "Tasks that stopped because of an error that no retry can help";
     tasks_not_followed: Counter = plain()
         "antiphon_tasks_not_followed",
         "Tasks without durations: too many were open";
@@ -200,6 +207,12 @@ families! {
     journal_seen: Gauge = plain()
         "antiphon_journal_observed_position",
         "The last position that these metrics have seen";
+    journal_errors: Counter = plain()
+        "antiphon_journal_errors",
+        "Appends that the journal could not store";
+    journal_up: Gauge = plain()
+        "antiphon_journal_up",
+        "Whether the journal takes events: 1 yes, 0 no";
     spans_exported: Counter = plain()
         "antiphon_spans_exported",
         "Spans accepted by the collector";

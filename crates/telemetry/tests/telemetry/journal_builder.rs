@@ -142,7 +142,7 @@ pub(crate) fn assistant_message(
 }
 
 pub(crate) fn user_message(text: &str, queued: Option<InteractionId>) -> MessageAppended {
-    MessageAppended { message: UserMessage::text(text, noon()).into(), queued }
+    MessageAppended { queued, ..MessageAppended::new(UserMessage::text(text, noon())) }
 }
 
 pub(crate) fn paid(model: &str, usage: Usage) -> UsageRecorded {
@@ -151,7 +151,7 @@ pub(crate) fn paid(model: &str, usage: Usage) -> UsageRecorded {
 
 pub(crate) fn started(call: &str, tool: &str) -> ToolStarted {
     let (tool_call_id, tool_name) = (call_id(call), tool.to_owned());
-    ToolStarted { tool_call_id, tool_name, effect: Effect::ReadOnly }
+    ToolStarted { tool_call_id, tool_name, effect: Effect::ReadOnly, note: None }
 }
 
 pub(crate) fn refused(call: &str, tool: &str) -> ToolRefused {
@@ -239,6 +239,7 @@ pub(crate) fn dispatched(call: &str, children: &[&str]) -> Dispatched {
         context: ContextScope::Independent,
         join: Join::All,
         children: children.iter().map(|child| task_id(child)).collect(),
+        left_out: Vec::new(),
     }
 }
 

@@ -27,14 +27,12 @@ fn body(kind: u8, which: u8) -> EventBody {
         12 => question(&call, "bash").into(),
         13 => decided(&call, Decision::Deny).into(),
         14 => queued(number, PeerInputClass::PlainEvent).into(),
-        15 => {
-            MessageAppended { message: user_text("hi"), queued: Some(interaction(number)) }.into()
-        }
+        15 => MessageAppended::of_queued(user_text("hi"), interaction(number)).into(),
         16 => request(&call, number).into(),
         17 => reply(number, ResponseStatus::Completed).into(),
         18 => dispatched(&call, &["t1", "t2"]).into(),
         19 => Compacted { summary: String::new(), kept_from: 1 }.into(),
-        20 => Relayed { task_id: task_id("far"), seq: Seq(1) }.into(),
+        20 => Relayed { task_id: task_id("far"), seq: Seq(1), tasks: Vec::new() }.into(),
         21 => OutputRejected { reason: String::new() }.into(),
         22 => Awaited {
             tool_call_id: call_id(&call),

@@ -25,13 +25,14 @@ mod tolerant;
 
 use std::sync::Arc;
 
-use antiphon_core::port::ToolContext;
+use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+use crate::change_note::{self, ChangeNote};
 use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
@@ -89,6 +90,11 @@ impl EditTool {
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }
+
+    fn file_edit(&self, task_id: TaskId) -> FileEdit {
+        let (workspace, reads) = (Arc::clone(&self.workspace), Arc::clone(&self.reads));
+        FileEdit { workspace, reads, task_id }
+    }
 }
 
 #[async_trait]
@@ -106,15 +112,33 @@ impl ToolHandler for EditTool {
         let arguments: Arguments = arguments(NAME, json)?;
         check(&arguments.edits)
             .map_err(|reason| ToolError::InvalidArguments { tool: NAME.to_owned(), reason })?;
-        let editing = FileEdit {
-            workspace: Arc::clone(&self.workspace),
-            reads: Arc::clone(&self.reads),
-            task_id: context.task_id,
-        };
+        let note = ChangeNote::read(context.note.as_ref());
+        let editing = self.file_edit(context.task_id);
         blocking(NAME, context.cancel, move |stop| {
-            editing.edit(&arguments.path, &arguments.edits, stop)
+            editing.edit(&arguments.path, &arguments.edits, note.as_ref(), stop)
         })
         .await
+    }
+
+    async fn start_note(&self, json: &RawJson, task_id: &TaskId) -> Option<Value> {
+        let arguments: Arguments = arguments(NAME, json).ok()?;
+        check(&arguments.edits).ok()?;
+        let editing = self.file_edit(task_id.clone());
+        let note = blocking(NAME, Cancel::never(), move |stop| {
+            editing.change_note(&arguments.path, &arguments.edits, stop)
+        });
+        note.await.ok()??.to_value()
+    }
+
+    async fn look(&self, json: &RawJson, call: &CutOffCall) -> Look {
+        let parsed = arguments::<Arguments>(NAME, json);
+        let (Ok(arguments), Some(note)) = (parsed, ChangeNote::read(call.note.as_ref())) else {
+            return Look::Unknown { known: String::new() };
+        };
+        let editing = self.file_edit(call.task_id.clone());
+        let looked =
+            blocking(NAME, Cancel::never(), move |_| Ok(editing.look(&arguments.path, &note)));
+        looked.await.unwrap_or_else(|error| change_note::unreadable(&error.to_string()))
     }
 
     async fn release(&self, task_id: &TaskId) {

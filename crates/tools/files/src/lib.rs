@@ -32,6 +32,7 @@
 //! # }
 //! ```
 
+mod change_note;
 mod edit;
 mod glob;
 mod grep;

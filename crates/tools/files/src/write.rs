@@ -4,12 +4,14 @@ mod file_write;
 
 use std::sync::Arc;
 
-use antiphon_core::port::ToolContext;
+use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
+use crate::change_note::{self, ChangeNote};
 use crate::read_tracker::ReadTracker;
 use crate::workspace::Workspace;
 use antiphon_toolbox::{ToolHandler, blocking};
@@ -47,6 +49,11 @@ impl WriteTool {
     pub fn new(workspace: Arc<Workspace>, reads: Arc<ReadTracker>) -> Self {
         Self { workspace, reads }
     }
+
+    fn file_write(&self, task_id: TaskId) -> FileWrite {
+        let (workspace, reads) = (Arc::clone(&self.workspace), Arc::clone(&self.reads));
+        FileWrite { workspace, reads, task_id }
+    }
 }
 
 #[async_trait]
@@ -65,15 +72,33 @@ impl ToolHandler for WriteTool {
             let reason = format!("`content`: expected {FILE_BYTES_MAX} bytes at most");
             return Err(ToolError::InvalidArguments { tool: NAME.to_owned(), reason });
         }
-        let writing = FileWrite {
-            workspace: Arc::clone(&self.workspace),
-            reads: Arc::clone(&self.reads),
-            task_id: context.task_id,
-        };
+        let note = ChangeNote::read(context.note.as_ref());
+        let writing = self.file_write(context.task_id);
         blocking(NAME, context.cancel, move |stop| {
-            writing.write(&arguments.path, &arguments.content, stop)
+            writing.write(&arguments.path, &arguments.content, note.as_ref(), stop)
         })
         .await
+    }
+
+    async fn start_note(&self, json: &RawJson, task_id: &TaskId) -> Option<Value> {
+        let arguments: Arguments = arguments(NAME, json).ok()?;
+        let writing = self.file_write(task_id.clone());
+        let note = blocking(NAME, Cancel::never(), move |_| {
+            Ok(writing.change_note(&arguments.path, &arguments.content))
+        });
+        note.await.ok()??.to_value()
+    }
+
+    async fn look(&self, json: &RawJson, call: &CutOffCall) -> Look {
+        let parsed = arguments::<Arguments>(NAME, json);
+        let (Ok(arguments), Some(note)) = (parsed, ChangeNote::read(call.note.as_ref())) else {
+            return Look::Unknown { known: String::new() };
+        };
+        let writing = self.file_write(call.task_id.clone());
+        let looked = blocking(NAME, Cancel::never(), move |_| {
+            Ok(writing.look(&arguments.path, &arguments.content, &note))
+        });
+        looked.await.unwrap_or_else(|error| change_note::unreadable(&error.to_string()))
     }
 
     async fn release(&self, task_id: &TaskId) {

@@ -13,6 +13,21 @@ pub struct HostAccess {
     layers: Vec<HostLayer>,
     /// Exact hosts that a person allowed. They override `ask`, and never `deny`.
     approved: Vec<HostRule>,
+    /// Exact hosts that this call asked for and got.
+    requested: Vec<HostRule>,
+    policy: HostPolicy,
+}
+
+/// Limits of the machine. No rule of a user and no approval for more than one call overrides them. The
+/// default limits nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostPolicy {
+    /// The only hosts that may be reached; absent: any.
+    pub only: Option<Vec<HostRule>>,
+    /// Hosts that a person has to allow for each call.
+    pub ask: Vec<HostRule>,
+    /// Hosts that may never be reached.
+    pub deny: Vec<HostRule>,
 }
 
 /// Rules of one origin.
@@ -41,26 +56,44 @@ impl HostAccess {
     /// Access by rules. Without a layer, nothing is allowed.
     pub fn new(layers: Vec<HostLayer>, approved: Vec<HostRule>) -> Self {
         let approved = approved.into_iter().filter(HostRule::is_exact).collect();
-        Self { layers, approved }
+        Self { layers, approved, requested: Vec::new(), policy: HostPolicy::default() }
+    }
+
+    /// The same access within the limits of the machine.
+    #[must_use]
+    pub fn within(self, policy: HostPolicy) -> Self {
+        Self { policy, ..self }
     }
 
     /// The same access, and further hosts that a person or a rule allowed for this call.
     #[must_use]
     pub fn with_approved(mut self, approved: impl IntoIterator<Item = HostRule>) -> Self {
-        self.approved.extend(approved.into_iter().filter(HostRule::is_exact));
+        let approved: Vec<HostRule> = approved.into_iter().filter(HostRule::is_exact).collect();
+        self.approved.extend(approved.iter().cloned());
+        self.requested.extend(approved);
         self
     }
 
     /// Whether no host can ever be allowed: there are no rules, or one denies every host.
     pub fn is_closed(&self) -> bool {
         let any = HostRule::any();
-        self.layers.is_empty() || self.layers.iter().any(|layer| layer.deny.contains(&any))
+        self.layers.is_empty()
+            || self.layers.iter().any(|layer| layer.deny.contains(&any))
+            || self.policy.deny.contains(&any)
+            || self.policy.only.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// Whether `target` may be reached.
     pub fn of(&self, target: &Target) -> Access {
         if self.layers.iter().any(|layer| layer.deny.iter().any(|rule| rule.restricts(target))) {
             return Access::Denied;
+        }
+        if !self.policy.permits(target) {
+            return Access::Denied;
+        }
+        let requested = || self.requested.iter().any(|rule| rule.allows(target));
+        if self.policy.ask.iter().any(|rule| rule.restricts(target)) && !requested() {
+            return Access::NotAllowed;
         }
         let approved = self.approved.iter().any(|rule| rule.allows(target));
         let open = |layer: &HostLayer| {
@@ -83,6 +116,11 @@ impl HostAccess {
         }
         let class = AddressClass::of(address);
         let fits = |rule: &HostRule| rule.allows(target) && rule.allows_class(class);
+        if self.policy.deny.iter().any(|rule| rule.restricts(&literal))
+            || self.policy.only.as_ref().is_some_and(|only| !only.iter().any(fits))
+        {
+            return false;
+        }
         let approved = self.approved.iter().any(fits);
         let open = |layer: &HostLayer| approved || layer.allow.iter().any(fits);
         class.may_be_allowed() && !self.layers.is_empty() && self.layers.iter().all(open)
@@ -96,6 +134,14 @@ impl HostAccess {
         hosts.sort();
         hosts.dedup();
         hosts
+    }
+}
+
+impl HostPolicy {
+    /// Whether these limits leave `target` to the rules of the user.
+    fn permits(&self, target: &Target) -> bool {
+        !self.deny.iter().any(|rule| rule.restricts(target))
+            && self.only.as_ref().is_none_or(|only| only.iter().any(|rule| rule.allows(target)))
     }
 }
 
@@ -180,5 +226,36 @@ mod tests {
             HostAccess::new(vec![layer("localhost:8081 a.org", "", "")], rules("[::1]:90"));
         let hosts: Vec<String> = access.machine_hosts().iter().map(Host::to_string).collect();
         assert_eq!(hosts, ["localhost", "[::1]"]);
+    }
+
+    #[test]
+    fn no_rule_and_no_approval_reaches_beyond_the_policy() {
+        let access = |only: Option<&str>, ask: &str, deny: &str| {
+            let everything = HostLayer {
+                allow: vec![HostRule::any()],
+                ..layer("10.0.0.1 b.corp=private", "", "")
+            };
+            let policy = HostPolicy { only: only.map(rules), ask: rules(ask), deny: rules(deny) };
+            let approved = rules("a.org b.corp=private evil.org asked.org");
+            HostAccess::new(vec![everything], approved).within(policy)
+        };
+        let limited = access(Some("a.org b.corp asked.org"), "asked.org", "bad.a.org 1.1.1.1");
+        assert_eq!(of(&limited, "a.org"), Access::Allowed);
+        assert_eq!(of(&limited, "a.org:22"), Access::Denied);
+        assert_eq!(of(&limited, "evil.org"), Access::Denied);
+        assert_eq!(of(&limited, "10.0.0.1"), Access::Denied);
+        assert_eq!(
+            of(&limited.clone().with_approved(rules("evil.org")), "evil.org"),
+            Access::Denied
+        );
+        assert_eq!(of(&limited, "asked.org"), Access::NotAllowed, "a grant is not enough");
+        let asked = limited.clone().with_approved(rules("asked.org"));
+        assert_eq!(of(&asked, "asked.org"), Access::Allowed);
+        let target = |text| Target::parse(text, Some(443)).unwrap();
+        assert!(!limited.allows_address(&target("b.corp"), "10.0.0.1".parse().unwrap()));
+        assert!(!limited.allows_address(&target("a.org"), "1.1.1.1".parse().unwrap()));
+        assert!(limited.allows_address(&target("a.org"), "8.8.8.8".parse().unwrap()));
+        assert!(access(Some(""), "", "").is_closed() && !limited.is_closed());
+        assert_eq!(of(&access(None, "", "evil.org"), "evil.org"), Access::Denied);
     }
 }

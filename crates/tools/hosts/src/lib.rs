@@ -22,7 +22,7 @@ mod host;
 mod preset;
 mod rule;
 
-pub use access::{Access, HostAccess, HostLayer};
+pub use access::{Access, HostAccess, HostLayer, HostPolicy};
 pub use address::AddressClass;
 pub use host::{Host, HostError, Target};
 pub use preset::PRESETS;

@@ -41,6 +41,9 @@ pub(crate) struct CatalogEntry {
     /// Name of the tool on the server.
     pub(crate) remote_name: String,
     pub(crate) effect: Effect,
+    /// The server declares that a second call does no harm. It decides whether a call that was cut off
+    /// runs again, and nothing else: a server that lies about it could as well act twice on one call.
+    pub(crate) repeatable: bool,
     pub(crate) schema: Schema,
 }
 
@@ -120,6 +123,7 @@ fn entry(
         server: server.clone(),
         remote_name: listed.name.clone(),
         effect,
+        repeatable: listed.read_only || listed.idempotent,
         schema,
     })
 }

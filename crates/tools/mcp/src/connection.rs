@@ -1,18 +1,18 @@
 //! A connection to one server, from the handshake to the close.
 //!
-//! | file           | subject                                             |
-//! |----------------|-----------------------------------------------------|
-//! | `client`       | capabilities, and answers to requests of the server |
-//! | `call`         | one call, with its deadlines                        |
-//! | `content`      | the result of a call, for the model                 |
-//! | `traffic`      | pending calls and requests                          |
-//! | `guard`        | limits around a transport                           |
-//! | `rate_limiter` | how fast messages are read                          |
+//! | file                | subject                                             |
+//! |---------------------|-----------------------------------------------------|
+//! | `client`            | capabilities, and answers to requests of the server |
+//! | `call`              | one call, with its deadlines                        |
+//! | `content`           | the result of a call, for the model                 |
+//! | `traffic`           | pending calls and requests                          |
+//! | `limited_transport` | limits around a transport                           |
+//! | `rate_limiter`      | how fast messages are read                          |
 
 pub(crate) mod call;
 pub(crate) mod client;
 pub(crate) mod content;
-pub(crate) mod guard;
+pub(crate) mod limited_transport;
 pub(crate) mod rate_limiter;
 pub(crate) mod traffic;
 
@@ -35,7 +35,7 @@ use tokio::time::timeout;
 use crate::config::{Launch, ServerConfig, ServerName};
 use crate::connection::call::http_cause;
 use crate::connection::client::McpClient;
-use crate::connection::guard::Guard;
+use crate::connection::limited_transport::LimitedTransport;
 use crate::connection::traffic::Traffic;
 use crate::server::process::{ProcessGroup, ServerProcess};
 use crate::transport::http::{Http, HttpError};
@@ -151,10 +151,10 @@ impl OpenConnection {
             },
             Handshake::Initialize => ClientLifecycleMode::Initialize,
         };
-        let guard = Guard::new(transport, Arc::clone(&traffic));
+        let limited = LimitedTransport::new(transport, Arc::clone(&traffic));
         let client = McpClient::new(workspace);
         // Boxed: the future is large.
-        match Box::pin(serve_client_with_lifecycle(client, guard, lifecycle)).await {
+        match Box::pin(serve_client_with_lifecycle(client, limited, lifecycle)).await {
             Ok(service) => {
                 let connection = Connection {
                     peer: service.peer().clone(),

@@ -31,7 +31,7 @@ pub use config::{
     ServerName, StdioConfig,
 };
 pub use connection::content::{BLOCKS_MAX, TEXT_BYTES_MAX};
-pub use connection::guard::REQUESTS_MAX;
+pub use connection::limited_transport::REQUESTS_MAX;
 pub use connection::rate_limiter::{MESSAGES_BURST_MAX, MESSAGES_PER_SECOND_MAX};
 pub use mcp::{Mcp, McpOptions};
 pub use server::process::INHERITED_VARIABLES;

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Progress, ToolContext, ToolError, ToolExecutor};
-use antiphon_core::{Effect, RawJson, Tool, ToolResult};
+use antiphon_core::port::{CutOffCall, Look, Progress, ToolContext, ToolError, ToolExecutor};
+use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolResult};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::catalog::CatalogEntry;
@@ -21,6 +22,9 @@ use crate::server::Server;
 use crate::server::shared_state::SharedState;
 use crate::server::status::ServerStatus;
 use crate::transport::http::Http;
+
+/// Field of the note about a call of a tool that may be called twice.
+const REPEATABLE: &str = "repeatable";
 
 /// Environment that servers run in.
 #[derive(Default)]
@@ -156,6 +160,19 @@ impl ToolExecutor for Mcp {
 
     fn effect(&self, tool: &str) -> Option<Effect> {
         self.shared.catalog().get(tool).map(|entry| entry.effect)
+    }
+
+    /// Notes that the server declares the tool repeatable at the start: what it declares later counts
+    /// only if it did so before.
+    async fn start_note(&self, tool: &str, _: &RawJson, _: &TaskId) -> Option<Value> {
+        let repeatable = self.shared.catalog().get(tool).is_some_and(|entry| entry.repeatable);
+        repeatable.then(|| json!({ REPEATABLE: true }))
+    }
+
+    async fn look(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> Look {
+        let before = call.note.as_ref().is_some_and(|note| note[REPEATABLE] == true);
+        let now = self.shared.catalog().get(tool).is_some_and(|entry| entry.repeatable);
+        if before && now { Look::MayRun } else { Look::Unknown { known: String::new() } }
     }
 
     async fn execute(

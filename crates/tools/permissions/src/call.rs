@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::commands::{Item, StartFolder, analyze};
 use crate::normalized_path::NormalizedPath;
 use crate::repository::only_git;
-use crate::rule::Arguments;
+use crate::rule::{Arguments, ExactScript};
 
 /// Tools whose calls take one path.
 pub(crate) const FILE_TOOLS: [&str; 5] = ["read", "write", "edit", "grep", "glob"];
@@ -40,7 +40,7 @@ pub(crate) struct Call<'a> {
 pub(crate) enum Subject {
     /// A script for bash.
     Script {
-        text: String,
+        script: ExactScript,
         items: Vec<Item>,
         /// Hosts that it asks for.
         hosts: Vec<HostRule>,
@@ -78,10 +78,13 @@ fn script(arguments: &Arguments, root: &str) -> Result<Subject, String> {
     let resolved = NormalizedPath::of(root, "", folder);
     let from =
         if resolved.relative.is_some() { StartFolder::In(folder) } else { StartFolder::Outside };
-    let (text, items) = (script.to_owned(), analyze(script, from));
+    let items = analyze(script, from);
+    let elsewhere =
+        (resolved.relative.as_deref() != Some(".")).then(|| resolved.shown().to_owned());
+    let script = ExactScript { folder: elsewhere, text: script.to_owned() };
     let unsandboxed = flag(arguments, UNSANDBOXED_ARGUMENT)?;
     let repository = !unsandboxed && only_git(&items);
-    Ok(Subject::Script { text, items, hosts: hosts(arguments)?, repository, unsandboxed })
+    Ok(Subject::Script { script, items, hosts: hosts(arguments)?, repository, unsandboxed })
 }
 
 /// The hosts that a call of `bash` asks for.

@@ -8,11 +8,13 @@ mod git;
 mod hidden;
 mod options;
 mod overwrites;
+mod program_options;
 mod safe;
 mod shells;
 mod wrapper;
 
 pub(crate) use environment::changes_programs;
+pub(crate) use git::{Repository, is_text, repository};
 pub(crate) use safe::{is_known, is_safe};
 
 use crate::normalized_path::join;
@@ -51,6 +53,8 @@ pub(crate) struct Command {
     pub(crate) words: Vec<Word>,
     pub(crate) role: Role,
     pub(crate) warnings: Vec<Warning>,
+    /// Folders it may run in, the likeliest last. `None`: an unknown folder.
+    pub(crate) folders: Vec<Option<String>>,
 }
 
 /// Whether a rule that allows the command has to match it.
@@ -69,6 +73,8 @@ pub(crate) struct File {
     pub(crate) path: Word,
     /// Folders a relative path may start in, the likeliest last. `None`: an unknown folder.
     pub(crate) folders: Vec<Option<String>>,
+    /// It may be a folder, and then all that is in it changes, too.
+    pub(crate) tree: bool,
 }
 
 /// A reason why a command may do something else than its text says.
@@ -83,6 +89,9 @@ pub(crate) struct Warning {
 pub(crate) enum WarningKind {
     /// A rule that names the program.
     Risky,
+    /// Like [`Suspicious`](Self::Suspicious) where no sandbox bounds the command. In a sandbox it
+    /// only keeps the command from writing to the repository.
+    Unbounded,
     /// Only a rule for exactly this text, or for the whole tool.
     Suspicious,
     /// Like [`Suspicious`](Self::Suspicious); in addition, it may run any command.
@@ -92,6 +101,10 @@ pub(crate) enum WarningKind {
 impl Warning {
     fn risky(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), kind: WarningKind::Risky }
+    }
+
+    fn unbounded(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), kind: WarningKind::Unbounded }
     }
 
     fn suspicious(reason: impl Into<String>) -> Self {
@@ -178,6 +191,8 @@ struct Analysis {
     warnings: Vec<Warning>,
     nested: Vec<Nested>,
     writes: Vec<Word>,
+    /// Files or whole folders that it moves, removes or gives a second name.
+    moves: Vec<Word>,
     /// The nested commands run in another folder.
     changes_folder_inside: bool,
 }
@@ -218,6 +233,8 @@ impl Analyzer {
         for simple in script.commands {
             self.simple(simple, depth);
         }
+        let sets = script.sets.iter().filter_map(|name| environment::warning(name, None));
+        self.items.extend(sets.map(Item::Warning));
         self.items.extend(script.functions.into_iter().map(Item::Function));
         self.items.extend(
             script.suspicious.into_iter().map(|reason| Item::Warning(Warning::suspicious(reason))),
@@ -238,11 +255,9 @@ impl Analyzer {
         for Redirect { writes, path } in simple.files {
             self.file(writes, path);
         }
-        let warnings: Vec<Warning> = simple
-            .assigns
-            .iter()
-            .filter(|name| changes_programs(name))
-            .map(|name| Warning::suspicious(format!("it sets `{name}`, which changes what runs")))
+        let assigns = simple.assigns.iter();
+        let warnings: Vec<Warning> = assigns
+            .filter_map(|set| environment::warning(&set.name, set.value.as_deref()))
             .collect();
         if simple.words.is_empty() {
             self.items.extend(warnings.into_iter().map(Item::Warning));
@@ -268,9 +283,14 @@ impl Analyzer {
         warnings.extend(hidden::in_words(&words).map(Warning::suspicious));
         warnings.extend(analysis.warnings);
         let role = if analysis.wraps { Role::Wrapper } else { Role::Program };
-        self.items.push(Item::Command(Command { words, role, warnings }));
+        let folders = self.folders.clone();
+        self.items.push(Item::Command(Command { words, role, warnings, folders }));
         for path in analysis.writes {
             self.file(true, path);
+        }
+        for path in analysis.moves {
+            let folders = self.folders.clone();
+            self.items.push(Item::File(File { writes: true, path, folders, tree: true }));
         }
         if analysis.changes_folder_inside {
             self.folders.push(None);
@@ -292,7 +312,12 @@ impl Analyzer {
     }
 
     fn file(&mut self, writes: bool, path: Word) {
-        self.items.push(Item::File(File { writes, path, folders: self.folders.clone() }));
+        self.items.push(Item::File(File {
+            writes,
+            path,
+            folders: self.folders.clone(),
+            tree: false,
+        }));
     }
 
     /// Records the folders the script may be in after `cd`. Whether the `cd` runs is unknown, so
@@ -326,12 +351,19 @@ fn analyze_program(name: &str, words: &[Word]) -> Analysis {
         .or_else(|| shells::analyze(name, words))
         .or_else(|| builtin::analyze(name, words))
         .or_else(|| overwrites::analyze(name, words));
-    match known {
-        Some(analysis) => analysis,
-        None => match name {
-            "find" => find::analyze(words),
-            "git" => git::analyze(words),
-            _ => Analysis::default(),
-        },
+    let mut analysis = match (known, name) {
+        (Some(analysis), _) => analysis,
+        (None, "find") => find::analyze(words),
+        (None, "git") => git::analyze(words),
+        (None, _) => Analysis::default(),
+    };
+    program_options::add(name, words, &mut analysis);
+    if analysis.wraps && !wrapper::changes_nothing(name) {
+        let reason = format!("`{name}` may change what the command in it does");
+        analysis.warnings.push(Warning::unbounded(reason));
     }
+    if analysis.changes_folder_inside {
+        analysis.warnings.push(Warning::unbounded("it runs in another folder"));
+    }
+    analysis
 }

@@ -127,6 +127,32 @@ pub struct Limits {
     pub deny: Vec<RuleEntry>,
 }
 
+/// Limits of the machine's administrator. No mode, no rule of a user and no approval for more than one call
+/// overrides them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyRules {
+    /// Calls that a person has to allow one by one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<RuleEntry>,
+    /// Calls that never run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<RuleEntry>,
+    /// The only hosts that commands may reach; absent: any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostLimit>,
+}
+
+/// The only hosts that commands may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostLimit {
+    /// Hosts and presets, as in `network(HOST)`.
+    pub hosts: Vec<String>,
+    /// Where the limit is written; shown when it decides.
+    pub origin: String,
+}
+
 /// Why configured permissions are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {

@@ -73,6 +73,22 @@ impl Explanation {
         Self { verdict, findings }
     }
 
+    /// The same for findings of a policy: a person can allow the call once, and no rule can.
+    pub(crate) fn of_policy(findings: Vec<Finding>) -> Self {
+        let Self { verdict, findings } = Self::of(findings, Rule(String::new()));
+        let verdict = match verdict {
+            Verdict::Ask { .. } => {
+                let mut reason = reasons(&findings, Decision::Ask);
+                reason.push_str(
+                    ". A person can allow this call; it is asked again for the next one.",
+                );
+                Verdict::Ask { reason, rule: Rule(String::new()) }
+            }
+            Verdict::Allow | Verdict::Deny { .. } => verdict,
+        };
+        Self { verdict, findings }
+    }
+
     /// Decision about the whole call.
     pub fn decision(&self) -> Decision {
         match self.verdict {

@@ -10,10 +10,11 @@ use antiphon_hosts::HostAccess;
 use async_trait::async_trait;
 
 use crate::call::{Call, Subject};
-use crate::config::{Config, ConfigError, Limits, Mode};
+use crate::config::{Config, ConfigError, Limits, Mode, PolicyRules};
 use crate::finding::Explanation;
 use crate::layer::Layer;
 use crate::normalized_path::normalize;
+use crate::policy::PolicyLayer;
 use crate::remembered::Remembered;
 use crate::rule::{ParsedRule, UNSANDBOXED, escape};
 
@@ -24,6 +25,8 @@ pub struct Gate {
     layers: Vec<Arc<Layer>>,
     context: Arc<GateContext>,
     remembered: Option<Arc<Remembered>>,
+    /// Above every layer.
+    policy: Option<Arc<PolicyLayer>>,
 }
 
 /// Facts about the environment that a gate judges by, in addition to its rules.
@@ -85,7 +88,14 @@ impl Gate {
         let hidden = bounds.hidden.iter().filter_map(|path| path.to_str()).map(normalize).collect();
         let Bounds { sandbox, effects, .. } = bounds;
         let context = GateContext { root, sandbox, hidden, effects };
-        Ok(Self { layers: vec![Arc::new(layer)], context: Arc::new(context), remembered: None })
+        let (layers, context) = (vec![Arc::new(layer)], Arc::new(context));
+        Ok(Self { layers, context, remembered: None, policy: None })
+    }
+
+    /// The same gate within the policy of the machine.
+    pub fn within(self, policy: &PolicyRules) -> Result<Self, ConfigError> {
+        let policy = PolicyLayer::new(policy, &self.context.root)?;
+        Ok(Self { policy: Some(Arc::new(policy)), ..self })
     }
 
     /// The same gate, which also applies the remembered rules and stores new ones there.
@@ -101,7 +111,7 @@ impl Gate {
             let rules: [&[_]; 2] = [&limits.ask, &limits.deny];
             layers.push(Arc::new(last.narrowed(mode, rules, &self.context.root)?));
         }
-        Ok(Self { layers, context: Arc::clone(&self.context), remembered: self.remembered.clone() })
+        Ok(Self { layers, ..self.clone() })
     }
 
     /// Judges a call and lists each command and file of it with the rule or default that decided.
@@ -109,7 +119,8 @@ impl Gate {
         let call = Call::of(request, &self.context.root);
         let grants = self.grants(request.granted);
         let whole = rule_for(&call);
-        let mut strictest: Option<Explanation> = None;
+        let policy = self.policy.as_ref();
+        let mut strictest = policy.and_then(|policy| policy.explain(&call, &self.context));
         for layer in &self.layers {
             let findings = layer.judge(&call, &self.context, &grants);
             let explanation = Explanation::of(findings, whole.clone());
@@ -128,7 +139,12 @@ impl Gate {
         let layers = layers.map(|layer| layer.hosts(grants.iter().map(|grant| &**grant))).collect();
         let read_only = self.layers.iter().any(|layer| layer.mode == Mode::ReadOnly);
         let approved = grants.iter().filter(|_| !read_only);
-        HostAccess::new(layers, approved.flat_map(|grant| grant.allowed_hosts()).collect())
+        let access =
+            HostAccess::new(layers, approved.flat_map(|grant| grant.allowed_hosts()).collect());
+        match &self.policy {
+            Some(policy) => access.within(policy.host_policy()),
+            None => access,
+        }
     }
 
     /// The rules that a user approved: for the task, and always.
@@ -150,6 +166,10 @@ impl antiphon_core::port::Gate for Gate {
 
     fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<Verdict> {
         let call = Call::of(request, &self.context.root);
+        let restricted = self.policy.as_ref().and_then(|policy| policy.judge_by_rules(&call));
+        if restricted.is_some() {
+            return restricted;
+        }
         let grants = self.grants(request.granted);
         let mut allowed = !self.layers.is_empty();
         for layer in &self.layers {
@@ -163,6 +183,9 @@ impl antiphon_core::port::Gate for Gate {
     }
 
     async fn remember(&self, rule: &Rule) -> Result<(), String> {
+        if rule.0.is_empty() {
+            return Err("no rule can allow this call for good: allow it once".to_owned());
+        }
         let Some(remembered) = self.remembered.clone() else {
             return Err("there is no file to remember rules in: allow it for this task".to_owned());
         };
@@ -189,8 +212,10 @@ pub(crate) struct GateContext {
 /// The rule that allows exactly this call.
 fn rule_for(call: &Call<'_>) -> Rule {
     Rule(match &call.subject {
-        Subject::Script { text, unsandboxed: true, .. } => format!("{UNSANDBOXED}(={text})"),
-        Subject::Script { text, .. } => format!("bash(={text})"),
+        Subject::Script { script, unsandboxed: true, .. } => {
+            format!("{UNSANDBOXED}({})", script.pattern())
+        }
+        Subject::Script { script, .. } => format!("bash({})", script.pattern()),
         Subject::File { resolved, .. } => format!("{}({})", call.tool, escape(resolved.shown())),
         Subject::Other | Subject::Malformed(_) => call.tool.to_owned(),
     })

@@ -13,6 +13,7 @@ use crate::rule::{Match, ParsedRule};
 use crate::rules::{LoadedRule, RuleKind};
 
 mod file;
+mod git;
 mod network;
 mod script;
 mod unsandboxed;
@@ -24,6 +25,16 @@ pub(crate) struct Layer {
     allow: Vec<LoadedRule>,
     ask: Vec<LoadedRule>,
     deny: Vec<LoadedRule>,
+    kind: LayerKind,
+}
+
+/// Whose rules a layer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LayerKind {
+    /// A user's: what no rule matches, the mode decides.
+    User,
+    /// A policy's: it restricts what its rules match, and nothing else.
+    Policy,
 }
 
 impl Layer {
@@ -37,7 +48,17 @@ impl Layer {
             allow: LoadedRule::all(allow, RuleKind::Allow, root)?,
             ask: LoadedRule::all(ask, RuleKind::Restrict, root)?,
             deny: LoadedRule::all(deny, RuleKind::Restrict, root)?,
+            kind: LayerKind::User,
         })
+    }
+
+    /// A layer that restricts what these rules match, and nothing else.
+    pub(crate) fn of_policy(
+        ask: &[RuleEntry],
+        deny: &[RuleEntry],
+        root: &str,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self { kind: LayerKind::Policy, ..Self::new(Mode::Full, [&[], ask, deny], root)? })
     }
 
     /// A layer that is at least as strict. It keeps the allow rules of this layer, unless its mode
@@ -72,11 +93,11 @@ impl Layer {
                 rule: None,
                 proposal: None,
             }),
-            Subject::Script { text, items, hosts, repository, unsandboxed } => {
-                findings.extend(evaluation.script(text, items, *repository));
+            Subject::Script { script, items, hosts, repository, unsandboxed } => {
+                findings.extend(evaluation.script(script, items, *repository));
                 findings.extend(evaluation.requested_hosts(hosts));
                 if *unsandboxed {
-                    findings.extend(evaluation.unsandboxed(text, items));
+                    findings.extend(evaluation.unsandboxed(script, items));
                 }
             }
             Subject::File { resolved, writes } => {
@@ -96,6 +117,21 @@ impl Layer {
         call: &Call<'_>,
         grants: &[Arc<ParsedRule>],
     ) -> Option<Verdict> {
+        let restricted = self.restricting_verdict(call);
+        if let Some(Verdict::Deny { .. }) = restricted {
+            return restricted;
+        }
+        let covers = |rule: &ParsedRule| rule.names_tool() && matches_other(rule, call);
+        let granted = grants.iter().any(|grant| covers(grant));
+        if !granted && restricted.is_some() {
+            return None;
+        }
+        let allowed = granted || self.allow.iter().any(|loaded| covers(&loaded.rule));
+        allowed.then_some(Verdict::Allow)
+    }
+
+    /// What the rules that ask or deny say about such a call, if one is about it.
+    pub(crate) fn restricting_verdict(&self, call: &Call<'_>) -> Option<Verdict> {
         let restricts = |loaded: &&LoadedRule| {
             let pattern = loaded.rule.argument().filter(|_| loaded.rule.is_for(call.tool));
             loaded.rule.is_whole(call.tool)
@@ -105,13 +141,9 @@ impl Layer {
         if let Some(rule) = self.deny.iter().find(restricts) {
             return Some(Verdict::Deny { reason: format!("{} denies it", rule.shown()) });
         }
-        let covers = |rule: &ParsedRule| rule.names_tool() && matches_other(rule, call);
-        let granted = grants.iter().any(|grant| covers(grant));
-        if !granted && self.ask.iter().any(|loaded| restricts(&loaded)) {
-            return None;
-        }
-        let allowed = granted || self.allow.iter().any(|loaded| covers(&loaded.rule));
-        allowed.then_some(Verdict::Allow)
+        let rule = self.ask.iter().find(restricts)?;
+        let reason = format!("{} asks", rule.shown());
+        Some(Verdict::Ask { reason, rule: Rule(String::new()) })
     }
 }
 
@@ -142,7 +174,7 @@ impl Evaluation<'_> {
         }
         let rule = self.layer.ask.iter().find(sure(Match::Possible))?;
         let granted = self.grants.iter().any(|grant| match subject {
-            Subject::Script { text, .. } => grant.is_this_script(text),
+            Subject::Script { script, .. } => grant.is_this_script(script),
             Subject::File { resolved, .. } => file::is_for_file(grant, tool, resolved),
             Subject::Other => grant.names_tool() && matches_other(grant, self.call),
             Subject::Malformed(_) => false,

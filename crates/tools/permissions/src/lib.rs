@@ -11,7 +11,8 @@
 //! | a script cannot be parsed, or is obscured  | the gate asks                                  |
 //! | the file of remembered rules is damaged    | [`RememberedError`]; it is left as it is       |
 //!
-//! Rules match the text of commands. The sandbox bounds what programs do.
+//! Rules match the text of commands; the gate reads one file beside: the settings of the project's
+//! repository, for the names of its remotes. The sandbox bounds what programs do.
 
 mod call;
 mod commands;
@@ -20,14 +21,16 @@ mod finding;
 mod gate;
 mod layer;
 mod normalized_path;
+mod policy;
 mod remembered;
+mod remotes;
 mod repository;
 mod rule;
 mod rules;
 mod shell;
 
 pub use commands::SCRIPT_BYTES_MAX;
-pub use config::{Config, ConfigError, Limits, Mode, RuleEntry};
+pub use config::{Config, ConfigError, HostLimit, Limits, Mode, PolicyRules, RuleEntry};
 pub use finding::{Decision, Explanation, Finding};
 pub use gate::{Bounds, Effects, Gate, Sandbox};
 pub use normalized_path::PROTECTED;

@@ -1,16 +1,17 @@
 //! Rules that the user always allows, stored in a private file of the user.
 //!
-//! The file is TOML with one table per project root. Each write replaces the file atomically under
+//! The file is TOML with one table per project root, which says which folder the root was: rules for a
+//! folder that was replaced by another one do not apply to that. Each write replaces the file atomically under
 //! a lock, so concurrent processes lose no rules. A file that cannot be read is an error; it is
 //! never treated as empty and never overwritten.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use antiphon_core::port::Rule;
 use antiphon_private_file::{
@@ -34,6 +35,8 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(5);
 pub struct Remembered {
     file: PathBuf,
     project: String,
+    /// Which folder the root is; `None` if there is none.
+    folder: Option<String>,
     rules: RwLock<Vec<Arc<ParsedRule>>>,
 }
 
@@ -80,16 +83,24 @@ impl Remembered {
     /// Reads the rules that `file` stores for the project at `root`. The file need not exist yet.
     pub fn open(file: impl Into<PathBuf>, root: &Path) -> Result<Self, RememberedError> {
         let file = file.into();
-        let project = match root.to_str() {
-            Some(project) if root.is_absolute() => project.to_owned(),
-            Some(_) | None => {
-                let reason = format!("`{}` is not an absolute path in UTF-8", root.display());
-                return Err(unusable(&file)(reason));
-            }
-        };
+        let project = key(&file, root)?;
+        let folder = folder_at(root);
         let document = Document::read(&file)?;
-        let rules = document.parsed(&project, &file)?;
-        Ok(Self { file, project, rules: RwLock::new(rules) })
+        let rules = document.parsed(&project, folder.as_deref(), &file)?;
+        Ok(Self { file, project, folder, rules: RwLock::new(rules) })
+    }
+
+    /// Removes all rules that `file` stores for the project at `root`. Blocks on the file.
+    pub fn forget(file: &Path, root: &Path) -> Result<(), RememberedError> {
+        let project = key(file, root)?;
+        // Nothing is stored, so no file and no lock need to be made.
+        if !Document::read(file)?.projects.contains_key(&project) {
+            return Ok(());
+        }
+        let _lock = lock(file)?;
+        let mut document = Document::read(file)?;
+        document.projects.remove(&project);
+        document.write(file)
     }
 
     /// The remembered rules of the project.
@@ -112,8 +123,12 @@ impl Remembered {
             .map_err(|reason| RememberedError::Rule { reason: format!("`{rule}`: {reason}") })?;
         let _lock = lock(&self.file)?;
         let mut document = Document::read(&self.file)?;
-        let mut rules = document.parsed(&self.project, &self.file)?;
+        let mut rules = document.parsed(&self.project, self.folder.as_deref(), &self.file)?;
         let project = document.projects.entry(self.project.clone()).or_default();
+        if !project.is_of(self.folder.as_deref()) {
+            project.allow.clear();
+        }
+        project.folder.clone_from(&self.folder);
         if !project.allow.contains(&parsed.text) {
             if project.allow.len() >= RULES_MAX {
                 let reason = format!("there are {RULES_MAX} already; remove some from the file");
@@ -138,8 +153,39 @@ struct Document {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Project {
+    /// Which folder the rules were allowed for; absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
     #[serde(default)]
     allow: Vec<String>,
+}
+
+impl Project {
+    /// Whether the rules are for this folder.
+    fn is_of(&self, folder: Option<&str>) -> bool {
+        self.folder.is_none() || folder.is_none() || self.folder.as_deref() == folder
+    }
+}
+
+/// The name of a project's table.
+fn key(file: &Path, root: &Path) -> Result<String, RememberedError> {
+    match root.to_str() {
+        Some(project) if root.is_absolute() => Ok(project.to_owned()),
+        Some(_) | None => {
+            let reason = format!("`{}` is not an absolute path in UTF-8", root.display());
+            Err(unusable(file)(reason))
+        }
+    }
+}
+
+/// What tells the folder at `root` from another one at this path: its inode and its time of birth.
+fn folder_at(root: &Path) -> Option<String> {
+    let about = fs::metadata(root).ok()?;
+    let born = about.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
+    Some(match born {
+        Some(born) => format!("{}-{}.{:09}", about.ino(), born.as_secs(), born.subsec_nanos()),
+        None => format!("{}-{}", about.ino(), about.dev()),
+    })
 }
 
 impl Document {
@@ -170,8 +216,14 @@ impl Document {
         })
     }
 
-    fn parsed(&self, project: &str, path: &Path) -> Result<Vec<Arc<ParsedRule>>, RememberedError> {
-        let rules = self.projects.get(project).map_or(&[] as &[_], |project| &project.allow);
+    fn parsed(
+        &self,
+        project: &str,
+        folder: Option<&str>,
+        path: &Path,
+    ) -> Result<Vec<Arc<ParsedRule>>, RememberedError> {
+        let project = self.projects.get(project).filter(|project| project.is_of(folder));
+        let rules = project.map_or(&[] as &[_], |project| &project.allow);
         rules
             .iter()
             .map(|rule| {

@@ -3,7 +3,9 @@
 //! Such a script runs in a sandbox that lets git write objects, the index, references and logs. It
 //! must not run anything but git: another program in that sandbox could damage the repository.
 
-use crate::commands::{Command, File, Item, Role, StartFolder, analyze, is_safe, program_name};
+use crate::commands::{
+    Command, File, Item, Role, StartFolder, analyze, is_safe, is_text, program_name,
+};
 use crate::normalized_path::NormalizedPath;
 use crate::shell::Word;
 
@@ -48,9 +50,6 @@ const READS: [&str; 14] = [
     "show-ref",
     "status",
 ];
-
-/// Options of git whose next word is free text.
-const BEFORE_TEXT: [&str; 5] = ["-m", "-am", "-qm", "-aqm", "--message"];
 
 /// Whether a script for bash changes a repository and does nothing else. The gate asks about such a
 /// script, and then it may write to the repository.
@@ -98,10 +97,9 @@ fn kind(command: &Command) -> Option<Kind> {
 fn git(words: &[Word]) -> Option<Kind> {
     let name = words.get(1).and_then(Word::literal)?;
     let written_out = |(at, word): (usize, &Word)| {
-        let before = words.get(at.wrapping_sub(1)).and_then(Word::literal).unwrap_or_default();
-        let is_text = BEFORE_TEXT.contains(&before)
-            || (!word.head().is_empty() && !word.head().starts_with('-'));
-        word.literal().is_some() || (!word.splits() && is_text)
+        let is_operand = !word.head().is_empty() && !word.head().starts_with('-');
+        let is_message = at > 0 && is_text(&words[1..], at - 1);
+        word.literal().is_some() || (!word.splits() && (is_operand || is_message))
     };
     // `--output` and its abbreviations write to any file.
     let writes_file = |word: &Word| {
@@ -139,7 +137,7 @@ mod tests {
             "git add -A",
             "git add . && git commit -m 'a message'",
             "git commit -m \"$(cat message)\"",
-            "git -C sub commit -am \"it is $done\"",
+            "git commit -am \"it is $done\"",
             "git add a && git -c user.name=a -c User.Email=a@b -c commit.gpgsign=false commit -m x",
             "git switch -c topic 2>/dev/null; git status --short",
             "cd sub && git stash && git log --oneline | head -3",
@@ -171,7 +169,30 @@ mod tests {
             "git stash show -p --outp=.git/commondir",
             "git add $FILES",
             "git commit \"$OPTION\"",
+            "git -C sub commit -m x",
+            "git --git-dir=x commit -m x",
+            "git --config-env=core.editor=X commit",
             "git rebase -x ./script main",
+            "git rebase -x 'git status' main",
+            "git rebase -m \"$OPTION\"",
+            "git fetch -m \"$OPTION\"",
+            "git rebase '-xgit status' main",
+            "git rebase -ix 'git status' main",
+            "git rebase --exe='git status' main",
+            "git rebase --e 'git status' main",
+            "git fetch --upload-pac='git status' .",
+            "git pull --upl 'git status' origin",
+            "git fetch ./evil",
+            "git fetch file:///evil",
+            "git fetch ext::sh",
+            "git fetch --recurse-sub",
+            "git add . && git log --ext-diff -p",
+            "git add . && git log --textc -p",
+            "git add . && git grep -Oless x",
+            "git add . && git difftool",
+            "git add . && git submodule foreach 'git status'",
+            "git bisect run git status",
+            "TERMINFO=x git commit -m x",
             "git bisect run ./script",
             "git config core.fsmonitor evil; git add x",
             "git update-ref commondir HEAD; git add x",

@@ -45,8 +45,8 @@ pub(crate) struct ParsedRule {
 pub(crate) enum Scope {
     /// Any call.
     Everything,
-    /// Exactly this script.
-    Script(String),
+    /// Exactly this script, in this folder.
+    Script(ExactScript),
     /// Commands that match the pattern.
     Command(CommandPattern),
     /// Files that match the pattern.
@@ -55,6 +55,33 @@ pub(crate) enum Scope {
     Argument(ArgumentPattern),
     /// These hosts.
     Hosts(Vec<HostRule>),
+}
+
+/// A script, and the folder of the workspace that it runs in. In another folder the same text may run
+/// other programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExactScript {
+    /// `None`: the workspace itself.
+    pub(crate) folder: Option<String>,
+    pub(crate) text: String,
+}
+
+impl ExactScript {
+    /// The pattern of a rule for exactly this script.
+    pub(crate) fn pattern(&self) -> String {
+        match &self.folder {
+            None => format!("={}", self.text),
+            Some(folder) => format!("@{folder}={}", self.text),
+        }
+    }
+
+    fn parse(pattern: &str) -> Option<Self> {
+        if let Some(text) = pattern.strip_prefix('=') {
+            return Some(Self { folder: None, text: text.to_owned() });
+        }
+        let (folder, text) = pattern.strip_prefix('@')?.split_once('=')?;
+        Some(Self { folder: Some(folder.to_owned()), text: text.to_owned() })
+    }
 }
 
 /// The name that rules about hosts have in place of a tool's.
@@ -116,14 +143,19 @@ impl ParsedRule {
         matches!(self.scope, Scope::Everything) && self.is_for(tool)
     }
 
-    /// Whether the rule matches exactly this script, with or without the sandbox.
-    pub(crate) fn is_this_script(&self, script: &str) -> bool {
-        matches!(&self.scope, Scope::Script(text) if text == script)
+    /// Whether the rule matches exactly this script in its folder, with or without the sandbox.
+    pub(crate) fn is_this_script(&self, script: &ExactScript) -> bool {
+        matches!(&self.scope, Scope::Script(exact) if exact == script)
     }
 
-    /// Whether the rule matches exactly this script of `tool`.
-    pub(crate) fn is_script(&self, tool: &str, script: &str) -> bool {
+    /// Whether the rule matches exactly this script of `tool` in its folder.
+    pub(crate) fn is_script(&self, tool: &str, script: &ExactScript) -> bool {
         self.is_for(tool) && self.is_this_script(script)
+    }
+
+    /// Whether the rule names this script, in whichever folder. For rules that restrict.
+    pub(crate) fn has_text(&self, script: &ExactScript) -> bool {
+        matches!(&self.scope, Scope::Script(exact) if exact.text == script.text)
     }
 
     /// The pattern for commands, if it has one.
@@ -184,8 +216,8 @@ impl ParsedRule {
 
 fn scope(tool: &str, pattern: &str) -> Result<Scope, String> {
     if tool == "bash" || tool == UNSANDBOXED {
-        return match pattern.strip_prefix('=') {
-            Some(script) => Ok(Scope::Script(script.to_owned())),
+        return match ExactScript::parse(pattern) {
+            Some(script) => Ok(Scope::Script(script)),
             None => CommandPattern::parse(pattern).map(Scope::Command),
         };
     }

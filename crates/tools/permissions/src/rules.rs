@@ -81,8 +81,8 @@ fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Resu
     }
     Ok(match &call.subject {
         Subject::Malformed(reason) => return Err(reason.clone()),
-        Subject::Script { text, items, .. } => {
-            rule.is_this_script(text) || in_items(rule, kind, items)
+        Subject::Script { script, items, .. } => {
+            rule.is_this_script(script) || in_items(rule, kind, items)
         }
         Subject::File { resolved, .. } => {
             rule.is_for(&tool)

@@ -45,6 +45,8 @@ pub(crate) struct Script {
     pub(crate) commands: Vec<SimpleCommand>,
     /// Names of the functions the script defines.
     pub(crate) functions: Vec<String>,
+    /// Variables that expansions set: `${NAME:=value}`.
+    pub(crate) sets: Vec<String>,
     /// Reasons why the script is suspicious.
     pub(crate) suspicious: Vec<String>,
     /// Why the rest of the script could not be parsed.
@@ -59,11 +61,19 @@ pub(crate) struct Script {
 #[derive(Debug, Default)]
 pub(crate) struct SimpleCommand {
     /// Variables set for the command, or for the rest of the script.
-    pub(crate) assigns: Vec<String>,
+    pub(crate) assigns: Vec<Assignment>,
     /// The program and its arguments.
     pub(crate) words: Vec<Word>,
     /// Files the shell opens for the command.
     pub(crate) files: Vec<Redirect>,
+}
+
+/// A variable that the shell sets.
+#[derive(Debug, Clone)]
+pub(crate) struct Assignment {
+    pub(crate) name: String,
+    /// Its value, if that is written out.
+    pub(crate) value: Option<String>,
 }
 
 /// A file the shell opens.

@@ -8,10 +8,12 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::process::{getegid, geteuid, set_child_subreaper};
 
 use crate::control_group::ControlGroup;
+use crate::new_submodule::Submodules;
 use crate::placeholder::Placeholders;
 use crate::protected_path::named_paths;
-use crate::repository::Repository;
+use crate::repository::{OPENED, Repository};
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
+use crate::sweep::Irregular;
 use crate::{Mode, Policy, SandboxError, capability, limits};
 
 /// The second process, and resources that must live as long as it runs.
@@ -20,18 +22,32 @@ pub struct Confined {
     /// The second process. In every mode but [`Mode::Full`] all its descendants have ended when it
     /// is seen to end.
     pub child: Child,
-    _repository: Option<OpenRepository>,
+    // Before the repository, whose descriptors it uses.
     _placeholders: Placeholders,
+    _repository: Option<OpenRepository>,
     _group: Option<ControlGroup>,
 }
 
 /// Cleans up a repository that commands could change. Dropped after the second process has ended.
 #[derive(Debug)]
-struct OpenRepository(Repository);
+struct OpenRepository {
+    repository: Repository,
+    before: Irregular,
+    submodules: Submodules,
+}
+
+impl OpenRepository {
+    fn new(repository: Repository) -> Result<Self, SandboxError> {
+        let before = Irregular::of(&repository).during("look for links in the repository")?;
+        let submodules = Submodules::of(&repository);
+        Ok(Self { repository, before, submodules })
+    }
+}
 
 impl Drop for OpenRepository {
     fn drop(&mut self) {
-        self.0.sweep();
+        self.before.sweep(&self.repository);
+        self.submodules.set_aside_new(&self.repository);
     }
 }
 
@@ -44,7 +60,9 @@ impl Policy {
     /// leaves become children of the caller.
     pub fn confine(&self, inside: &mut Command) -> Result<Confined, SandboxError> {
         let policy = self.resolved()?;
-        let repository = Repository::of(&policy)?;
+        let repository = Repository::of(&policy)?.map(OpenRepository::new).transpose()?;
+        let opened = repository.as_ref().map(|open| &open.repository);
+        inside.env(OPENED, opened.map(Repository::identities).unwrap_or_default());
         let placeholders = match policy.mode {
             Mode::Full => {
                 set_child_subreaper(rustix::process::Pid::from_raw(1)).during("adopt orphans")?;
@@ -52,8 +70,7 @@ impl Policy {
             }
             Mode::ReadOnly | Mode::Workspace => {
                 require_single_thread()?;
-                let placeholders =
-                    Placeholders::claim(&named_paths(&policy)?, repository.as_ref())?;
+                let placeholders = Placeholders::claim(&named_paths(&policy)?, opened)?;
                 isolate()?;
                 placeholders
             }
@@ -61,8 +78,7 @@ impl Policy {
         let group = ControlGroup::create(&policy.limits);
         let child = inside.spawn().during("start the confined process")?;
         let group = group.filter(|group| group.add(child.id()).is_some());
-        let repository = repository.map(OpenRepository);
-        Ok(Confined { child, _repository: repository, _placeholders: placeholders, _group: group })
+        Ok(Confined { child, _placeholders: placeholders, _repository: repository, _group: group })
     }
 }
 

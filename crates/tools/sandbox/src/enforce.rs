@@ -1,5 +1,6 @@
 //! The second of the two processes: restricts itself, for good, before it does anything else.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use nix::sched::{CloneFlags, unshare};
@@ -10,8 +11,9 @@ use rustix::process::{
 };
 
 use crate::confine::{require_single_thread, unavailable, unconfined};
+use crate::git_programs::{copy_in_memory, only_programs};
 use crate::listener::listeners;
-use crate::mounts::View;
+use crate::mounts::{View, fd_path};
 use crate::protected_path::protected_paths;
 use crate::repository::Repository;
 use crate::sandbox_error::Step;
@@ -26,6 +28,23 @@ use crate::{
 pub struct Enforced {
     policy: Policy,
     view: View,
+    /// Whether every program can be started.
+    starts_all: bool,
+}
+
+/// A program that the restricted process itself can start.
+#[derive(Debug)]
+pub struct Startable {
+    path: PathBuf,
+    /// Its copy, if others may not start it.
+    _copy: Option<OwnedFd>,
+}
+
+impl Startable {
+    /// Path to start it with, in this process only.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Policy {
@@ -42,7 +61,7 @@ impl Policy {
         match policy.mode {
             Mode::Full => {
                 unconfined()?;
-                Ok(Enforced { policy, view: View::default() })
+                Ok(Enforced { policy, view: View::default(), starts_all: true })
             }
             Mode::ReadOnly | Mode::Workspace => confined(policy),
         }
@@ -59,6 +78,15 @@ impl Enforced {
         uncovered.or_else(made).map(PathBuf::as_path)
     }
 
+    /// Makes a program startable by this process, also where other programs may not start it.
+    pub fn startable(&self, program: &Path) -> Result<Startable, SandboxError> {
+        if self.starts_all {
+            return Ok(Startable { path: program.to_owned(), _copy: None });
+        }
+        let copy = copy_in_memory(program).during(format!("copy `{}`", program.display()))?;
+        Ok(Startable { path: fd_path(&copy), _copy: Some(copy) })
+    }
+
     /// A repository or another protected path that has appeared below a root since the sandbox was
     /// made. Only a new sandbox protects it. The search takes a short time only, so it may miss one
     /// in a large workspace.
@@ -66,7 +94,15 @@ impl Enforced {
         if !self.policy.mode.writes_roots() || self.policy.repository.is_some() {
             return None;
         }
-        nested::appeared(&self.policy, |path| self.view.protects(path))
+        // The folder of a submodule is protected as a whole until it is a repository.
+        let is_new_submodule = |path: &Path| {
+            path.file_name().is_some_and(|name| name == ".git")
+                && path
+                    .parent()
+                    .is_some_and(|folder| self.view.covered.iter().any(|at| at == folder))
+                && path.parent().is_some_and(|folder| self.view.protects(folder))
+        };
+        nested::appeared(&self.policy, |path| self.view.protects(path) && !is_new_submodule(path))
     }
 }
 
@@ -81,6 +117,7 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
     // Read before the view is built, while the sockets outside are visible.
     let listeners = listeners(&std::fs::read("/proc/net/unix").unwrap_or_default());
     let repository = Repository::of(&policy)?;
+    repository.as_ref().map_or(Ok(()), Repository::check_identities)?;
     let protected_paths = protected_paths(&policy, repository.as_ref())?;
     let mut namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     match policy.network {
@@ -88,7 +125,11 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
         Network::On => {}
     }
     unshare(namespaces).map_err(unavailable)?;
-    let view = View::build(&policy, &protected_paths, repository.as_ref(), &listeners)?;
+    let mut view = View::build(&policy, &protected_paths, repository.as_ref(), &listeners)?;
+    let programs = only_programs(&policy)?;
+    if programs.is_some() {
+        view.refuse_programs()?;
+    }
     match policy.network {
         Network::Off => loopback::bring_up()?,
         Network::On => {}
@@ -99,12 +140,13 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).during("close its memory")?;
     let mut writable = view.writable.clone();
     writable.push(PathBuf::from("/dev"));
-    let limit = write_limit::only_below(&writable, policy.unix_sockets)?;
-    syscalls::restrict(match (policy.unix_sockets, limit) {
+    let limit = write_limit::only_below(&writable, programs.as_deref(), policy.unix_sockets)?;
+    let unix = match (policy.unix_sockets, limit) {
         (UnixSockets::Refused, SocketLimit::None) => UnixFamily::PairsOnly,
         (UnixSockets::Refused, SocketLimit::Own) | (UnixSockets::Allowed, _) => UnixFamily::Open,
-    })?;
-    Ok(Enforced { policy, view })
+    };
+    syscalls::restrict(unix, policy.runs)?;
+    Ok(Enforced { policy, view, starts_all: programs.is_none() })
 }
 
 fn is_covered(path: &Path) -> bool {

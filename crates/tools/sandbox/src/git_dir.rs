@@ -14,9 +14,12 @@ const POINTER_BYTES_MAX: u64 = 8192;
 
 /// The folder that a `.git` file names.
 pub(crate) fn pointed_to(pointer: &Path) -> Option<PathBuf> {
-    let text = contents(pointer)?;
-    let path = text.strip_prefix(b"gitdir:")?;
-    resolved(pointer.parent()?, path)
+    pointed_from(pointer, &contents(pointer)?)
+}
+
+/// The folder that a `.git` file at `pointer` with this text names.
+pub(crate) fn pointed_from(pointer: &Path, text: &[u8]) -> Option<PathBuf> {
+    resolved(pointer.parent()?, text.strip_prefix(b"gitdir:")?)
 }
 
 /// The folder that the worktree with the git folder `git_dir` shares with others.
@@ -24,8 +27,8 @@ pub(crate) fn common_of(git_dir: &Path) -> Option<PathBuf> {
     resolved(git_dir, &contents(&git_dir.join("commondir"))?)
 }
 
-/// Whether the git folder of a worktree says that it belongs to the file `pointer`. Only git writes
-/// this answer, so a pointer that a command made up is not confirmed.
+/// Whether the git folder of a worktree says that it belongs to the file `pointer`. This is an
+/// answer of git only if the folder is where git keeps its worktrees: a clone can bring such a file.
 pub(crate) fn belongs_to(git_dir: &Path, pointer: &Path) -> bool {
     let named = contents(&git_dir.join("gitdir")).and_then(|text| resolved(git_dir, &text));
     let real = |path: &Path| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn only_git_confirms_a_pointer() {
+    fn a_worktree_names_its_pointer() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("tree")).unwrap();

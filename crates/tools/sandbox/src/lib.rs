@@ -35,29 +35,35 @@ mod control_group;
 mod device;
 mod enforce;
 mod git_dir;
-mod hidden;
+mod git_programs;
+mod gitlink;
 mod limits;
 mod listener;
 mod loopback;
 mod mount_table;
 mod mounts;
 mod nested;
+mod new_submodule;
+mod pinned_folder;
 mod placeholder;
 mod policy;
 mod probe;
 mod protected_path;
 mod repository;
 mod sandbox_error;
+mod secret_paths;
+mod sweep;
 mod syscalls;
 mod write_limit;
 
 pub use confine::Confined;
 pub use control_group::ended_for_memory;
-pub use enforce::Enforced;
-pub use hidden::{SECRETS_IN_HOME, SECRETS_OF_MACHINE};
+pub use enforce::{Enforced, Startable};
 pub use policy::{
-    DISK_BYTES_DEFAULT, Guard, Limits, Mode, Network, PROCESSES_DEFAULT, Policy, Protected,
-    UnixSockets, WorkerCommand,
+    DISK_BYTES_DEFAULT, GitPrograms, Guard, Limits, Mode, Network, PROCESSES_DEFAULT, Policy,
+    Protected, Runs, UnixSockets, WorkerCommand,
 };
 pub use probe::{Report, Trial, answer_probe, probe};
+pub use repository::OPENED;
 pub use sandbox_error::SandboxError;
+pub use secret_paths::{SECRETS_IN_HOME, SECRETS_OF_MACHINE};

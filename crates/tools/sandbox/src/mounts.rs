@@ -67,11 +67,13 @@ impl View {
             shown.push((open_path(&root)?, root));
         }
         let mut opened = Vec::new();
-        for path in repository.iter().flat_map(|repository| &repository.writable) {
-            view.covered.push(over_itself(path)?);
-            view.writable.push(path.clone());
-            opened.push((open_path(path)?, path.clone()));
-            shown.push((open_path(path)?, path.clone()));
+        for folder in repository.iter().flat_map(|repository| &repository.writable) {
+            let fd = folder.open_again()?;
+            bind(&fd_path(&fd), &fd_path(&fd))?;
+            view.covered.push(folder.path.clone());
+            view.writable.push(folder.path.clone());
+            opened.push((folder.open_again()?, folder));
+            shown.push((folder.open_again()?, folder.path.clone()));
         }
         read_only_but(&view.writable, &policy.tmp)?;
         for path in &policy.readable {
@@ -80,15 +82,21 @@ impl View {
         device::devices()?;
         processes()?;
         view.cover_private(&tmp, &shown)?;
-        for protected in protected_paths {
+        let is_in_repository = |protected: &&ProtectedPath| {
+            opened.iter().any(|(_, folder)| protected.path.starts_with(&folder.path))
+        };
+        for protected in protected_paths.iter().filter(|path| !is_in_repository(path)) {
             view.protect(protected)?;
         }
         // What contains them may have become read-only meanwhile.
-        for (fd, path) in &opened {
-            bind(&fd_path(fd), path)?;
+        for (fd, folder) in &opened {
+            bind(&fd_path(fd), &fd_path(&folder.open_again()?))?;
         }
-        for path in repository.iter().flat_map(|repository| &repository.kept) {
-            view.keep(path)?;
+        for path in repository.iter().flat_map(|repository| repository.kept_paths()) {
+            view.keep(&path)?;
+        }
+        for protected in protected_paths.iter().filter(is_in_repository) {
+            view.protect(protected)?;
         }
         cover_listeners(listeners)?;
         std::env::set_current_dir("/").during("leave its folder")?;
@@ -130,6 +138,11 @@ impl View {
             .iter()
             .filter(|at| at.ends_with("run"))
             .try_for_each(|at| remount_read_only(at))
+    }
+
+    /// Lets no program be started or loaded from the writable folders.
+    pub(crate) fn refuse_programs(&mut self) -> Result<(), SandboxError> {
+        remount(MountFlags::NOEXEC, |at| self.writable.iter().any(|folder| at.starts_with(folder)))
     }
 
     fn is_private(&self, path: &Path) -> bool {
@@ -245,33 +258,34 @@ fn outermost_first(roots: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn read_only_but(writable: &[PathBuf], tmp: &Path) -> Result<(), SandboxError> {
-    remount(|at| !writable.iter().any(|root| at.starts_with(root)) && !at.starts_with(tmp))
+    remount(MountFlags::RDONLY, |at| {
+        !writable.iter().any(|root| at.starts_with(root)) && !at.starts_with(tmp)
+    })
 }
 
 fn read_only_below(path: &Path) -> Result<(), SandboxError> {
-    remount(|at| at.starts_with(path))
+    remount(MountFlags::RDONLY, |at| at.starts_with(path))
 }
 
 fn remount_read_only(path: &Path) -> Result<(), SandboxError> {
-    remount(|at| at == path)
+    remount(MountFlags::RDONLY, |at| at == path)
 }
 
-/// Makes the selected mounts read-only.
-fn remount(chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
+/// Adds `flag` to the selected mounts.
+fn remount(flag: MountFlags, chosen: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
     let table = fs::read("/proc/self/mountinfo").during("read its mounts")?;
     let table: Vec<_> = mounts(&table).into_iter().filter(|mount| chosen(&mount.at)).collect();
     for mount in &table {
         let same = table.iter().filter(|other| other.at == mount.at);
         let all = same.map(|other| other.flags).fold(MountFlags::empty(), MountFlags::union);
-        let set =
-            |flags| mount_remount(&mount.at, MountFlags::BIND | MountFlags::RDONLY | flags, "");
+        let set = |flags| mount_remount(&mount.at, MountFlags::BIND | flag | flags, "");
         match set(mount.flags) {
             // Another file system may be mounted here as well, and only the topmost can be changed.
             Err(Errno::PERM) => set(all),
             answer => answer,
         }
         .or_else(ignore_unreachable)
-        .during(format!("make `{}` read-only", mount.at.display()))?;
+        .during(format!("restrict `{}`", mount.at.display()))?;
     }
     Ok(())
 }

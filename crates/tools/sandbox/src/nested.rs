@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::git_dir::{common_of, is_git_dir, pointed_to};
+use crate::gitlink::gitlinks;
 use crate::policy::Protected;
+use crate::repository::Repository;
 use crate::{Guard, Policy, SandboxError};
 
 /// Most entries of a workspace that are searched when a sandbox is made. With more, it is refused:
@@ -36,29 +38,36 @@ pub(crate) struct Nested {
 pub(crate) fn nested(policy: &Policy) -> Result<Vec<Nested>, SandboxError> {
     let mut search = Search::new(policy, None);
     for root in &policy.roots {
+        search.around(root);
         search.below(root);
     }
-    let too_many = |what: &str, most: usize| SandboxError::Failed {
-        step: "protect the repositories in the workspace".to_owned(),
-        reason: format!("it has more than {most} {what}: choose a smaller folder to work in"),
-    };
-    if search.entries > ENTRIES_MAX {
-        return Err(too_many("files and folders", ENTRIES_MAX));
+    search.complete()
+}
+
+/// What has to be protected in the folders of `repository` that are writable and in a root. A
+/// command can make every folder look like a git folder, also one that contains other repositories.
+pub(crate) fn nested_in(
+    policy: &Policy,
+    repository: &Repository,
+) -> Result<Vec<Nested>, SandboxError> {
+    let mut search = Search::new(policy, None);
+    for folder in &repository.writable {
+        if policy.roots.iter().any(|root| folder.path.starts_with(root)) {
+            search.below(&folder.path);
+        }
     }
-    if search.found.len() > NESTED_MAX {
-        return Err(too_many("repositories", NESTED_MAX));
-    }
-    Ok(search.found)
+    search.complete()
 }
 
 /// A protected path below the roots that `is_known` does not know, if one is found in time.
 pub(crate) fn appeared(policy: &Policy, is_known: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let mut search = Search::new(policy, Some(Instant::now() + SEARCH_AGAIN_MAX));
     for root in &policy.roots {
+        search.around(root);
         search.below(root);
     }
     let paths = search.found.into_iter().map(|nested| nested.path);
-    paths.into_iter().find(|path| !is_known(path))
+    paths.into_iter().find(|path| !is_known(path) && path.symlink_metadata().is_ok())
 }
 
 struct Search<'a> {
@@ -71,6 +80,39 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(policy: &'a Policy, until: Option<Instant>) -> Self {
         Self { policy, until, entries: 0, found: Vec::new() }
+    }
+
+    /// What was found, if all of it was.
+    fn complete(self) -> Result<Vec<Nested>, SandboxError> {
+        let too_many = |what: &str, most: usize| SandboxError::Failed {
+            step: "protect the repositories in the workspace".to_owned(),
+            reason: format!("it has more than {most} {what}: choose a smaller folder to work in"),
+        };
+        if self.entries > ENTRIES_MAX {
+            return Err(too_many("files and folders", ENTRIES_MAX));
+        }
+        if self.found.len() > NESTED_MAX {
+            return Err(too_many("repositories", NESTED_MAX));
+        }
+        Ok(self.found)
+    }
+
+    /// The repository that `root` is in lists submodules too.
+    fn around(&mut self, root: &Path) {
+        let mut above = root.ancestors().skip(1);
+        if let Some(top) = above.find(|folder| folder.join(".git").symlink_metadata().is_ok()) {
+            self.submodules(top);
+        }
+    }
+
+    /// Folders of submodules that are no repositories yet. Git enters them once they are.
+    fn submodules(&mut self, work_tree: &Path) {
+        for folder in gitlinks(work_tree) {
+            let is_below = self.policy.roots.iter().any(|root| folder.starts_with(root));
+            if is_below && folder.join(".git").symlink_metadata().is_err() {
+                self.add(folder, Guard::ReadOnly);
+            }
+        }
     }
 
     fn below(&mut self, root: &Path) {
@@ -136,6 +178,11 @@ impl<'a> Search<'a> {
             }
             self.add_within(git_dir, guard);
         }
+        if path.file_name().is_some_and(|name| name == ".git")
+            && let Some(work_tree) = path.parent()
+        {
+            self.submodules(work_tree);
+        }
         self.add(path, guard);
     }
 
@@ -183,6 +230,8 @@ mod tests {
             network: Network::Off,
             unix_sockets: UnixSockets::Refused,
             repository: None,
+            git_programs: crate::GitPrograms::GitOnly,
+            runs: crate::Runs::Commands,
             limits: Limits::default(),
         }
     }

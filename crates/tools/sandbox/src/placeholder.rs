@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 use crate::SandboxError;
+use crate::mounts::fd_path;
 use crate::protected_path::{ProtectedPath, metadata_of};
 use crate::repository::Repository;
 use crate::sandbox_error::Step;
@@ -39,19 +40,24 @@ enum Kind {
 }
 
 impl Placeholders {
-    /// Creates missing placeholders and locks existing ones.
+    /// Creates missing placeholders and locks existing ones. `repository` must live longer.
     pub(crate) fn claim(
         protected_paths: &[ProtectedPath],
         repository: Option<&Repository>,
     ) -> Result<Self, SandboxError> {
         let named = protected_paths.iter().filter(|protected| protected.root.is_some());
         let named = named.map(|protected| (&protected.path, Kind::Folder));
-        let kept = repository.iter().flat_map(|repository| &repository.kept);
+        // By descriptor: the path of a repository may lead elsewhere the next moment.
+        let kept = repository.iter().flat_map(|repository| {
+            let git_dir = repository.writable.first().map(|folder| fd_path(&folder.fd));
+            repository.kept.iter().filter_map(move |name| Some(git_dir.as_ref()?.join(name)))
+        });
         let kind = |path: &Path| match Repository::placeholder_text(path) {
             Some(text) => Kind::File(text),
             None => Kind::Folder,
         };
-        let kept = kept.map(|path| (path, kind(path)));
+        let kept: Vec<_> = kept.map(|path| (kind(&path), path)).collect();
+        let kept = kept.iter().map(|(kind, path)| (path, *kind));
         let mut placeholders = Self { open_path: Vec::new() };
         for (path, kind) in named.chain(kept) {
             let claimed = claim(path, kind).during(format!("reserve `{}`", path.display()))?;

@@ -34,6 +34,12 @@ pub struct Policy {
     /// but nothing that decides which programs git runs. `None`: repositories are read-only.
     #[serde(default)]
     pub repository: Option<PathBuf>,
+    /// Which programs run where git may change a repository.
+    #[serde(default)]
+    pub git_programs: GitPrograms,
+    /// What runs inside.
+    #[serde(default)]
+    pub runs: Runs,
     /// Resource limits.
     pub limits: Limits,
 }
@@ -74,6 +80,29 @@ pub enum UnixSockets {
     /// Commands may open Unix sockets. Those that a program listened on when the sandbox was made
     /// are hidden, others can be reached.
     Allowed,
+}
+
+/// Which programs run where git may change a repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitPrograms {
+    /// Git's own, and a few that only read. Filters, drivers, editors, helpers and scripts are not started.
+    #[default]
+    GitOnly,
+    /// Every program. Those that git starts can write to the repository as git can.
+    All,
+}
+
+/// What runs in a sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runs {
+    /// Commands of an agent.
+    #[default]
+    Commands,
+    /// A worker with a whole task. Its file tools resolve paths with `openat2`, so commands of the task have it
+    /// too: as root they can set the owner's rights on a new file with it.
+    TaskWorker,
 }
 
 /// A name below each root that commands cannot change.
@@ -240,6 +269,8 @@ mod tests {
             network: Network::Off,
             unix_sockets: UnixSockets::Refused,
             repository: None,
+            git_programs: GitPrograms::GitOnly,
+            runs: Runs::Commands,
             limits: Limits::default(),
         }
     }

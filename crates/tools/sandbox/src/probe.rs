@@ -180,6 +180,8 @@ impl ProbeTargets {
             network: Network::Off,
             unix_sockets: UnixSockets::Refused,
             repository: None,
+            git_programs: crate::GitPrograms::GitOnly,
+            runs: crate::Runs::Commands,
             limits: Limits::default(),
         }
     }

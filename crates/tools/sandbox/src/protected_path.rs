@@ -5,9 +5,11 @@
 //! cannot be moved away with it.
 
 use std::fs::Metadata;
+use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
 use std::path::{Path, PathBuf};
 
-use crate::nested::{Nested, nested};
+use crate::gitlink::make_folder;
+use crate::nested::{Nested, nested, nested_in};
 use crate::repository::Repository;
 use crate::{Guard, Policy, SandboxError};
 
@@ -46,13 +48,37 @@ pub(crate) fn protected_paths(
     if policy.mode.writes_roots() {
         for Nested { path, guard } in nested(policy)? {
             let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+            if let Some(root) = &root
+                && metadata_of(&path).is_none()
+            {
+                submodule_folder(root, &path)?;
+            }
             protected_paths.push(ProtectedPath { path, guard, root });
         }
     }
     if let Some(repository) = repository {
-        protected_paths.retain(|protected| !repository.writable.contains(&protected.path));
+        protected_paths.retain(|protected| !repository.opens(&protected.path));
+        for Nested { path, guard } in nested_in(policy, repository)? {
+            let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+            protected_paths.push(ProtectedPath { path, guard, root });
+        }
     }
     Ok(without_covered(protected_paths))
+}
+
+/// Makes the missing folder of a submodule, as git does in a new work tree: a command could make it
+/// otherwise, with a repository in it.
+fn submodule_folder(root: &Path, path: &Path) -> Result<(), SandboxError> {
+    match make_folder(root, path) {
+        // Where this process cannot make it, commands cannot either.
+        Err(error) if !matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+            Err(SandboxError::Unprotectable {
+                path: path.to_owned(),
+                reason: format!("it is the folder of a submodule and cannot be made: {error}"),
+            })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
@@ -156,6 +182,8 @@ mod tests {
             network: Network::Off,
             unix_sockets: UnixSockets::Refused,
             repository: None,
+            git_programs: crate::GitPrograms::GitOnly,
+            runs: crate::Runs::Commands,
             limits: Limits::default(),
         };
         policy.resolved().unwrap()

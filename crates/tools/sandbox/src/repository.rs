@@ -3,33 +3,53 @@
 //! Git may write objects, the index, references and logs. What decides which programs git runs
 //! ([`PROGRAMS`]) stays read-only; where one of these names is missing, a placeholder is there while
 //! the sandbox exists, so that it cannot be created.
+//!
+//! Which repository that is must not be for a command to say. Its folders are in the workspace; or
+//! they belong to a repository outside that itself lists the worktree in the workspace. They are
+//! opened without following a link, and both processes of the sandbox compare what they opened.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
 
-use crate::git_dir::{belongs_to, common_of, is_git_dir, pointed_to};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, fstat, statat};
+
+use crate::git_dir::{belongs_to, common_of, is_git_dir, pointed_from};
 use crate::nested::PROGRAMS;
+use crate::pinned_folder::{PinnedFolder, open_below};
 use crate::protected_path::within;
 use crate::{Policy, SandboxError};
+
+/// The environment variable with which the first process tells the second which folders of a
+/// repository it opened. Commands need not have it.
+pub const OPENED: &str = "ANTIPHON_OPENED";
 
 /// Parts of the shared folder of worktrees that git writes.
 const SHARED: [&str; 4] = ["objects", "refs", "logs", "reftable"];
 
-/// Folders of references, in which a link would lead git out of the repository.
-const REFERENCES: [&str; 2] = ["refs", "logs"];
-
-/// Most entries of a repository that are looked at for links.
-const SWEPT_MAX: usize = 200_000;
+/// Longest `.git` file that is read, in bytes.
+const POINTER_BYTES_MAX: u64 = 8192;
 
 /// A repository that commands may change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Repository {
-    /// Its git folder.
-    pub(crate) git_dir: PathBuf,
-    /// Folders that are writable: the git folder, and parts of the one that worktrees share.
-    pub(crate) writable: Vec<PathBuf>,
-    /// Paths that stay read-only, though they are in a writable folder.
-    pub(crate) kept: Vec<PathBuf>,
+    /// The root that has the work tree.
+    pub(crate) root: PathBuf,
+    /// The folder with `.git`.
+    pub(crate) work_tree: PathBuf,
+    /// Folders that are writable: the git folder first, then parts of the one that worktrees share.
+    pub(crate) writable: Vec<PinnedFolder>,
+    /// Names in the git folder that stay read-only.
+    pub(crate) kept: Vec<&'static str>,
+}
+
+impl Policy {
+    /// Why git may not change the repository of this policy. `None` if it may, or if the policy
+    /// names no repository.
+    pub fn repository_refusal(&self) -> Option<SandboxError> {
+        self.resolved().and_then(|policy| Repository::of(&policy)).err()
+    }
 }
 
 impl Repository {
@@ -38,70 +58,125 @@ impl Repository {
         let Some(folder) = policy.repository.as_ref().filter(|_| policy.mode.writes_roots()) else {
             return Ok(None);
         };
-        let refused = |path: &Path, reason: &str| SandboxError::Unprotectable {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let root = within(&policy.roots, folder).map(|(root, _)| root.to_owned());
-        let root = root.ok_or_else(|| refused(folder, "it is outside of the workspace"))?;
+        let found = within(&policy.roots, folder).map(|(root, rest)| (root, root.join(rest)));
+        let (root, folder) =
+            found.ok_or_else(|| refused(folder, "it is outside of the workspace"))?;
         let dot_git = folder
             .ancestors()
-            .take_while(|above| above.starts_with(&root))
+            .take_while(|above| above.starts_with(root))
             .map(|above| above.join(".git"))
             .find(|git| git.symlink_metadata().is_ok())
-            .ok_or_else(|| refused(folder, "there is no repository here"))?;
-        let found = dot_git.symlink_metadata().ok();
-        if found.as_ref().is_some_and(fs::Metadata::is_dir) {
-            return Self::checked(dot_git, &root).map(Some);
-        }
-        let git_dir = pointed_to(&dot_git).filter(|_| found.is_some_and(|found| found.is_file()));
-        let git_dir = git_dir.ok_or_else(|| refused(&dot_git, "it names no repository"))?;
-        if !git_dir.starts_with(&root) && !belongs_to(&git_dir, &dot_git) {
-            let reason = "the repository that it names does not know it. Run `git worktree repair`";
-            return Err(refused(&dot_git, reason));
-        }
-        Self::checked(git_dir, &root).map(Some)
-    }
-
-    fn checked(git_dir: PathBuf, root: &Path) -> Result<Self, SandboxError> {
-        let repository = Self::at(git_dir)?;
-        let outside = |path: &&PathBuf| !path.starts_with(root);
-        // A git folder in the workspace may have been written by a command, and with it the name of
-        // the folder it shares.
-        match repository.writable.iter().find(outside) {
-            Some(path) if repository.git_dir.starts_with(root) => {
-                Err(SandboxError::Unprotectable {
-                    path: path.clone(),
-                    reason: "it is outside of the workspace, and only a file in the workspace \
-                             names it"
-                        .to_owned(),
-                })
-            }
-            Some(_) | None => Ok(repository),
-        }
-    }
-
-    fn at(git_dir: PathBuf) -> Result<Self, SandboxError> {
-        let refused = || SandboxError::Unprotectable {
-            path: git_dir.clone(),
-            reason: "it is not a repository".to_owned(),
+            .ok_or_else(|| refused(&folder, "there is no repository here"))?;
+        let entry = open_below(root, &dot_git, OFlags::PATH);
+        let kind = entry.and_then(|entry| Ok(FileType::from_raw_mode(fstat(entry)?.st_mode)));
+        let git_dir = match kind {
+            Ok(FileType::Directory) => dot_git.clone(),
+            Ok(FileType::RegularFile) => pointer(root, &dot_git)
+                .ok_or_else(|| refused(&dot_git, "it names no repository"))?,
+            Ok(_) | Err(_) => return Err(refused(&dot_git, "a link leads to it")),
         };
-        let names: Vec<_> = fs::read_dir(&git_dir)
-            .map_err(|_| refused())?
-            .flatten()
-            .map(|entry| entry.file_name())
-            .collect();
+        let mut repository = match root_of(policy, &git_dir) {
+            Some(base) => Self::inside(policy, base, git_dir)?,
+            None => Self::outside(policy, git_dir, &dot_git)?,
+        };
+        root.clone_into(&mut repository.root);
+        dot_git.parent().unwrap_or(root).clone_into(&mut repository.work_tree);
+        Ok(Some(repository))
+    }
+
+    /// A repository in the workspace. A command may have written every file of it.
+    fn inside(policy: &Policy, base: &Path, git_dir: PathBuf) -> Result<Self, SandboxError> {
+        let common = common_of(&git_dir).filter(|common| *common != git_dir);
+        let mut repository = Self::at(policy, base, git_dir)?;
+        if let Some(common) = common {
+            let base = root_of(policy, &common).ok_or_else(|| {
+                let reason = "it is outside of the workspace, and only a file in the workspace \
+                              names it";
+                refused(&common, reason)
+            })?;
+            repository.share(policy, base, &common)?;
+        }
+        Ok(repository)
+    }
+
+    /// A repository outside of the workspace, if it lists `dot_git` as one of its worktrees: then
+    /// git made the worktree there. A folder elsewhere may have come with a clone, and name any
+    /// repository as the one that it shares.
+    fn outside(policy: &Policy, git_dir: PathBuf, dot_git: &Path) -> Result<Self, SandboxError> {
+        let worktrees = git_dir.parent().filter(|above| above.ends_with("worktrees"));
+        let common = worktrees.and_then(Path::parent).map(Path::to_owned);
+        let common = common.filter(|common| common_of(&git_dir).as_ref() == Some(common));
+        let common = common.filter(|_| belongs_to(&git_dir, dot_git)).ok_or_else(|| {
+            let reason = "the repository that it names is outside of the workspace and does not \
+                          list it as a worktree. Run `git worktree repair`";
+            refused(dot_git, reason)
+        })?;
+        let mut repository = Self::at(policy, Path::new("/"), git_dir)?;
+        repository.share(policy, Path::new("/"), &common)?;
+        Ok(repository)
+    }
+
+    fn at(policy: &Policy, base: &Path, git_dir: PathBuf) -> Result<Self, SandboxError> {
+        check_place(policy, base, &git_dir)?;
+        let no_repository = |_| refused(&git_dir, "it is not a repository, or a link leads to it");
+        let opened = PinnedFolder::open(base, git_dir.clone()).map_err(no_repository)?;
+        let names = names(&opened.fd).map_err(no_repository)?;
         if !is_git_dir(names.iter().map(std::ffi::OsString::as_os_str)) {
-            return Err(refused());
+            return Err(no_repository(std::io::ErrorKind::NotFound.into()));
         }
-        let mut kept: Vec<PathBuf> = PROGRAMS.iter().map(|name| git_dir.join(name)).collect();
-        let mut writable = vec![git_dir.clone()];
-        if let Some(common) = common_of(&git_dir).filter(|common| *common != git_dir) {
-            let parts = SHARED.iter().map(|name| common.join(name));
-            writable.extend(parts.filter(|part| part.is_dir()));
-            kept.push(git_dir.join("gitdir"));
+        let is_link = |name: &&&str| {
+            statat(&opened.fd, **name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
+        };
+        if let Some(name) = PROGRAMS.iter().find(is_link) {
+            let reason = "it is a symbolic link, which git could replace";
+            return Err(refused(&git_dir.join(name), reason));
         }
-        Ok(Self { git_dir, writable, kept })
+        Ok(Self {
+            root: base.to_owned(),
+            work_tree: git_dir.clone(),
+            writable: vec![opened],
+            kept: PROGRAMS.to_vec(),
+        })
+    }
+
+    fn share(&mut self, policy: &Policy, base: &Path, common: &Path) -> Result<(), SandboxError> {
+        check_place(policy, base, common)?;
+        self.kept.push("gitdir");
+        for path in SHARED.iter().map(|name| common.join(name)) {
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            let opened = PinnedFolder::open(base, path.clone());
+            self.writable.push(opened.map_err(|_| refused(&path, "a link leads to it"))?);
+        }
+        Ok(())
+    }
+
+    /// Paths that stay read-only, though they are in a writable folder.
+    pub(crate) fn kept_paths(&self) -> Vec<PathBuf> {
+        let git_dir = self.writable.first();
+        self.kept.iter().filter_map(|name| Some(git_dir?.path.join(name))).collect()
+    }
+
+    /// Whether `path` is one of the writable folders.
+    pub(crate) fn opens(&self, path: &Path) -> bool {
+        self.writable.iter().any(|folder| folder.path == path)
+    }
+
+    /// The identities of the writable folders, as a text.
+    pub(crate) fn identities(&self) -> String {
+        let identities = self.writable.iter().map(|folder| folder.identity.to_string());
+        identities.collect::<Vec<_>>().join(",")
+    }
+
+    /// Fails unless the process that started this one opened the same folders.
+    pub(crate) fn check_identities(&self) -> Result<(), SandboxError> {
+        if std::env::var(OPENED).is_ok_and(|opened| opened == self.identities()) {
+            return Ok(());
+        }
+        let path = self.writable.first().map(|folder| folder.path.clone()).unwrap_or_default();
+        Err(refused(&path, "it was replaced meanwhile. Try again"))
     }
 
     /// Text of a file that stands in for a missing path of `kept`; `None` if a folder does. The file
@@ -113,59 +188,59 @@ impl Repository {
             _ => None,
         }
     }
-
-    /// Removes what commands may have left to mislead git outside of the sandbox: links in place of
-    /// its files, and programs in the steps of a rebase. Called from outside, after the last
-    /// process has ended.
-    pub(crate) fn sweep(&self) {
-        remove_links(&self.git_dir, &mut 0, |_| false);
-        for folder in &self.writable {
-            let shared = REFERENCES.iter().any(|name| folder.ends_with(name));
-            for name in REFERENCES {
-                let references = if shared { folder.clone() } else { folder.join(name) };
-                remove_links(&references, &mut 0, |_| true);
-            }
-        }
-        for name in ["git-rebase-todo", "git-rebase-todo.backup"] {
-            drop_programs(&self.git_dir.join("rebase-merge").join(name));
-        }
-    }
 }
 
-fn remove_links(folder: &Path, seen: &mut usize, enters: impl Fn(&Path) -> bool + Copy) {
-    let is_folder = folder.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    if !is_folder {
-        return;
-    }
-    for entry in entries.flatten() {
-        *seen += 1;
-        let Ok(kind) = entry.file_type() else { continue };
-        let path = entry.path();
-        if *seen > SWEPT_MAX {
-            return;
-        }
-        if kind.is_symlink() {
-            // Old versions of git keep `HEAD` as a link to a reference, which git itself checks.
-            let leads_away = fs::read_link(&path).is_ok_and(|to| !to.starts_with("refs"));
-            if leads_away {
-                let _ = fs::remove_file(&path);
-            }
-        } else if kind.is_dir() && enters(&path) {
-            remove_links(&path, seen, enters);
-        }
-    }
+fn refused(path: &Path, reason: &str) -> SandboxError {
+    SandboxError::Unprotectable { path: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// Removes the lines of a rebase that run programs.
-fn drop_programs(todo: &Path) {
-    let Ok(text) = fs::read_to_string(todo) else { return };
-    let runs = |line: &str| matches!(line.split_whitespace().next(), Some("exec" | "x"));
-    if text.lines().any(runs) {
-        let kept: String =
-            text.lines().filter(|line| !runs(line)).map(|l| l.to_owned() + "\n").collect();
-        let _ = fs::write(todo, kept);
+/// The innermost root that contains `path`, which has no links.
+fn root_of<'a>(policy: &'a Policy, path: &Path) -> Option<&'a Path> {
+    path.ancestors()
+        .find_map(|above| policy.roots.iter().find(|root| *root == above).map(PathBuf::as_path))
+}
+
+/// The folder that the file `dot_git` names.
+fn pointer(root: &Path, dot_git: &Path) -> Option<PathBuf> {
+    let file = fs::File::from(open_below(root, dot_git, OFlags::RDONLY).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
     }
+    let mut text = Vec::new();
+    file.take(POINTER_BYTES_MAX).read_to_end(&mut text).ok()?;
+    pointed_from(dot_git, &text)
+}
+
+/// Refuses folders that are protected for another reason than being a repository, and folders in a
+/// repository that git itself keeps no repository in, such as that of its hooks.
+fn check_place(policy: &Policy, base: &Path, path: &Path) -> Result<(), SandboxError> {
+    let is_hidden = |hidden: &PathBuf| {
+        path.starts_with(hidden) || hidden.canonicalize().is_ok_and(|real| path.starts_with(real))
+    };
+    let tmp = std::iter::once(&policy.tmp);
+    if policy.hidden.iter().chain(tmp).any(is_hidden) {
+        return Err(refused(path, "it is hidden from commands"));
+    }
+    let mut names = path.strip_prefix(base).unwrap_or(path).components().peekable();
+    while let Some(name) = names.next() {
+        let Component::Normal(name) = name else { continue };
+        let protected = policy.protected.iter().any(|it| name.eq_ignore_ascii_case(&it.name));
+        let inner = names.peek().map(|inner| inner.as_os_str());
+        let keeps_repositories =
+            name == ".git" && inner.is_none_or(|inner| inner == "modules" || inner == "worktrees");
+        if protected && !keeps_repositories {
+            return Err(refused(path, "it is in a folder that is protected from commands"));
+        }
+    }
+    Ok(())
+}
+
+fn names(folder: &OwnedFd) -> std::io::Result<Vec<std::ffi::OsString>> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = |entry: rustix::io::Result<rustix::fs::DirEntry>| {
+        Ok(std::ffi::OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned())
+    };
+    Dir::read_from(folder)?.map(name).collect()
 }
 
 #[cfg(test)]
@@ -173,35 +248,114 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::{Limits, Mode, Network, Protected, UnixSockets};
+
+    /// A folder with a repository in `root`, and its policy.
+    fn world() -> (tempfile::TempDir, PathBuf, Policy) {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let root = base.join("root");
+        git_dir(&root.join(".git"));
+        fs::create_dir(base.join("tmp")).unwrap();
+        fs::create_dir(root.join("evil")).unwrap();
+        let policy = Policy {
+            mode: Mode::Workspace,
+            roots: vec![root.clone()],
+            protected: Protected::usual(),
+            hidden: vec![root.join("hidden")],
+            tmp: base.join("tmp"),
+            readable: Vec::new(),
+            network: Network::Off,
+            unix_sockets: UnixSockets::Refused,
+            repository: Some(root.join("evil")),
+            git_programs: crate::GitPrograms::GitOnly,
+            runs: crate::Runs::Commands,
+            limits: Limits::default(),
+        };
+        (folder, root, policy)
+    }
 
     fn git_dir(at: &Path) {
-        for name in ["objects", "refs/heads", "logs"] {
+        for name in ["objects", "refs/heads", "logs", "hooks"] {
             fs::create_dir_all(at.join(name)).unwrap();
         }
         fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     }
 
-    #[test]
-    fn links_and_programs_are_removed_and_the_rest_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let git = folder.path().join(".git");
-        git_dir(&git);
-        symlink("/etc/passwd", git.join("index")).unwrap();
-        symlink("/etc/passwd", git.join("refs/heads/evil")).unwrap();
-        fs::write(git.join("refs/heads/main"), "0\n").unwrap();
-        fs::create_dir(git.join("rebase-merge")).unwrap();
-        let todo = git.join("rebase-merge/git-rebase-todo");
-        fs::write(&todo, "pick 1\nexec evil\n x evil\npick 2\n").unwrap();
-        Repository::at(git.clone()).unwrap().sweep();
-        assert!(git.join("index").symlink_metadata().is_err());
-        assert!(git.join("refs/heads/evil").symlink_metadata().is_err());
-        assert!(git.join("refs/heads/main").exists() && git.join("HEAD").exists());
-        assert_eq!(fs::read_to_string(todo).unwrap(), "pick 1\npick 2\n");
+    /// A git folder of a worktree, which shares `common` and says that it belongs to `pointer`.
+    fn worktree(at: &Path, common: &str, pointer: &Path) {
+        fs::create_dir_all(at).unwrap();
+        fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(at.join("commondir"), common).unwrap();
+        fs::write(at.join("gitdir"), pointer.to_str().unwrap()).unwrap();
+        fs::write(pointer, format!("gitdir: {}\n", at.display())).unwrap();
+    }
+
+    fn opened(policy: &Policy) -> Option<Vec<PathBuf>> {
+        let repository = Repository::of(&policy.resolved().unwrap()).ok()??;
+        Some(repository.writable.iter().map(|folder| folder.path.clone()).collect())
     }
 
     #[test]
-    fn a_folder_that_is_no_repository_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(Repository::at(folder.path().to_owned()).is_err());
+    fn the_repository_around_a_folder_is_opened() {
+        let (_folder, root, policy) = world();
+        assert_eq!(opened(&policy), Some(vec![root.join(".git")]));
+        fs::remove_dir_all(root.join(".git")).unwrap();
+        assert_eq!(opened(&policy), None);
+        fs::create_dir(root.join(".git")).unwrap();
+        assert_eq!(opened(&policy), None, "an empty folder");
+    }
+
+    #[test]
+    fn a_worktree_opens_the_repository_that_lists_it_and_no_other() {
+        let (folder, root, policy) = world();
+        let base = folder.path().canonicalize().unwrap();
+        let pointer = root.join("evil/.git");
+        let main = base.join("main/.git");
+        git_dir(&main);
+        worktree(&main.join("worktrees/w"), "../..\n", &pointer);
+        let shared = ["worktrees/w", "objects", "refs", "logs"].map(|name| main.join(name));
+        assert_eq!(opened(&policy), Some(shared.into()));
+        // What a clone can bring: its own folder answers for the pointer and names a repository.
+        worktree(&base.join("clone/gd"), "../../main/.git\n", &pointer);
+        assert_eq!(opened(&policy), None);
+        worktree(&base.join("clone/worktrees/gd"), "../../../main/.git\n", &pointer);
+        assert_eq!(opened(&policy), None);
+        worktree(&root.join("gd"), "../../main/.git\n", &pointer);
+        assert_eq!(opened(&policy), None);
+        // A link to a folder of the repository in a clone.
+        git_dir(&base.join("clone"));
+        fs::remove_dir_all(base.join("clone/objects")).unwrap();
+        symlink("../main/.git/objects", base.join("clone/objects")).unwrap();
+        worktree(&base.join("clone/worktrees/gd"), "../..\n", &pointer);
+        assert_eq!(opened(&policy), None);
+    }
+
+    #[test]
+    fn links_and_protected_folders_are_not_opened() {
+        let (_folder, root, policy) = world();
+        let pointer = root.join("evil/.git");
+        worktree(&root.join("gd"), "../cm\n", &pointer);
+        git_dir(&root.join("cm"));
+        assert!(opened(&policy).is_some(), "without a link it is a repository of the workspace");
+        fs::remove_dir(root.join("cm/objects")).unwrap();
+        symlink("../.git/hooks", root.join("cm/objects")).unwrap();
+        assert_eq!(opened(&policy), None);
+        for place in [".git/hooks/x", ".git/info/x", ".antiphon/x", ".ideai", "hidden/x"] {
+            fs::remove_file(&pointer).unwrap();
+            git_dir(&root.join(place));
+            fs::write(&pointer, format!("gitdir: ../{place}\n")).unwrap();
+            assert_eq!(opened(&policy), None, "{place}");
+            worktree(&root.join("gd"), &format!("../{place}"), &pointer);
+            assert_eq!(opened(&policy), None, "shared: {place}");
+        }
+        fs::remove_file(&pointer).unwrap();
+        git_dir(&root.join("other"));
+        symlink("../other", &pointer).unwrap();
+        assert_eq!(opened(&policy), None);
+        fs::remove_file(&pointer).unwrap();
+        fs::remove_dir_all(root.join(".git/hooks")).unwrap();
+        symlink("../evil", root.join(".git/hooks")).unwrap();
+        assert_eq!(opened(&policy), None);
     }
 }

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 
 use nix::libc;
+use rustix::process::geteuid;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, apply_filter, sock_filter,
 };
 
 use crate::SandboxError;
+use crate::policy::Runs;
 use crate::sandbox_error::Step;
 
 /// Refused with `EPERM`.
@@ -91,6 +93,40 @@ const SOCKET_KIND: u64 = 0xf;
 /// `TIOCSTI` and `TIOCLINUX`: requests to a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
+/// The bits for a file that runs with the rights of its owner or group.
+const PRIVILEGED: [u64; 2] = [0o4000, 0o2000];
+
+/// Calls that set the mode of a file, with the argument that has it.
+const MODES: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_mknodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// `fchmodat2`, which has the same number on every processor.
+const FCHMODAT2: i64 = 452;
+
+/// Calls that may make a file, with the argument that has the flags. The mode follows it.
+const OPENS: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+/// `O_CREAT` and the bit of `O_TMPFILE`.
+const MAKING: [u64; 2] = [0o100, 0o20_000_000];
+
+/// Requests of `fallocate` that give space back.
+const FALLOC_FL_PUNCH_HOLE: u64 = 2;
+const FALLOC_FL_COLLAPSE_RANGE: u64 = 8;
+
 /// Which Unix sockets may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnixFamily {
@@ -101,11 +137,23 @@ pub(crate) enum UnixFamily {
 }
 
 /// Restricts this process and every process it starts, for good.
-pub(crate) fn restrict(unix: UnixFamily) -> Result<(), SandboxError> {
+pub(crate) fn restrict(unix: UnixFamily, runs: Runs) -> Result<(), SandboxError> {
     let step = "restrict system calls with seccomp";
     // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.
-    let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    for (rules, errno) in [(unknown, libc::ENOSYS), (refused(unix).during(step)?, libc::EPERM)] {
+    let mut unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let mut refused = refused(unix).during(step)?;
+    if geteuid().is_root() {
+        refused.extend(privileged_files().during(step)?);
+        match runs {
+            // It hides the mode of a new file.
+            Runs::Commands => drop(unknown.insert(libc::SYS_openat2, Vec::new())),
+            Runs::TaskWorker => {}
+        }
+    }
+    let unsupported = unwritten_space().during(step)?;
+    for (rules, errno) in
+        [(unknown, libc::ENOSYS), (refused, libc::EPERM), (unsupported, libc::EOPNOTSUPP)]
+    {
         apply_filter(&filter(rules, errno).during(step)?).during(step)?;
     }
     Ok(())
@@ -140,6 +188,33 @@ fn refused(unix: UnixFamily) -> Result<Rules, seccompiler::BackendError> {
     }
     rules.insert(libc::SYS_socket, families);
     Ok(rules)
+}
+
+/// Files that run with the rights of their owner or group. Those of `root` would serve every user of
+/// the machine.
+fn privileged_files() -> Result<Rules, seccompiler::BackendError> {
+    let has = |argument, bits| condition(argument, SeccompCmpOp::MaskedEq(bits), bits);
+    let mut rules = Rules::new();
+    for (number, mode) in MODES {
+        let rule = |bit: &u64| SeccompRule::new(vec![has(*mode, *bit)?]);
+        rules.insert(*number, PRIVILEGED.iter().map(rule).collect::<Result<_, _>>()?);
+    }
+    for (number, flags) in OPENS {
+        let making = MAKING.iter().flat_map(|making| PRIVILEGED.map(|bit| (*making, bit)));
+        // Without these flags the mode is not set.
+        let rule =
+            |(making, bit)| SeccompRule::new(vec![has(*flags, making)?, has(flags + 1, bit)?]);
+        rules.insert(*number, making.map(rule).collect::<Result<_, _>>()?);
+    }
+    Ok(rules)
+}
+
+/// Space that is taken without being written is counted nowhere. Programs write instead, or do
+/// without.
+fn unwritten_space() -> Result<Rules, seccompiler::BackendError> {
+    let gives_back = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE;
+    let takes = condition(1, SeccompCmpOp::MaskedEq(gives_back), 0)?;
+    Ok(Rules::from([(libc::SYS_fallocate, vec![SeccompRule::new(vec![takes])?])]))
 }
 
 /// Refuses every other family, and every netlink protocol except the one for interfaces and
@@ -196,6 +271,7 @@ mod tests {
     #[test]
     fn the_filters_compile() {
         let rules = refused(UnixFamily::PairsOnly).unwrap();
+        let rules = rules.into_iter().chain(privileged_files().unwrap()).collect();
         let filter = filter(rules, libc::EPERM).unwrap();
         // The kernel takes 4096 instructions at most.
         assert!(filter.len() < 1000, "{}", filter.len());

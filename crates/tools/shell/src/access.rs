@@ -21,23 +21,34 @@ pub enum WithoutSandbox {
 pub(crate) enum Access {
     /// The sandbox of its task.
     Sandbox,
-    /// A sandbox of its own in which git may change the repository.
+    /// A sandbox of its own in which git may change the repository. It ends with the call: what
+    /// commands have left there is removed before anything else looks at it.
     Repository,
     /// No sandbox.
     Everything,
 }
 
 impl Access {
-    pub(crate) fn of(settings: &Settings, arguments: &Bash, workdir: &Path) -> Self {
+    /// What a call gets, and why git may not write to its repository, if it may not.
+    pub(crate) fn of(
+        settings: &Settings,
+        arguments: &Bash,
+        workdir: &Path,
+    ) -> (Self, Option<String>) {
         match settings.policy.mode {
-            Mode::ReadOnly | Mode::Workspace if arguments.is_without_sandbox() => Self::Everything,
+            Mode::ReadOnly | Mode::Workspace if arguments.is_without_sandbox() => {
+                (Self::Everything, None)
+            }
             Mode::Workspace
                 if is_in_repository(&settings.policy, workdir)
                     && (settings.changes_repository)(&arguments.command) =>
             {
-                Self::Repository
+                match closed(settings, arguments, workdir) {
+                    Some(reason) => (Self::Sandbox, Some(reason)),
+                    None => (Self::Repository, None),
+                }
             }
-            Mode::ReadOnly | Mode::Workspace | Mode::Full => Self::Sandbox,
+            Mode::ReadOnly | Mode::Workspace | Mode::Full => (Self::Sandbox, None),
         }
     }
 
@@ -59,13 +70,34 @@ impl Access {
     }
 }
 
+/// Why git may not write to the repository of `workdir`. `None` if it may.
+fn closed(settings: &Settings, arguments: &Bash, workdir: &Path) -> Option<String> {
+    if arguments.is_background() {
+        let reason = "it runs in the background. Run it without `background`";
+        return Some(reason.to_owned());
+    }
+    let policy = Access::Repository.policy(&settings.policy, workdir);
+    policy.repository_refusal().map(|refusal| refusal.to_string())
+}
+
 /// Settings for git while it may write to the repository. Hooks and other programs of the workspace
 /// would be able to write there too. The settings of the repository itself are read-only.
 fn git_settings() -> Vec<(String, String)> {
-    const SETTINGS: [(&str, &str); 5] = [
+    const SETTINGS: [(&str, &str); 16] = [
         ("core.hooksPath", "/dev/null"),
         ("core.fsmonitor", "false"),
+        ("core.pager", "cat"),
+        ("core.editor", ":"),
+        ("core.askPass", ""),
+        ("sequence.editor", ":"),
+        ("credential.helper", ""),
+        ("protocol.ext.allow", "never"),
+        ("safe.bareRepository", "explicit"),
+        ("submodule.recurse", "false"),
+        ("fetch.recurseSubmodules", "false"),
+        ("push.recurseSubmodules", "no"),
         ("gc.auto", "0"),
+        ("gc.autoDetach", "false"),
         ("maintenance.auto", "false"),
         ("branch.autoSetupMerge", "false"),
     ];
@@ -74,7 +106,10 @@ fn git_settings() -> Vec<(String, String)> {
         let pair = |name: &str, text: &str| (format!("GIT_CONFIG_{name}_{at}"), text.to_owned());
         [pair("KEY", key), pair("VALUE", value)]
     });
-    std::iter::once(count).chain(settings).collect()
+    // Git knows this name and starts no editor for it.
+    let editors =
+        ["GIT_EDITOR", "GIT_SEQUENCE_EDITOR"].map(|name| (name.to_owned(), ":".to_owned()));
+    std::iter::once(count).chain(settings).chain(editors).collect()
 }
 
 fn is_in_repository(policy: &Policy, workdir: &Path) -> bool {

@@ -14,12 +14,13 @@
 //! | it uses too much memory or disk         | it is stopped, and the result says why             |
 //! | it is canceled                          | SIGTERM, SIGKILL after half a second; gone before the call returns |
 //! | the worker is killed                    | all its processes end, the next call gets a new worker |
-//! | this process is killed                  | the worker notices, and all its processes end      |
+//! | this process is killed                  | the worker notices, and all its processes end; the next process finds the output so far |
 //! | it connects to a host that is not allowed | the proxy refuses it, and the result names the host |
 //! | the sandbox is not available            | no command runs, and the error says what to do     |
 
 mod access;
 mod arguments;
+mod call_record;
 mod environment;
 mod message;
 mod network;

@@ -18,6 +18,7 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 /// Longest message, in bytes. The socket of an ordinary user takes no packet beyond 212,960.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 200_000;
@@ -27,6 +28,10 @@ pub(crate) const SETUP: &str = "ANTIPHON_WORKER";
 
 /// The environment variable that marks every process of a call.
 pub(crate) const CALL_VARIABLE: &str = "ANTIPHON_CALL";
+
+/// The environment variable with the id of a call, for its commands: the same in every process, such as
+/// for a key that makes a request idempotent.
+pub(crate) const CALL_UUID_VARIABLE: &str = "ANTIPHON_CALL_ID";
 
 /// Startup configuration of a worker.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,7 +59,14 @@ pub(crate) struct CallId(pub(crate) String);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Sent with the pipe for the output.
-    Start { call: CallId, command: String, workdir: PathBuf, proxy: Option<ProxyRequest> },
+    Start {
+        call: CallId,
+        /// The id of the call that its commands see, the same in every process.
+        call_uuid: Uuid,
+        command: String,
+        workdir: PathBuf,
+        proxy: Option<ProxyRequest>,
+    },
     /// Ends every process of the call, also after its command has ended.
     Stop { call: CallId },
 }
@@ -110,7 +122,7 @@ pub(crate) enum Exceeded {
 impl CallId {
     /// A random id, unique across restarts.
     pub(crate) fn new() -> Self {
-        let random = uuid::Uuid::new_v4().simple().to_string();
+        let random = Uuid::new_v4().simple().to_string();
         Self(format!("sh-{}", random.get(..8).unwrap_or(&random)))
     }
 }
@@ -184,6 +196,7 @@ mod tests {
         let command = "\"".repeat(99_000);
         let request = Request::Start {
             call: CallId::new(),
+            call_uuid: Uuid::new_v4(),
             command,
             workdir: PathBuf::from("/somewhere"),
             proxy: None,

@@ -26,6 +26,9 @@ const PIPE_BYTES_MAX: u64 = 1024 * 1024;
 /// A process that starts at that moment has a copy of the pipe until it calls exec.
 const OPEN_AFTER: Duration = Duration::from_millis(25);
 
+/// How often it is recorded that a command still runs.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -69,6 +72,7 @@ enum Event {
     StillOpen,
     Readable,
     ReportDue,
+    HeartbeatDue,
 }
 
 impl OutputReader<'_> {
@@ -76,6 +80,7 @@ impl OutputReader<'_> {
         let mut status = self.process.watch();
         let mut ended = false;
         let mut still_open_at = None;
+        let mut heartbeat_at = Instant::now() + HEARTBEAT;
         loop {
             let report_at = self.report_progress();
             let event = tokio::select! {
@@ -88,6 +93,7 @@ impl OutputReader<'_> {
                     Err(_) => return,
                 },
                 () = wait(report_at) => Event::ReportDue,
+                () = wait(Some(heartbeat_at)), if !ended => Event::HeartbeatDue,
             };
             let read = match event {
                 Event::Ended => {
@@ -102,6 +108,11 @@ impl OutputReader<'_> {
                 }
                 Event::Readable => self.read_once().await,
                 Event::ReportDue => continue,
+                Event::HeartbeatDue => {
+                    heartbeat_at = Instant::now() + HEARTBEAT;
+                    self.process.record.heartbeat().await;
+                    continue;
+                }
             };
             match read {
                 Read::End => return,
@@ -141,6 +152,7 @@ impl OutputReader<'_> {
             }
             return;
         }
+        self.process.record.add(self.buffer.get(..bytes).unwrap_or_default()).await;
         let full = {
             let mut transcript = self.process.transcript();
             let lines = transcript.take(self.buffer.get(..bytes).unwrap_or_default());

@@ -9,6 +9,7 @@ use antiphon_core::port::Progress;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
+use crate::call_record::CallRecord;
 use crate::message::{CallId, Exit};
 use crate::network::CallNetwork;
 use crate::progress_writer::ProgressWriter;
@@ -28,6 +29,8 @@ pub(crate) struct Process {
     flooded: AtomicBool,
     /// `None`: its commands have no proxy.
     pub(crate) network: Option<CallNetwork>,
+    /// Keeps what is known until the result is recorded.
+    pub(crate) record: Arc<CallRecord>,
 }
 
 /// State of a command.
@@ -84,6 +87,7 @@ impl Process {
         progress: Progress,
         network: Option<CallNetwork>,
         bounds: SandboxBounds,
+        record: Arc<CallRecord>,
     ) -> Self {
         let status = Status { end: None, output: Output::Open, stopped: false };
         Self {
@@ -97,6 +101,7 @@ impl Process {
             bounds,
             flooded: AtomicBool::new(false),
             network,
+            record,
         }
     }
 

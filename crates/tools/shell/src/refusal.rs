@@ -31,6 +31,9 @@ const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "read-only file 
 /// What git says when a part of the repository stays read-only.
 const BUSY: [&str; 2] = ["Device or resource busy", "could not lock config file"];
 
+/// What git and the shell say when they may not start a program.
+const NO_PROGRAM: [&str; 4] = ["cannot run", "cannot exec", "cannot spawn", "bash: line"];
+
 const SIGNING: [&str; 3] = ["gpg failed to sign", "error: gpg", "Couldn't load public key"];
 
 const UNIX_SOCKETS: [&str; 2] = ["socket: Operation not permitted", "socket.socket(socket.AF_UNIX"];
@@ -70,6 +73,13 @@ impl SandboxBounds {
         if self.access == Access::Repository {
             if line(&BUSY).is_some() {
                 return Some(self.read_only(".git/config"));
+            }
+            if line(&NO_PROGRAM).is_some_and(|line| line.contains("Permission denied")) {
+                return Some(format!(
+                    "where git may write to the repository the sandbox lets it start no other \
+                     program: no filter (also not that of Git LFS), driver, editor, helper, signing \
+                     program or script. Run other programs in a call of their own. {HOW_TO_ASK}"
+                ));
             }
             if line(&SIGNING).is_some() {
                 return Some(format!(

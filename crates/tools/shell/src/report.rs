@@ -3,10 +3,13 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use antiphon_core::ToolResult;
+use antiphon_core::{InputBlock, ToolResult};
 use nix::sys::signal::Signal;
+use uuid::Uuid;
 
-use crate::message::{CallId, Exceeded, Exit};
+use crate::access::Access;
+use crate::call_record::RecordedCall;
+use crate::message::{CALL_UUID_VARIABLE, CallId, Exceeded, Exit};
 use crate::network::report::lines as network_lines;
 use crate::process::{End, Output, Process, Status};
 use crate::task_shell::BACKGROUND_MAX;
@@ -41,7 +44,9 @@ fn push_end_line(text: &mut String, process: &Process, status: &Status) -> bool 
     push_network_lines(text, process);
     let (line, is_error) = end_line(process, status.end.as_ref(), &elapsed);
     push_line(text, &line);
-    if status.end.is_some() && status.output == Output::HeldOpen && !status.stopped {
+    let continues = process.bounds.access != Access::Repository;
+    let is_open = status.end.is_some() && status.output == Output::HeldOpen;
+    if is_open && !status.stopped && continues {
         let id = &process.id;
         push_line(
             text,
@@ -86,6 +91,35 @@ pub(crate) fn ended_at_timeout(
         ),
     );
     result(text, true)
+}
+
+/// The result of a git command that did not end in time: it may write to the repository only as long
+/// as its call waits for it.
+pub(crate) fn ended_in_repository(
+    process: &Process,
+    after: Duration,
+    excerpt: &Excerpt,
+) -> ToolResult {
+    let mut text = render(excerpt);
+    push_network_lines(&mut text, process);
+    let after = seconds(after);
+    push_line(
+        &mut text,
+        &format!(
+            "[ended after {after}: a git command that may write to the repository does not continue \
+             in the background. Call it again with a larger `timeout_s`]"
+        ),
+    );
+    result(text, true)
+}
+
+/// Adds why git could not write to the repository, if it could not.
+pub(crate) fn with_closed_repository(mut result: ToolResult, reason: Option<&str>) -> ToolResult {
+    if let Some(reason) = reason {
+        let note = format!("[git could only read the repository: {reason}]");
+        result.content.push(InputBlock::text(note));
+    }
+    result
 }
 
 /// The result of a command that was started in the background and still runs.
@@ -152,6 +186,22 @@ pub(crate) fn killed(process: &Process, before: &Status, excerpt: &Excerpt) -> T
     };
     push_line(&mut text, &line);
     result(text, false)
+}
+
+/// What is known about a call that was cut off before it had a result.
+pub(crate) fn cut_off(call_uuid: Uuid, recorded: Option<&RecordedCall>) -> String {
+    let mut text =
+        format!("[Id of the call, which its commands saw as {CALL_UUID_VARIABLE}: {call_uuid}]");
+    let Some(RecordedCall { elapsed, output, .. }) = recorded else {
+        push_line(&mut text, "[Nothing was kept of its output]");
+        return text;
+    };
+    push_line(&mut text, &format!("[It ran for {} at least]", seconds(*elapsed)));
+    match output.trim_end() {
+        "" => push_line(&mut text, "[It had no output until then]"),
+        output => push_line(&mut text, &format!("[Output so far:]\n{output}")),
+    }
+    text
 }
 
 /// The last line of a result, and whether the command failed.

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use antiphon_core::port::{Cancel, ToolContext};
+use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_toolbox::definition;
 use async_trait::async_trait;
 use tokio::time::{sleep, timeout};
+use uuid::Uuid;
 
 use crate::access::{Access, WithoutSandbox};
 use crate::arguments::{Bash, BashKill, BashOutput};
+use crate::call_record::{CallRecord, CallRecords, RecordedCall};
 use crate::process::{End, Process, Status, lock};
 use crate::report;
 use crate::settings::{Settings, SettingsError};
@@ -47,6 +49,7 @@ const BASH_KILL: &str = "Ends a command in the background and everything it star
 /// this process ends in any way.
 pub struct Shell {
     settings: Arc<Settings>,
+    records: CallRecords,
     tasks: Mutex<HashMap<TaskId, Arc<TaskShell>>>,
 }
 
@@ -60,7 +63,12 @@ enum WaitOutcome {
 impl Shell {
     /// Creates its folders. Starts no process before the first call.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        Ok(Self { settings: Arc::new(settings.prepared()?), tasks: Mutex::default() })
+        let settings = settings.prepared()?;
+        let records = CallRecords::open(&settings.results).map_err(|error| {
+            let (path, reason) = (settings.results.clone(), error.to_string());
+            SettingsError::Folder { path, reason }
+        })?;
+        Ok(Self { settings: Arc::new(settings), records, tasks: Mutex::default() })
     }
 
     fn task(&self, task_id: &TaskId) -> Arc<TaskShell> {
@@ -71,16 +79,29 @@ impl Shell {
         Arc::clone(shell)
     }
 
+    /// Runs a command. What is known about it is kept until its result is recorded.
     async fn bash(&self, arguments: &Bash, context: ToolContext) -> Result<ToolResult, ToolError> {
+        let record = self.records.begin(context.call_uuid).await;
+        let result = self.run(arguments, context, &record).await?;
+        record.finish(&result).await;
+        Ok(result)
+    }
+
+    async fn run(
+        &self,
+        arguments: &Bash,
+        context: ToolContext,
+        record: &Arc<CallRecord>,
+    ) -> Result<ToolResult, ToolError> {
         let workdir = arguments.workdir(&self.settings.policy.roots)?;
-        let access = Access::of(&self.settings, arguments, &workdir);
+        let (access, closed) = Access::of(&self.settings, arguments, &workdir);
         if arguments.is_without_sandbox()
             && self.settings.without_sandbox == WithoutSandbox::Impossible
         {
             return Ok(report::no_way_out());
         }
         let hosts = arguments.hosts()?;
-        let ToolContext { task_id, mut cancel, progress, granted, .. } = context;
+        let ToolContext { task_id, call_uuid, mut cancel, progress, granted, .. } = context;
         let task = self.task(&task_id);
         let running = task.in_background();
         if arguments.is_background() && running.len() >= BACKGROUND_MAX {
@@ -89,6 +110,8 @@ impl Shell {
         let time_limit =
             if arguments.is_background() { BACKGROUND_START_WAIT } else { arguments.timeout() };
         let request = CommandRequest {
+            call_uuid,
+            record,
             command: &arguments.command,
             workdir: &workdir,
             access,
@@ -109,10 +132,12 @@ impl Shell {
                     task.close_worker(&started.release_to(&task)).await;
                 }
                 WaitOutcome::Over(status) => {
-                    return Ok(over(&task, started.release_to(&task), &status).await);
+                    let result = over(&task, started.release_to(&task), &status).await;
+                    return Ok(report::with_closed_repository(result, closed.as_deref()));
                 }
                 WaitOutcome::TimedOut => {
-                    return Ok(timed_out(&task, started.release_to(&task), arguments).await);
+                    let result = timed_out(&task, started.release_to(&task), arguments).await;
+                    return Ok(report::with_closed_repository(result, closed.as_deref()));
                 }
                 WaitOutcome::Canceled => {
                     let entry = started.release_to(&task);
@@ -177,7 +202,7 @@ async fn over(task: &TaskShell, entry: Entry, status: &Status) -> ToolResult {
     let process = &entry.process;
     process.stop_progress();
     let result = report::ended(process, status, &process.new_output().await);
-    if process.status().is_gone() {
+    if process.status().is_gone() || entry.ends_with_call() {
         task.close_own_worker(&entry).await;
         task.unregister(&entry);
     }
@@ -187,7 +212,7 @@ async fn over(task: &TaskShell, entry: Entry, status: &Status) -> ToolResult {
 /// The result of a command that has not ended in time.
 async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResult {
     let process = &entry.process;
-    if task.to_background(&entry) {
+    if !entry.ends_with_call() && task.to_background(&entry) {
         let excerpt = process.new_output().await;
         return if arguments.is_background() {
             report::in_background(process, &excerpt)
@@ -201,7 +226,9 @@ async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResu
     let excerpt = process.new_output().await;
     task.close_own_worker(&entry).await;
     task.unregister(&entry);
-    if arguments.is_background() {
+    if entry.ends_with_call() {
+        report::ended_in_repository(process, arguments.timeout(), &excerpt)
+    } else if arguments.is_background() {
         report::too_many(&running)
     } else {
         report::ended_at_timeout(process, arguments.timeout(), &excerpt)
@@ -284,6 +311,22 @@ impl ToolExecutor for Shell {
                 Ok(self.kill(&arguments, context).await)
             }
             _ => Err(ToolError::Unknown { name: tool.to_owned() }),
+        }
+    }
+
+    async fn look(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> Look {
+        if tool != Bash::NAME {
+            return Look::Unknown { known: String::new() };
+        }
+        match self.records.read(call.call_uuid).await {
+            Some(RecordedCall { result: Some(result), .. }) => Look::Happened(result),
+            recorded => Look::Unknown { known: report::cut_off(call.call_uuid, recorded.as_ref()) },
+        }
+    }
+
+    async fn settled(&self, tool: &str, _: &TaskId, call_uuid: Uuid) {
+        if tool == Bash::NAME {
+            self.records.remove(call_uuid).await;
         }
     }
 

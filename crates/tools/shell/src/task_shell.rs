@@ -16,8 +16,10 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use crate::access::Access;
+use crate::call_record::CallRecord;
 use crate::message::{CallId, ProxyRequest, Request};
 use crate::network::CallNetwork;
 use crate::output_reader::read_output;
@@ -73,6 +75,10 @@ pub(crate) struct StartedCommand {
 
 /// A command to start.
 pub(crate) struct CommandRequest<'a> {
+    /// Id of the call, the same in every process.
+    pub(crate) call_uuid: Uuid,
+    /// Where its output so far is kept.
+    pub(crate) record: &'a Arc<CallRecord>,
     pub(crate) command: &'a str,
     pub(crate) workdir: &'a Path,
     /// What it gets beyond the sandbox of its task.
@@ -86,6 +92,13 @@ pub(crate) struct CommandRequest<'a> {
 
 /// A running [`read_output`].
 pub(crate) type OutputFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl Entry {
+    /// Whether nothing of the command may continue after the call that started it.
+    pub(crate) fn ends_with_call(&self) -> bool {
+        self.process.bounds.access == Access::Repository
+    }
+}
 
 impl StartedCommand {
     /// The caller no longer owns the command; from now on `task` reads its output.
@@ -272,7 +285,9 @@ impl TaskShell {
         let progress = request.progress.clone();
         let policy = request.access.policy(&self.settings.policy, request.workdir);
         let bounds = SandboxBounds::of(&policy, request.access);
-        let process = Arc::new(Process::new(id.clone(), transcript, progress, network, bounds));
+        let record = Arc::clone(request.record);
+        let process = Process::new(id.clone(), transcript, progress, network, bounds, record);
+        let process = Arc::new(process);
         link.register(&process);
         let entry = Entry {
             process: Arc::clone(&process),
@@ -285,6 +300,7 @@ impl TaskShell {
         let started = StartedCommand { entry: entry.clone(), reading_output, owned: true };
         let request = Request::Start {
             call: id,
+            call_uuid: request.call_uuid,
             command: request.command.to_owned(),
             workdir: request.workdir.to_owned(),
             proxy,

@@ -255,6 +255,8 @@ fn temp_variables(policy: &Policy) -> Vec<(&'static str, PathBuf)> {
             vec![
                 ("TMPDIR", PathBuf::from("/tmp")),
                 ("XDG_CACHE_HOME", Path::new("/tmp").join(".cache")),
+                // npm does not read the variable above.
+                ("npm_config_cache", Path::new("/tmp").join(".cache/npm")),
             ]
         }
         Mode::Full => vec![("TMPDIR", policy.tmp.clone())],

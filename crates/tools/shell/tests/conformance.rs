@@ -26,6 +26,8 @@ fn shell(folder: &Path, mode: Mode) -> Shell {
             network: Network::Off,
             unix_sockets: antiphon_sandbox::UnixSockets::Refused,
             repository: None,
+            git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+            runs: antiphon_sandbox::Runs::Commands,
             limits: Limits::default(),
         },
         results: folder.join("results"),

@@ -1,8 +1,9 @@
 //! One tool and the code that runs it.
 
-use antiphon_core::port::ToolContext;
+use antiphon_core::port::{CutOffCall, Look, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
+use serde_json::Value;
 
 /// Most text of a result that goes to the model as it is, in bytes. Longer text is stored, and the
 /// model gets a preview.
@@ -25,6 +26,18 @@ pub trait ToolHandler: Send + Sync {
         arguments: &RawJson,
         context: ToolContext,
     ) -> Result<ToolResult, ToolError>;
+
+    /// What is recorded with the start of a call, under the contract of
+    /// [`ToolExecutor::start_note`](antiphon_core::ToolExecutor::start_note).
+    async fn start_note(&self, _arguments: &RawJson, _task_id: &TaskId) -> Option<Value> {
+        None
+    }
+
+    /// Looks whether a call that was cut off happened, under the contract of
+    /// [`ToolExecutor::look`](antiphon_core::ToolExecutor::look).
+    async fn look(&self, _arguments: &RawJson, _call: &CutOffCall) -> Look {
+        Look::Unknown { known: String::new() }
+    }
 
     /// Most text of a result that goes to the model as it is, in bytes; longer text is stored. A tool
     /// that reads by range has an own limit: the model can ask for the next range.

@@ -52,6 +52,11 @@ impl OutputStore {
             .unwrap_or_else(|error| Err(std::io::Error::other(error)))
     }
 
+    /// Removes all results of a task that is gone. Returns whether it had any. Blocks.
+    pub fn remove(&self, task_id: &TaskId) -> std::io::Result<bool> {
+        self.files.remove(task_id)
+    }
+
     /// Stores `text` and returns the preview that the model gets instead.
     pub(crate) async fn store(
         self: &Arc<Self>,

@@ -5,10 +5,12 @@ mod stream;
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Progress, ToolContext};
+use antiphon_core::port::{CutOffCall, Look, Progress, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
+use serde_json::Value;
+use uuid::Uuid;
 
 use stream::StreamRedactor;
 
@@ -70,6 +72,25 @@ impl ToolExecutor for RedactingTools {
         result
             .map(|result| self.secrets.redact_result(result))
             .map_err(|error| self.redact_error(error))
+    }
+
+    async fn start_note(&self, tool: &str, arguments: &RawJson, task_id: &TaskId) -> Option<Value> {
+        self.tools.start_note(tool, arguments, task_id).await
+    }
+
+    async fn look(&self, tool: &str, arguments: &RawJson, call: &CutOffCall) -> Look {
+        match self.tools.look(tool, arguments, call).await {
+            Look::Happened(result) => Look::Happened(self.secrets.redact_result(result)),
+            Look::MayRun => Look::MayRun,
+            Look::Unknown { mut known } => {
+                self.secrets.redact(&mut known);
+                Look::Unknown { known }
+            }
+        }
+    }
+
+    async fn settled(&self, tool: &str, task_id: &TaskId, call_uuid: Uuid) {
+        self.tools.settled(tool, task_id, call_uuid).await;
     }
 
     async fn release(&self, task_id: &TaskId) {

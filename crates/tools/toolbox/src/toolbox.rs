@@ -14,13 +14,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use antiphon_core::port::ToolContext;
+use antiphon_core::port::{CutOffCall, Look, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{
     Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
     ToolResult, escape_hidden_text,
 };
 use async_trait::async_trait;
+use serde_json::Value;
+use uuid::Uuid;
 
 use crate::handler::{RESULT_BYTES_MAX, ToolHandler};
 use crate::output_store::{OutputStore, ReadResult};
@@ -105,6 +107,18 @@ impl Toolbox {
         }
     }
 
+    /// A result as the model gets it: without secrets and hidden text, and not too long.
+    async fn presentable(
+        &self,
+        result: ToolResult,
+        bytes_max: usize,
+        task_id: TaskId,
+        call_id: ToolCallId,
+    ) -> ToolResult {
+        let result = with_hidden_text_escaped(self.secrets.redact_result(result));
+        self.bounded(result, bytes_max, task_id, call_id).await
+    }
+
     /// Replaces text over `bytes_max` by a preview and stores the whole.
     async fn bounded(
         &self,
@@ -153,8 +167,45 @@ impl ToolExecutor for Toolbox {
         }
         let (task_id, call_id) = (context.task_id.clone(), context.tool_call_id.clone());
         let (result, bytes_max) = self.run(tool, arguments, context).await?;
-        let result = with_hidden_text_escaped(self.secrets.redact_result(result));
-        Ok(self.bounded(result, bytes_max, task_id, call_id).await)
+        Ok(self.presentable(result, bytes_max, task_id, call_id).await)
+    }
+
+    async fn start_note(&self, tool: &str, arguments: &RawJson, task_id: &TaskId) -> Option<Value> {
+        match self.handler(tool) {
+            Some(handler) => handler.start_note(arguments, task_id).await,
+            None => self.executor(tool)?.start_note(tool, arguments, task_id).await,
+        }
+    }
+
+    async fn look(&self, tool: &str, arguments: &RawJson, call: &CutOffCall) -> Look {
+        let look = match (self.handler(tool), self.executor(tool)) {
+            (Some(handler), _) => handler.look(arguments, call).await,
+            (None, Some(executor)) => executor.look(tool, arguments, call).await,
+            (None, None) => Look::Unknown { known: String::new() },
+        };
+        let task_id = call.task_id.clone();
+        let present = |result| {
+            let call_id = ToolCallId::from(call.call_uuid);
+            self.presentable(result, RESULT_BYTES_MAX, task_id, call_id)
+        };
+        match look {
+            Look::Happened(result) => Look::Happened(present(result).await),
+            Look::MayRun => Look::MayRun,
+            Look::Unknown { known } => {
+                let ToolResult { content, .. } = present(ToolResult::text(known)).await;
+                let texts: Vec<String> = content.into_iter().filter_map(text_of).collect();
+                Look::Unknown { known: texts.join("\n") }
+            }
+        }
+    }
+
+    async fn settled(&self, tool: &str, task_id: &TaskId, call_uuid: Uuid) {
+        // No handler keeps anything.
+        if self.handler(tool).is_none()
+            && let Some(executor) = self.executor(tool)
+        {
+            executor.settled(tool, task_id, call_uuid).await;
+        }
     }
 
     async fn release(&self, task_id: &TaskId) {

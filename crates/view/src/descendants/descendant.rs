@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 
-use antiphon_core::{EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolCallId};
+use antiphon_core::{
+    EventBody, InputBlock, Message, ModelWait, StatusChanged, TaskStatus, ToolCallId,
+};
 
 use crate::display::escaped;
 use crate::note::{Note, Tone};
 use crate::text::{cut, line_count, one_line};
-use crate::wording::{dispatch_text, tool_call_title};
+use crate::wording::{dispatch_text, model_wait_text, tool_call_title};
 
 /// Characters of an agent's name in notes.
 const NAME_CHARS_MAX: usize = 24;
@@ -46,6 +48,10 @@ impl Descendant {
     }
 
     /// Applies an event that does not end the task.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new event changes only the readers that show it"
+    )]
     pub(super) fn apply(&mut self, body: &EventBody) -> Option<Note> {
         match body {
             EventBody::MessageAppended(appended) => match &*appended.message {
@@ -55,6 +61,7 @@ impl Descendant {
                     let on = self.runner.take().map_or(String::new(), |kind| format!(" on {kind}"));
                     Some(self.note(Tone::Faint, &format!("begins{on}: {prompt}")))
                 }
+                Message::Assistant(_) if appended.superseded => None,
                 Message::Assistant(answer) => {
                     let calls = answer.tool_calls();
                     self.call_titles =
@@ -94,21 +101,11 @@ impl Descendant {
                     ),
                 )
             }
-            EventBody::TaskCreated(_)
-            | EventBody::StatusChanged(_)
-            | EventBody::StateChanged(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::TaskRestored(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::Compacted(_) => None,
+            EventBody::StatusChanged(change) => {
+                let wait = ModelWait::of(change)?;
+                Some(self.note(Tone::Faint, &model_wait_text(&wait)))
+            }
+            _ => None,
         }
     }
 

@@ -49,6 +49,7 @@ fn calls(task: &str) -> [Event; 2] {
         tool_call_id: ToolCallId::parse("c1").unwrap(),
         tool_name: "grep".to_owned(),
         effect: Effect::ReadOnly,
+        note: None,
     };
     [event(task, MessageAppended::new(Message::from(answer))), event(task, started)]
 }
@@ -161,7 +162,13 @@ fn the_children_the_top_waits_for_are_counted_until_it_runs_again() {
     let children: Vec<TaskId> = ["a", "b", "c"].map(id).into();
     let dispatched = |join, children| {
         let tool_call_id = ToolCallId::parse("c1").unwrap();
-        Dispatched { tool_call_id, context: antiphon_core::ContextScope::default(), join, children }
+        Dispatched {
+            tool_call_id,
+            context: antiphon_core::ContextScope::default(),
+            join,
+            children,
+            left_out: Vec::new(),
+        }
     };
     descendants.apply_to_top(&dispatched(Join::Detached, vec![id("z")]).into());
     assert_eq!(descendants.waiting_text(), None);

@@ -76,10 +76,10 @@ fn tool_result(is_error: bool, text: &str) -> Event {
 fn an_answer_with_missed_deltas_is_shown_when_it_is_complete_and_with_control_characters_escaped() {
     let (mut transcript, answers, notes) = transcript(Form::Text, NotePlacement::Inline);
     let task_id = TaskId::parse("t1").unwrap();
-    transcript.event(&answer("Not shown: its deltas were.")).unwrap();
+    transcript.event(&answer("No delta of it was seen.")).unwrap();
     transcript.missed(&task_id, 3).unwrap();
     transcript.event(&answer("All \u{1b}[2Jof it.")).unwrap();
-    assert_eq!(answers.text(), "All \\u{1b}[2Jof it.\n");
+    assert_eq!(answers.text(), "No delta of it was seen.\nAll \\u{1b}[2Jof it.\n");
     assert_eq!(notes.text(), "");
 }
 

@@ -95,7 +95,7 @@ impl TreeDrawing<'_> {
         let title = text::one_line(&task.summary.title);
         match self.last_column {
             LastColumn::Output => (title, task.output().map(text::one_line).unwrap_or_default()),
-            LastColumn::Id => (task.summary.task_id.to_string(), title),
+            LastColumn::Id => (escaped(task.summary.task_id.short()).into_owned(), title),
         }
     }
 

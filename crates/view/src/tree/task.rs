@@ -1,11 +1,11 @@
 //! One task of a tree: its summary, and what only its events contain.
 
 use antiphon_core::{
-    AgentState, Event, EventBody, Message, Seq, StatusChanged, TaskCreated, TaskStatus,
+    AgentState, Event, EventBody, Message, ModelWait, Seq, StatusChanged, TaskCreated, TaskStatus,
     TaskSummary, visible,
 };
 
-use crate::wording::tool_call_title;
+use crate::wording::{model_wait_text, tool_call_title};
 
 /// Agents that handed a task over: the last so many are kept.
 const HANDOVERS_MAX: usize = 16;
@@ -40,6 +40,8 @@ pub struct TaskDetail {
     pub handovers: Vec<String>,
     /// The last line of output: a tool call, a line of an answer, the result or the error.
     pub output: Option<String>,
+    /// Why the task waits for its model, while it does.
+    model_wait: Option<String>,
     resident: bool,
     agent_state: AgentState,
 }
@@ -68,7 +70,8 @@ impl TreeTask {
 
     /// The last line of output; from the summary while the detail has none.
     pub fn output(&self) -> Option<&str> {
-        let detail = self.detail.as_ref().and_then(|detail| detail.output.as_deref());
+        let detail = self.detail.as_ref();
+        let detail = detail.and_then(|d| d.model_wait.as_deref().or(d.output.as_deref()));
         detail.or(self.summary.preview.as_deref())
     }
 }
@@ -82,12 +85,17 @@ impl TaskDetail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
+            model_wait: None,
             resident: created.resident,
             agent_state: AgentState::Idle,
         }
     }
 
     /// Applies the next event; an event it has seen changes nothing.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new event changes only the readers that show it"
+    )]
     pub fn apply(&mut self, event: &Event) {
         if event.seq.0 != self.seq.0 + 1 {
             return;
@@ -101,7 +109,9 @@ impl TaskDetail {
                 self.handovers.push(std::mem::replace(&mut self.agent, over.agent.clone()));
             }
             EventBody::MessageAppended(appended) => {
-                if let Message::Assistant(answer) = &*appended.message {
+                if let Message::Assistant(answer) = &*appended.message
+                    && !appended.superseded
+                {
                     let call = answer
                         .tool_calls()
                         .next()
@@ -111,25 +121,11 @@ impl TaskDetail {
             }
             EventBody::StatusChanged(change) => {
                 self.output = outcome(change).or(self.output.take());
+                self.model_wait = ModelWait::of(change).as_ref().map(model_wait_text);
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskRestored(_) => self.runner = None,
-            EventBody::TaskCreated(_)
-            | EventBody::MessageQueued(_)
-            | EventBody::ApprovalRequested(_)
-            | EventBody::ApprovalDecided(_)
-            | EventBody::ToolRefused(_)
-            | EventBody::ToolStarted(_)
-            | EventBody::ToolRequested(_)
-            | EventBody::Dispatched(_)
-            | EventBody::Awaited(_)
-            | EventBody::RequestSent(_)
-            | EventBody::Replied(_)
-            | EventBody::BudgetRaised(_)
-            | EventBody::Relayed(_)
-            | EventBody::UsageRecorded(_)
-            | EventBody::OutputRejected(_)
-            | EventBody::Compacted(_) => {}
+            _ => {}
         }
     }
 }

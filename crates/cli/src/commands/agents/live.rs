@@ -146,7 +146,7 @@ fn table(agents: &[AgentPresence]) -> String {
             terminal::age(now - live.last_activity),
             live.messages_processed.to_string(),
             live.waiting.to_string(),
-            live.task_id.to_string(),
+            escaped(live.task_id.short()).into_owned(),
             live.id.map_or(String::new(), |id| id.to_string()),
         ]
     }));

@@ -19,6 +19,8 @@ struct Detail<'a> {
     row: Row<'a>,
     profile: Profile,
     tools: Tools,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    parallel_tools: &'a [String],
     agents: &'a CallableAgents,
     runtimes: Vec<Value>,
     limits: &'a TaskLimits,
@@ -67,6 +69,7 @@ pub(super) fn show(agent: &AgentDetail, json: bool) -> Result<(), Failure> {
             row: row(agent),
             profile: agent.profile,
             tools,
+            parallel_tools: &agent.parallel_tools,
             agents: &agent.agents,
             runtimes: agent.runtimes.iter().map(runtime_json).collect(),
             limits: &agent.limits,
@@ -101,6 +104,8 @@ fn described(agent: &AgentDetail, tools: &Tools) -> String {
         ("runs", joined(&runtimes, "local")),
         ("limits", limits(&agent.limits)),
     ];
+    let parallel = &agent.parallel_tools;
+    rows.extend((!parallel.is_empty()).then(|| ("side by side", parallel.join(", "))));
     rows.extend(agent.shadows.iter().map(|path| ("shadows", path.clone())));
     let silent = words(&agent.silent_intents);
     rows.extend((!silent.is_empty()).then(|| ("silent", silent.join(", "))));

@@ -88,6 +88,7 @@ impl Run {
             replay: self.replay.clone(),
             retries: self.retries,
             save,
+            process: None,
         };
         Ok(route.absolute(environment)?)
     }

@@ -4,24 +4,20 @@
 //! alone; a server that cannot create it runs without it, unless it is the only listener.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use antiphon_interface_transport::{Listeners, Tls, UnixSocket};
+use antiphon_interface_transport::{Listeners, Tls};
 use clap::Args;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 
 use crate::failure::Failure;
+use crate::socket_file::{SOCKET, SocketFile, bind};
 
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
-
-/// Name of the socket in the project's folder.
-pub(super) const SOCKET: &str = "server.sock";
 
 /// Where to listen.
 #[derive(Debug, Args)]
@@ -138,45 +134,4 @@ fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(refuse(format!("it is not a file of at most {PEM_BYTES_MAX} bytes")));
     }
     fs::read(path).map_err(|error| refuse(error.to_string()))
-}
-
-/// A socket file. Dropping it removes the file.
-pub(super) struct SocketFile(PathBuf);
-
-impl SocketFile {
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        // A file that stays is harmless: no process listens on it.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// A socket for this user alone. Replaces the socket of a dead server; refuses to replace anything else.
-fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
-    let refuse = |reason: String| format!("cannot listen on {}: {reason}", path.display());
-    let fault = |error: io::Error| refuse(error.to_string());
-    let uid = fs::metadata("/proc/self").map_err(fault)?.uid();
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(fault(error)),
-        Ok(about) if !about.file_type().is_socket() || about.uid() != uid => {
-            return Err(refuse("another file is in its place: remove it".to_owned()));
-        }
-        Ok(_) => match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                fs::remove_file(path).map_err(fault)?;
-            }
-            Err(error) => return Err(fault(error)),
-            Ok(_) => return Err(refuse("another process listens there: stop it".to_owned())),
-        },
-    }
-    let listener = UnixListener::bind(path).map_err(fault)?;
-    let file = SocketFile(path.to_owned());
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)?;
-    Ok((UnixSocket { listener, uid }, file))
 }

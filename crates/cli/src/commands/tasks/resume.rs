@@ -3,17 +3,16 @@
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId};
-use antiphon_project::models::Models;
-use antiphon_project::project_agents::ProjectAgents;
+use antiphon_project::project::OwnerRole;
 use antiphon_project::saved_session;
-use antiphon_project::settings::UserSettings;
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::toolset::{PermissionOverrides, Toolset};
+use antiphon_project::task_process::TaskProcess;
 use antiphon_runtime::Recovered;
 
-use crate::connection::{Connection, ProjectAccess};
+use crate::connection::{Connection, Ownership, ProjectAccess};
 use crate::failure::{Exit, Failure};
 use crate::outcome;
+use crate::owner::Owner;
 use crate::terminal;
 
 /// Resumes one task, or every interrupted one.
@@ -25,23 +24,22 @@ pub(super) async fn resume_tasks(
         ProjectAccess::Folder { project, environment } => (project, environment),
         ProjectAccess::Server { .. } => return resume(&access.change().await?, task).await,
     };
-    if let Some(connection) = Connection::server(project).await? {
-        return resume(&connection, task).await;
-    }
-    let models = Models::new(UserSettings::load(environment)?);
-    let overrides = PermissionOverrides::default();
-    let toolset = Toolset::of(project, models.settings(), &overrides).await?;
-    let project_agents =
-        ProjectAgents::with_project_rules(project, models.settings(), &overrides, &toolset)?;
-    let connection = match project.orchestrator(models, toolset, &project_agents) {
-        Ok(orchestrator) => Ok(Connection::Local(orchestrator)),
-        Err(error) => Connection::server_instead(project, error.into()).await,
+    let settings = project.reviewed_settings(environment)?;
+    let journal = match Ownership::find(project).await? {
+        Ownership::Owner(journal, _) => journal,
+        Ownership::Client(server) => {
+            return resume(&Connection::of_owner(server, project)?, task).await;
+        }
     };
-    let resumed = match connection {
-        Ok(connection) => resume(&connection, task).await,
-        Err(failure) => Err(failure),
-    };
-    project_agents.shutdown().await;
+    // Without a user, calls that need an approval are refused, where a task says nothing else.
+    let process = TaskProcess { refuses_approvals: true, ..TaskProcess::default() };
+    let role = OwnerRole::Server(process);
+    let mut owner = Owner::open(project, environment, settings, journal, role).await?;
+    owner.serve(project);
+    let connection = Connection::Local(owner.project.orchestrator.clone());
+    let resumed = resume(&connection, task).await;
+    drop(connection);
+    owner.hand_over().await;
     resumed
 }
 

@@ -1,15 +1,16 @@
 //! Reads a tree of tasks from a journal, also while another process writes it, here or at a server. It takes no lock and
 //! delays no writer. It is not notified of new events: the caller polls.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{JournalError, Read, TaskJournal, TaskSelector};
-use antiphon_core::{EventBody, Position, TaskId};
+use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
 use crate::failure::Failure;
-use antiphon_project::task_lookup::{choose_task, task_query};
+use antiphon_project::task_lookup::find_task_in;
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
@@ -36,16 +37,45 @@ impl TreeReader {
         // The head first: `update` reads what is appended meanwhile, and applies nothing twice.
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
-        let found =
-            self.journal.tasks(task_query(name, TaskSelector::All)).await.map_err(unavailable)?;
-        let task = choose_task(name, found)?;
+        let list = async |query| self.journal.tasks(query).await.map_err(unavailable);
+        let task = find_task_in(list, name, TaskSelector::All).await?;
         let top = if name == "last" { &task.root } else { &task.task_id };
         let all = self.journal.tasks(TaskTree::query(&task.root)).await.map_err(unavailable)?;
         if all.len() > TASKS_MAX {
             return Err(too_many(top));
         }
+        let all = self.with_peer_tasks(all).await?;
         TaskTree::new(top, all)
             .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))
+    }
+
+    /// The same tasks, the newest first, with those that peers dispatched for them.
+    async fn with_peer_tasks(&self, all: Vec<TaskSummary>) -> Result<Vec<TaskSummary>, Failure> {
+        let known: HashSet<&TaskId> = all.iter().map(|task| &task.task_id).collect();
+        let mut added = Vec::new();
+        for task in all.iter().filter(|task| task.runs_on.peer.is_some()) {
+            let mut peer_tasks = PeerTasks::default();
+            let mut after = Position(0);
+            loop {
+                let read = Read { task_id: Some(task.task_id.clone()), after, limit: PAGE };
+                let page = self.journal.read(read).await.map_err(unavailable)?;
+                if page.events.is_empty() {
+                    break;
+                }
+                after = page.next;
+                for event in &page.events {
+                    if let EventBody::Relayed(relayed) = &event.body {
+                        peer_tasks.apply(relayed);
+                    }
+                }
+            }
+            // The list of a server has them already.
+            let new = |below: &TaskSummary| !known.contains(&below.task_id);
+            added.extend(peer_tasks.below(task).into_iter().filter(new));
+        }
+        added.reverse();
+        added.extend(all);
+        Ok(added)
     }
 
     /// Reads the details of these tasks from their events, unless they have been read.

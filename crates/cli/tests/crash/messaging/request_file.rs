@@ -14,6 +14,8 @@ pub(crate) struct RequestFile {
     pub(crate) word: String,
     /// The response to the file it replaces.
     pub(crate) replaces: Option<String>,
+    /// Its permissions, as the umask of its writer leaves them. Its folder is private.
+    pub(crate) mode: u32,
 }
 
 /// The expected response.
@@ -32,8 +34,6 @@ pub(crate) enum Expected {
 pub(crate) enum Effect {
     /// None that can be identified.
     None,
-    /// None: other users may write to the file.
-    Insecure,
     /// An interaction in an inbox.
     Queued,
     /// An interaction in an inbox, with a final answer.
@@ -57,7 +57,7 @@ impl RequestFile {
         word: &str,
     ) -> Self {
         let (name, word) = (name.to_owned(), word.to_owned());
-        Self { name, text, expected, effect, word, replaces: None }
+        Self { name, text, expected, effect, word, replaces: None, mode: 0o600 }
     }
 
     /// Whether this is the expected response.

@@ -19,6 +19,10 @@ const PAUSE_MAX_MS: u64 = 25;
 /// How often the response to a file is polled.
 const POLL: Duration = Duration::from_millis(3);
 
+/// Permissions of a file that only its owner can read, and those that a usual umask leaves.
+const PRIVATE: u32 = 0o600;
+const GROUP_WRITABLE: u32 = 0o664;
+
 /// The request files of one requester, in order.
 pub(crate) struct Requester {
     pub(crate) folder: PathBuf,
@@ -186,9 +190,7 @@ impl Requester {
     }
 
     fn write(&mut self, file: &RequestFile) {
-        if file.effect == Effect::Insecure {
-            self.rename_in(file);
-        } else if self.random.below(3) == 0 {
+        if file.mode == PRIVATE && self.random.below(3) == 0 {
             // In two halves, as an editor may write it.
             let path = self.folder.join(format!("{}.json", file.name));
             let (one, other) = file.text.split_at(file.text.len() / 2);
@@ -204,16 +206,14 @@ impl Requester {
     fn rename_in(&self, file: &RequestFile) {
         let hidden = self.folder.join(".being-written");
         private(&hidden).write_all(file.text.as_bytes()).unwrap();
-        if file.effect == Effect::Insecure {
-            fs::set_permissions(&hidden, fs::Permissions::from_mode(0o660)).unwrap();
-        }
+        fs::set_permissions(&hidden, fs::Permissions::from_mode(file.mode)).unwrap();
         fs::rename(&hidden, self.folder.join(format!("{}.json", file.name))).unwrap();
     }
 }
 
 /// A new file that only its owner can read.
 fn private(path: &Path) -> fs::File {
-    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path).unwrap()
+    OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path).unwrap()
 }
 
 /// The steps of one kind of request.
@@ -266,7 +266,10 @@ fn steps_of_kind(number: u64, kind: u64) -> Vec<Step> {
             let missing = json!({ "action": "send", "name": "missing", "message": word });
             vec![write(missing, Expected::Refused("NOT_FOUND"), Effect::None)]
         }
-        8 => vec![write(send(&word), Expected::SetAside("FORBIDDEN"), Effect::Insecure)],
+        8 => {
+            let open = file(send(&word), accepted, Effect::Queued);
+            vec![Step::Write(RequestFile { mode: GROUP_WRITABLE, ..open })]
+        }
         9 => vec![queued(), Step::Again(name.clone())],
         10 => vec![queued(), Step::Rename(name.clone(), format!("{name}-renamed"))],
         11 => {

@@ -17,7 +17,11 @@ pub(super) fn of_the_inbox() -> Result<Vec<EventBody>, Finding> {
     let mut bodies = vec![
         MessageQueued::of_user(interaction(8), HandlingMode::Steer, user()?).into(),
         MessageQueued::of_user(interaction(u128::MAX), HandlingMode::Queue, user()?).into(),
-        EventBody::from(MessageAppended { message: user()?.into(), queued: Some(interaction(8)) }),
+        EventBody::from(MessageAppended {
+            message: user()?.into(),
+            queued: Some(interaction(8)),
+            superseded: true,
+        }),
     ];
     bodies.extend(of_others()?);
     bodies.extend(between_agents()?);

@@ -60,7 +60,7 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
             tools: None,
             agents: CallableAgents::Any,
         }),
-        EventBody::from(Relayed { task_id: odd, seq: Seq(u64::MAX) }),
+        EventBody::from(Relayed { task_id: odd, seq: Seq(u64::MAX), tasks: Vec::new() }),
     ])
 }
 
@@ -69,5 +69,6 @@ fn dispatched(
     join: Join,
     children: Vec<TaskId>,
 ) -> Result<EventBody, Finding> {
-    Ok(Dispatched { tool_call_id: call_id()?, context, join, children }.into())
+    Ok(Dispatched { tool_call_id: call_id()?, context, join, children, left_out: Vec::new() }
+        .into())
 }

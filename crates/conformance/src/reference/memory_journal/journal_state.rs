@@ -129,7 +129,7 @@ impl JournalState {
                 TaskSelector::Roots => task.parent.is_none(),
                 TaskSelector::Unfinished => !task.status.is_terminal(),
                 TaskSelector::One(task_id) => task.task_id == *task_id,
-                TaskSelector::IdPrefix(start) => task.task_id.as_str().starts_with(start),
+                TaskSelector::IdPrefix(start) => task.task_id.is_named_by(start),
                 TaskSelector::Tree(root) => task.root == *root,
                 TaskSelector::Session(session_id) => task.session_id == *session_id,
                 TaskSelector::Matching(filter) => filter.matches(task),
@@ -160,14 +160,14 @@ impl JournalState {
                     tasks: 0,
                     last_task: task.task_id.clone(),
                     status: task.status,
-                    created_at: task.created_at,
-                    updated_at: task.last_event_at,
+                    created_at: task.session_created_at(),
+                    updated_at: task.session_updated_at(),
                 });
             }
             // The last one visited is the first task of its session.
             let session = &mut sessions[place];
             session.title.clone_from(&task.title);
-            session.created_at = task.created_at;
+            session.created_at = task.session_created_at();
             session.tasks += 1;
         }
         let older = self.is_before(query.before.as_ref());

@@ -106,7 +106,8 @@ pub(super) struct MessageWire {
     tool_call_id: Option<ToolCallId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_name: Option<String>,
-    content: Vec<BlockWire>,
+    /// Always written. Optional, as `timestamp` is, so that an unknown `type` is named before what is missing.
+    content: Option<Vec<BlockWire>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop_reason: Option<StopReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +118,7 @@ pub(super) struct MessageWire {
     model: Option<ModelRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
-    timestamp: DateTime<Utc>,
+    timestamp: Option<DateTime<Utc>>,
 }
 
 /// A message that is always a user message, so that its `type` is optional.
@@ -173,25 +174,29 @@ impl TryFrom<MessageWire> for Message {
 
     fn try_from(wire: MessageWire) -> Result<Self, MessageError> {
         let missing = |field| MessageError::Missing { place: String::new(), field };
+        if !["user", "assistant", "tool_result"].contains(&wire.kind.as_str()) {
+            return Err(MessageError::UnknownMessage { found: wire.kind });
+        }
+        let content = wire.content.ok_or_else(|| missing("content"))?;
+        let timestamp = wire.timestamp.ok_or_else(|| missing("timestamp"))?;
         match wire.kind.as_str() {
-            "user" => Ok(Self::User(UserMessage {
-                content: input_blocks(wire.content, "user")?,
-                timestamp: wire.timestamp,
-            })),
+            "user" => {
+                Ok(Self::User(UserMessage { content: input_blocks(content, "user")?, timestamp }))
+            }
             "assistant" => Ok(Self::Assistant(AssistantMessage {
-                content: assistant_blocks(wire.content)?,
+                content: assistant_blocks(content)?,
                 stop_reason: wire.stop_reason.ok_or_else(|| missing("stop_reason"))?,
                 raw_stop_reason: wire.raw_stop_reason.unwrap_or_default(),
                 usage: wire.usage.unwrap_or_default(),
                 model: wire.model,
-                timestamp: wire.timestamp,
+                timestamp,
             })),
             "tool_result" => Ok(Self::ToolResult(ToolResultMessage {
                 tool_call_id: wire.tool_call_id.ok_or_else(|| missing("tool_call_id"))?,
                 tool_name: wire.tool_name.ok_or_else(|| missing("tool_name"))?,
-                content: input_blocks(wire.content, "tool_result")?,
+                content: input_blocks(content, "tool_result")?,
                 is_error: wire.is_error.unwrap_or_default(),
-                timestamp: wire.timestamp,
+                timestamp,
             })),
             _ => Err(MessageError::UnknownMessage { found: wire.kind }),
         }
@@ -204,13 +209,13 @@ impl From<Message> for MessageWire {
             kind: kind.to_owned(),
             tool_call_id: None,
             tool_name: None,
-            content,
+            content: Some(content),
             stop_reason: None,
             raw_stop_reason: None,
             usage: None,
             model: None,
             is_error: None,
-            timestamp,
+            timestamp: Some(timestamp),
         };
         match message {
             Message::User(UserMessage { content, timestamp }) => {
@@ -409,5 +414,12 @@ impl From<AssistantBlock> for BlockWire {
 impl Serialize for ToolCallBlock {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         BlockWire::from(AssistantBlock::ToolCall(self.clone())).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolCallBlock {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = BlockWire::deserialize(deserializer)?;
+        wire.into_tool_call(0).map_err(serde::de::Error::custom)
     }
 }

@@ -4,6 +4,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Position, Seq, TaskId};
 
+/// Why an append would fail now. Nothing was tried that a reader sees.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AppendFault {
+    /// The disk is full, read-only or failing: make room or repair it. Appends succeed again by
+    /// themselves.
+    #[error("the journal cannot be written: {reason}")]
+    Unavailable {
+        /// Cause, and what to do about it.
+        reason: String,
+    },
+    /// Another file is in the place of the journal, or none: stop this process and restore.
+    #[error("{reason}")]
+    Replaced {
+        /// What happened, and where the content of the journal is now.
+        reason: String,
+    },
+}
+
 /// Why the journal refused or failed. Each variant is one thing the caller does next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

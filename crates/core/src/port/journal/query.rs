@@ -47,7 +47,7 @@ pub enum TaskSelector {
     Unfinished,
     /// The task with this id, if it exists.
     One(TaskId),
-    /// Tasks whose id starts with this text.
+    /// Tasks whose id starts with this text, or whose id is a UUID with a random part that does.
     IdPrefix(String),
     /// Tasks of the tree with this root, the root included.
     Tree(TaskId),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskJournal, TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, JournalError,
+    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskJournal,
+    TaskQuery,
 };
 use crate::{
     Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
@@ -40,6 +41,10 @@ impl JournalLog for SingleTaskJournal {
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
         self.journal.answered(key).await
+    }
+
+    async fn check_append(&self) -> Result<(), AppendFault> {
+        self.journal.check_append().await
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use antiphon_core::port::BootTime;
 use antiphon_core::*;
 use serde_json::json;
 
@@ -19,6 +20,7 @@ pub(super) fn whole() -> Specimen {
         fallbacks: vec![ModelRef::parse("local/a/b").unwrap()],
         system_prompt: "Be brief.".to_owned(),
         tools: Some(vec!["read".to_owned(), "call_agent".to_owned()]),
+        parallel_tools: vec!["bash".to_owned()],
         external_tools: vec![Tool {
             name: "browse".to_owned(),
             description: "Opens a page.".to_owned(),
@@ -36,11 +38,32 @@ pub(super) fn whole() -> Specimen {
         payer: Some("tR7xQ2pL".to_owned()),
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
         provenance: Provenance::AdminKey("tR7xQ2pL".to_owned()),
+        canonical: vec![CanonicalHeader {
+            id: crate::UUID.parse::<uuid::Uuid>().unwrap().into(),
+            role: Role::User,
+            timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
+            metadata: [("ticket".to_owned(), "42".to_owned())].into(),
+        }],
+        imported: Some(ImportedTimes {
+            created_at: "2025-01-02T03:04:05Z".parse().unwrap(),
+            updated_at: "2025-02-03T04:05:06Z".parse().unwrap(),
+        }),
+        boot_time: Some(BootTime { boot_id: uuid::Uuid::from_u128(31), elapsed_ms: 12_340 }),
+        followed: true,
+        cancels: Some(PeerCancel {
+            task_id: TaskId::parse("t5").unwrap(),
+            remote_task_id: TaskId::parse("far-5").ok(),
+        }),
     };
-    let data = json!({
+    (created.into(), "task_created", whole_json())
+}
+
+fn whole_json() -> serde_json::Value {
+    json!({
         "agent": "dev", "session_id": "s1", "parent": "t0", "root": "t0", "depth": 1,
         "history": {"task_id": "t-1", "seq": 9}, "model": "scripted/hello",
         "fallbacks": ["local/a/b"], "system_prompt": "Be brief.", "tools": ["read", "call_agent"],
+        "parallel_tools": ["bash"],
         "external_tools": [{
             "name": "browse", "description": "Opens a page.", "parameters": {"type": "object"}
         }],
@@ -54,9 +77,16 @@ pub(super) fn whole() -> Specimen {
         },
         "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}},
         "payer": "tR7xQ2pL", "route": {"script": "hello.toml"},
-        "provenance": "admin_key:tR7xQ2pL"
-    });
-    (created.into(), "task_created", data)
+        "provenance": "admin_key:tR7xQ2pL",
+        "canonical": [{
+            "id": crate::UUID, "role": "user", "timestamp": "2026-01-02T03:04:05Z",
+            "metadata": {"ticket": "42"}
+        }],
+        "imported": {"created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-02-03T04:05:06Z"},
+        "boot_time": {"boot_id": "00000000-0000-0000-0000-00000000001f", "elapsed_ms": 12340},
+        "followed": true,
+        "cancels": {"task_id": "t5", "remote_task_id": "far-5"}
+    })
 }
 
 pub(super) fn bare() -> Specimen {

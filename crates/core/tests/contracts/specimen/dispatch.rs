@@ -41,9 +41,17 @@ pub(super) fn of_each_kind() -> Vec<Specimen> {
 }
 
 fn to_two(context: ContextScope, join: Join, scope: &Value, word: &Value) -> Specimen {
-    let dispatched = Dispatched { tool_call_id: call_id(), context, join, children: two() };
+    let left_out = vec![LeftOutTool {
+        task_id: two()[1].clone(),
+        tool: "edit".to_owned(),
+        reason: "there is no such tool here".to_owned(),
+    }];
+    let dispatched =
+        Dispatched { tool_call_id: call_id(), context, join, children: two(), left_out };
+    let left_out = json!({"task_id": "t3", "tool": "edit", "reason": "there is no such tool here"});
     let data = json!({
-        "tool_call_id": "tc_1", "context": scope, "join": word, "children": ["t2", "t3"]
+        "tool_call_id": "tc_1", "context": scope, "join": word, "children": ["t2", "t3"],
+        "left_out": [left_out]
     });
     (dispatched.into(), "dispatched", data)
 }
@@ -101,7 +109,8 @@ pub(super) fn handed_over_as_is() -> Specimen {
 }
 
 pub(super) fn relayed() -> Specimen {
-    let relayed = Relayed { task_id: TaskId::parse("far-1").unwrap(), seq: Seq(12) };
+    let relayed =
+        Relayed { task_id: TaskId::parse("far-1").unwrap(), seq: Seq(12), tasks: Vec::new() };
     (relayed.into(), "relayed", json!({"task_id": "far-1", "seq": 12}))
 }
 

@@ -8,7 +8,7 @@ use antiphon_core::Command;
 use crate::folder::file_state::FileState;
 use crate::folder::name::RequestName;
 use crate::folder::requester_folder::RequesterFolder;
-use crate::orders::{Order, Wait};
+use crate::order::{Order, Wait};
 use crate::response::{RequestRef, Response, ResponseError};
 
 /// Identifies a file: index of its folder, requester and name.
@@ -76,6 +76,7 @@ impl PendingRequest {
             ) => Some(format!("agent {name}")),
             Order::Send { to, .. } => Some(format!("agent {to}")),
             Order::Invoke { agent, .. } => agent.as_ref().map(|agent| format!("agent {agent}")),
+            Order::Respond { request_id, .. } => Some(format!("request {request_id}")),
             Order::Cancel { task_id } => Some(format!("task {task_id}")),
         }
     }

@@ -5,6 +5,7 @@
 //! growing pauses, as long as its file exists. A response that cannot be written is written again.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,11 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use crate::execute::pending_request::{Outcome, PendingRequest, RequestAction};
+use crate::fault::Fault;
 use crate::folder::name::REJECTED;
-use crate::orders::{Order, OrderError, Orders};
+use crate::folder_trust::FolderTrust;
+use crate::order::{Order, OrderError};
+use crate::order_executor::OrderExecutor;
 use crate::response::{Response, ResponseError};
 
 /// Pause before the second attempt.
@@ -26,9 +30,16 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Most concurrent file operations.
 pub(crate) const FILE_SLOTS_MAX: usize = 16;
 
+/// The answer to a request in a folder that is not trusted.
+const NOT_TRUSTED: &str = "not trusted: this folder may have come with the project. Trust it with `antiphon trust`, \
+                           then delete this response: the request is carried out";
+
 /// Executes requests.
 pub(crate) struct Worker {
-    pub(crate) orders: Arc<dyn Orders>,
+    pub(crate) orders: Arc<dyn OrderExecutor>,
+    pub(crate) trust: FolderTrust,
+    /// The folders of requests, by index.
+    pub(crate) folders: Vec<PathBuf>,
     /// Limits concurrent orders.
     pub(crate) order_slots: Semaphore,
     /// Limits concurrent file operations.
@@ -87,7 +98,11 @@ impl Worker {
             if self.stop.is_cancelled() {
                 return Err(Outcome::Postponed);
             }
-            let executed = self.orders.carry_out(order.clone(), &pending.key.requester, key);
+            if !self.is_trusted(pending).await {
+                let error = ResponseError::from(Fault::forbidden(NOT_TRUSTED));
+                return Ok(Response::failed(pending.reference(), Some(error)));
+            }
+            let executed = self.orders.execute(order.clone(), &pending.key.requester, key);
             let executed = if pending.waits_for_result() {
                 // The next start executes it again.
                 self.stop.run_until_cancelled(executed).await.ok_or(Outcome::Postponed)?
@@ -106,6 +121,12 @@ impl Worker {
                 }
             }
         }
+    }
+
+    async fn is_trusted(&self, pending: &Arc<PendingRequest>) -> bool {
+        let Some(folder) = self.folders.get(pending.key.root).cloned() else { return false };
+        let trust = self.trust.clone();
+        self.blocking(pending, move |_| Ok(trust.is_trusted(&folder))).await.unwrap_or(false)
     }
 
     async fn answer(&self, pending: &Arc<PendingRequest>, response: Response) -> Outcome {

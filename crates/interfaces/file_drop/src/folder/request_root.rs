@@ -1,5 +1,5 @@
-//! A folder of requests, opened: owned by this user, private, reached without a symbolic link, and
-//! locked.
+//! A folder of requests, opened: owned by this user, reached without a symbolic link, and locked. One that
+//! the user trusts is made private.
 //!
 //! Any other folder is not used: nothing in it is read, written or moved.
 
@@ -14,7 +14,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::settings::{RequestFolder, WhenAbsent, WhenExposed};
+use crate::folder_trust::FolderTrust;
+use crate::settings::{RequestFolder, WhenAbsent};
 
 /// Most entries of a folder that are read. Above the limit, some are ignored until others are
 /// deleted.
@@ -23,7 +24,25 @@ pub const ENTRIES_MAX: usize = 100_000;
 /// An open folder of requests, locked by this process.
 pub(crate) struct RequestRoot {
     pub(crate) descriptor: OwnedFd,
+    /// Whether the group may write to what is in it.
+    pub(crate) group_writes: GroupWrites,
     identity: (u64, u64),
+}
+
+/// What it means that the group of a file may write to it, as with a umask of 002.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GroupWrites {
+    /// Nothing: the file is in a folder that no other user may enter, and none could when it was opened.
+    Harmless,
+    /// Another user may have written it.
+    Refused,
+}
+
+impl GroupWrites {
+    /// By the mode of the folder that holds the others.
+    pub(crate) fn within(folder: &Stat) -> Self {
+        if folder.st_mode & 0o077 != 0 { Self::Refused } else { Self::Harmless }
+    }
 }
 
 /// Why a folder of requests is not used.
@@ -38,21 +57,24 @@ pub(crate) enum RootError {
 }
 
 impl RequestRoot {
-    /// Opens the folder, creates it if the settings say so, checks its owner and mode, and locks
-    /// it.
+    /// Opens the folder, creates it if the settings say so, checks its owner, takes access from other users
+    /// if it is trusted, and locks it.
     pub(crate) fn open(
         project: &Path,
         folder: &RequestFolder,
         owner: u32,
+        trust: &FolderTrust,
     ) -> Result<Self, RootError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut descriptor = openat(CWD, project, flags, Mode::empty()).map_err(unusable)?;
+        let mut is_created = false;
         for part in folder.path.components() {
             let name = part.as_os_str();
             descriptor = match open_folder(&descriptor, name) {
                 Err(Errno::NOENT) if folder.absent == WhenAbsent::Create => {
                     match mkdirat(&descriptor, name, Mode::RWXU) {
-                        Ok(()) | Err(Errno::EXIST) => {}
+                        Ok(()) => is_created = true,
+                        Err(Errno::EXIST) => {}
                         Err(error) => return Err(unusable(error)),
                     }
                     open_folder(&descriptor, name)
@@ -63,11 +85,14 @@ impl RequestRoot {
         }
         let stat = fstat(&descriptor).map_err(unusable)?;
         check_owner(&stat, owner).map_err(RootError::Unusable)?;
-        if stat.st_mode & 0o077 != 0 {
-            match folder.exposed {
-                WhenExposed::Restrict => fchmod(&descriptor, Mode::RWXU).map_err(unusable)?,
-                WhenExposed::Refuse => return Err(RootError::Unusable(exposed(&stat))),
-            }
+        // Before it is made private: another user may have opened what is in it.
+        let group_writes = GroupWrites::within(&stat);
+        let path = project.join(&folder.path);
+        if is_created {
+            trust.created(&path);
+        }
+        if stat.st_mode & 0o077 != 0 && trust.is_trusted(&path) {
+            fchmod(&descriptor, Mode::RWXU).map_err(unusable)?;
         }
         // The system releases the lock when the descriptor is closed or the process ends. Some
         // network file systems cannot lock folders; two services at the same time do no harm there,
@@ -75,7 +100,7 @@ impl RequestRoot {
         if flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(RootError::Busy);
         }
-        Ok(Self { descriptor, identity: (stat.st_dev, stat.st_ino) })
+        Ok(Self { descriptor, group_writes, identity: (stat.st_dev, stat.st_ino) })
     }
 
     /// Whether the folder at `path` is still this one.
@@ -118,9 +143,13 @@ pub(crate) fn check_owner(stat: &Stat, owner: u32) -> Result<(), String> {
     Err(format!("it belongs to user {}, not to user {owner}: chown it", stat.st_uid))
 }
 
-/// Checks that group and others cannot write.
-pub(crate) fn check_mode(stat: &Stat) -> Result<(), String> {
-    if stat.st_mode & 0o022 == 0 {
+/// Checks that others cannot write, and that the group cannot where that matters.
+pub(crate) fn check_mode(stat: &Stat, group_writes: GroupWrites) -> Result<(), String> {
+    let refused = match group_writes {
+        GroupWrites::Harmless => 0o002,
+        GroupWrites::Refused => 0o022,
+    };
+    if stat.st_mode & refused == 0 {
         return Ok(());
     }
     let mode = stat.st_mode & 0o7777;
@@ -129,11 +158,6 @@ pub(crate) fn check_mode(stat: &Stat) -> Result<(), String> {
 
 pub(crate) fn is_folder(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-}
-
-fn exposed(stat: &Stat) -> String {
-    let mode = stat.st_mode & 0o7777;
-    format!("others may look into it (mode {mode:04o}): `chmod 700` it if it is yours")
 }
 
 fn unusable(error: Errno) -> RootError {

@@ -21,7 +21,9 @@ use crate::folder::atomic::{remove_leftovers, rename_no_replace, write_response_
 use crate::folder::file_state::{FileId, FileState};
 use crate::folder::name::{REJECTED, RequestName, drop_temp, response_to};
 use crate::folder::rejected_folder::RejectedFolder;
-use crate::folder::request_root::{check_mode, check_owner, is_folder, names, open_folder};
+use crate::folder::request_root::{
+    GroupWrites, check_mode, check_owner, is_folder, names, open_folder,
+};
 use crate::response::{RESPONSE_BYTES_MAX, Response};
 
 /// An open folder of a requester.
@@ -29,6 +31,9 @@ use crate::response::{RESPONSE_BYTES_MAX, Response};
 pub(crate) struct RequesterFolder {
     descriptor: OwnedFd,
     owner: u32,
+    group_writes: GroupWrites,
+    /// Why none of its files is read: others may write to the folder. Each is answered with that.
+    fault: Option<String>,
     identity: (u64, u64),
 }
 
@@ -43,20 +48,34 @@ pub(crate) enum FileRead {
 
 impl RequesterFolder {
     /// Opens the folder of a requester. The error says why it cannot be used.
-    pub(crate) fn open(root: &OwnedFd, requester: &OsStr, owner: u32) -> Result<Self, String> {
+    pub(crate) fn open(
+        root: &OwnedFd,
+        requester: &OsStr,
+        owner: u32,
+        group_writes: GroupWrites,
+    ) -> Result<Self, String> {
         let descriptor = open_folder(root, requester).map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => "it is a link, or no folder".to_owned(),
             other => other.to_string(),
         })?;
         let stat = fstat(&descriptor).map_err(|error| error.to_string())?;
         check_folder(&stat, owner)?;
-        Ok(Self { descriptor, owner, identity: (stat.st_dev, stat.st_ino) })
+        let fault = check_mode(&stat, group_writes).err();
+        let identity = (stat.st_dev, stat.st_ino);
+        Ok(Self { descriptor, owner, group_writes, fault, identity })
+    }
+
+    /// Why none of its files is read.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// Whether the folder of that name is still this one and still passes the checks.
     pub(crate) fn is_at(&self, root: &OwnedFd, requester: &OsStr) -> bool {
         statat(root, requester, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
-            (stat.st_dev, stat.st_ino) == self.identity && check_folder(&stat, self.owner).is_ok()
+            (stat.st_dev, stat.st_ino) == self.identity
+                && check_folder(&stat, self.owner).is_ok()
+                && check_mode(&stat, self.group_writes).err() == self.fault
         })
     }
 
@@ -77,7 +96,12 @@ impl RequesterFolder {
         let Ok(stat) = statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) else {
             return Ok(FileRead::Gone);
         };
-        if let Err(fault) = check_file(&stat, self.owner, bytes_max) {
+        if let Some(fault) = &self.fault {
+            let fault =
+                format!("the folder of the requester: {fault}, then drop the request again");
+            return Ok(FileRead::Refused(FileState::of(&stat), Fault::forbidden(fault)));
+        }
+        if let Err(fault) = check_file(&stat, self.owner, self.group_writes, bytes_max) {
             return Ok(FileRead::Refused(FileState::of(&stat), fault));
         }
         let file = match self.open_file(name) {
@@ -94,7 +118,7 @@ impl RequesterFolder {
         // The checks must hold for the opened file.
         let stat = fstat(&file)?;
         let state = FileState::of(&stat);
-        if let Err(fault) = check_file(&stat, self.owner, bytes_max) {
+        if let Err(fault) = check_file(&stat, self.owner, self.group_writes, bytes_max) {
             return Ok(FileRead::Refused(state, fault));
         }
         let bytes = read_at_most(file, bytes_max)?;
@@ -107,7 +131,8 @@ impl RequesterFolder {
     /// Reads the response of that name, if this user wrote it.
     pub(crate) fn response(&self, name: &str) -> Option<Response> {
         let file = self.open_file(OsStr::new(name)).ok()?;
-        check_file(&fstat(&file).ok()?, getuid().as_raw(), RESPONSE_BYTES_MAX).ok()?;
+        let (stat, owner) = (fstat(&file).ok()?, getuid().as_raw());
+        check_file(&stat, owner, GroupWrites::Refused, RESPONSE_BYTES_MAX).ok()?;
         let bytes = read_at_most(file, RESPONSE_BYTES_MAX).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
@@ -187,7 +212,9 @@ impl RequesterFolder {
             Err(error) => return Err(error.into()),
         }
         let descriptor = open_folder(&self.descriptor, REJECTED)?;
-        check_folder(&fstat(&descriptor)?, getuid().as_raw()).map_err(io::Error::other)?;
+        let stat = fstat(&descriptor)?;
+        check_folder(&stat, getuid().as_raw()).map_err(io::Error::other)?;
+        check_mode(&stat, GroupWrites::Refused).map_err(io::Error::other)?;
         Ok(RejectedFolder { descriptor })
     }
 
@@ -226,11 +253,15 @@ fn check_folder(stat: &Stat, owner: u32) -> Result<(), String> {
     if !is_folder(stat) {
         return Err("it is a link, or no folder".to_owned());
     }
-    check_owner(stat, owner)?;
-    check_mode(stat)
+    check_owner(stat, owner)
 }
 
-fn check_file(stat: &Stat, owner: u32, bytes_max: usize) -> Result<(), Fault> {
+fn check_file(
+    stat: &Stat,
+    owner: u32,
+    group_writes: GroupWrites,
+    bytes_max: usize,
+) -> Result<(), Fault> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(link()),
@@ -244,7 +275,7 @@ fn check_file(stat: &Stat, owner: u32, bytes_max: usize) -> Result<(), Fault> {
         }
     }
     check_owner(stat, owner).map_err(Fault::forbidden)?;
-    check_mode(stat).map_err(Fault::forbidden)?;
+    check_mode(stat, group_writes).map_err(Fault::forbidden)?;
     match usize::try_from(stat.st_size) {
         Ok(bytes) if bytes <= bytes_max => Ok(()),
         Ok(_) | Err(_) => Err(too_large(bytes_max)),

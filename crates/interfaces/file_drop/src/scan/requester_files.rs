@@ -24,7 +24,7 @@ use crate::folder::file_state::{FileId, FileState, now_ns};
 use crate::folder::name::{REJECTED, RequestName, is_request, is_response, response_to};
 use crate::folder::rejected_folder::rejected_names;
 use crate::folder::requester_folder::{FileRead, RequesterFolder};
-use crate::request::{ParseError, parse};
+use crate::parse_request::{ParseError, parse};
 use crate::response::Response;
 use crate::settings::Settings;
 

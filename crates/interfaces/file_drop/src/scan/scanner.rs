@@ -168,7 +168,7 @@ impl Scanner {
         // A new folder: the status of its files is obsolete.
         folder.root = None;
         folder.requesters.clear();
-        match RequestRoot::open(&self.project, stat, self.settings.owner) {
+        match RequestRoot::open(&self.project, stat, self.settings.owner, &self.settings.trust) {
             Ok(root) => {
                 (folder.root, folder.busy) = (Some(root), false);
                 self.watcher.watch(&folder.path, Links::Keep);
@@ -206,12 +206,15 @@ impl Scanner {
                 warnings.push((folder.path.clone(), too_many(REQUESTERS_MAX, "requesters")));
                 break;
             }
-            match RequesterFolder::open(&root.descriptor, &name, owner) {
+            match RequesterFolder::open(&root.descriptor, &name, owner, root.group_writes) {
                 Err(_) if is_request(name.as_encoded_bytes()) => {
                     let reason = "a request goes into the folder of its requester: move it there";
                     warnings.push((path, reason.to_owned()));
                 }
                 Ok(opened) => {
+                    if let Some(fault) = opened.fault() {
+                        warnings.push((path.clone(), fault.to_owned()));
+                    }
                     // Watched before it is read: no change is missed.
                     self.watcher.watch(&path, Links::Keep);
                     let files = RequesterFiles::new(index, Arc::clone(&requester), opened);

@@ -2,10 +2,14 @@
 
 use std::fs;
 
-use antiphon_core::{AgentName, Command, HandlingMode, InteractionContent, Salience, TaskId};
-use antiphon_file_drop::{Order, Wait, Wake};
+use antiphon_core::{
+    AgentName, Command, HandlingMode, InteractionContent, InteractionId, ResponseStatus, Salience,
+    TaskId,
+};
+use antiphon_file_drop::{Order, Wait, Wake, WhenAbsent};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::world::{World, comparable, response_at, until};
 
@@ -208,6 +212,45 @@ async fn a_response_identifies_its_request_and_has_a_time() {
 }
 
 #[tokio::test]
+async fn a_request_is_answered_with_a_text_or_a_value() {
+    let id = "0194f5b6-7c1e-7000-8000-000000000001";
+    let request_id = InteractionId(Uuid::parse_str(id).unwrap());
+    for (fields, status, result) in [
+        (json!({"message": "done"}), ResponseStatus::Completed, json!("done")),
+        (json!({"result": null}), ResponseStatus::Completed, Value::Null),
+        (json!({"result": {"n": 1}, "status": "failed"}), ResponseStatus::Failed, json!({"n": 1})),
+        (json!({"status": "accepted"}), ResponseStatus::Accepted, Value::Null),
+    ] {
+        let world = World::new();
+        let mut request = fields;
+        request["action"] = json!("respond");
+        request["requestId"] = json!(id);
+        world.drop("a.json", &request.to_string());
+        world.pass().await;
+        let answer = json!({"request": "a.json", "ok": true, "status": "answered"});
+        assert_eq!(world.comparable("a").await, answer, "{request}");
+        let order = Order::Respond { request_id, status, result };
+        assert_eq!(world.orders.effects(), [("boss".to_owned(), order)]);
+    }
+    for (fields, reason) in [
+        (json!({}), "`message`"),
+        (json!({"message": "a", "result": 1}), "not both"),
+        (json!({"message": "a", "status": "done"}), "`done`"),
+        (json!({"message": "a", "requestId": "7"}), "`requestId`"),
+        (json!({"message": "a", "requestId": " "}), "`requestId`"),
+    ] {
+        let world = World::new();
+        let mut request = json!({"action": "respond", "requestId": id});
+        request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        world.drop("a.json", &request.to_string());
+        world.pass().await;
+        let answer = world.comparable("a").await;
+        assert_eq!(answer["ok"], false, "{request}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(reason), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_result_that_is_too_large_is_omitted_and_flagged() {
     let mut world = World::new();
     world.settings.request_bytes_max *= 2;
@@ -223,6 +266,7 @@ async fn a_result_that_is_too_large_is_omitted_and_flagged() {
 async fn both_folders_are_watched_also_one_that_is_created_later() {
     let mut world = World::new();
     world.settings.rescan_every = std::time::Duration::from_millis(50);
+    world.settings.folders[1].absent = WhenAbsent::Wait;
     world.start().await;
     let other = world.project().join(".ideai/requests/dev lead");
     assert!(!world.project().join(".ideai").exists());

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use antiphon_file_drop::{
-    Order, OrderError, OrderResult, OrderStatus, Orders, Settings, answer_waiting, watch,
+    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Settings, answer_waiting, watch,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -49,8 +49,8 @@ impl EffectLog {
 }
 
 #[async_trait]
-impl Orders for EffectLog {
-    async fn carry_out(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
+impl OrderExecutor for EffectLog {
+    async fn execute(&self, order: Order, _: &str, key: &str) -> Result<OrderResult, OrderError> {
         self.step();
         {
             let mut done = self.done.lock().unwrap();

@@ -5,10 +5,12 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon_file_drop::{
-    RequestFolder, Settings, SettingsError, Tally, WhenAbsent, WhenExposed, watch,
+    FolderTrust, RequestFolder, Settings, SettingsError, Tally, WhenAbsent, count_waiting, watch,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
@@ -190,7 +192,7 @@ async fn a_response_cannot_name_a_target_outside_of_the_rejected_folder() {
     fs::write(world.path("a.response.json"), response.to_string()).unwrap();
     fs::write(world.path("a.json"), r#"{"action":"x"}"#).unwrap();
     world.pass().await;
-    assert_eq!(names(world.project()), [".antiphon"]);
+    assert_eq!(names(world.project()), [".antiphon", ".ideai"]);
 }
 
 #[tokio::test]
@@ -262,13 +264,61 @@ async fn a_requester_folder_that_is_a_link_is_skipped() {
 }
 
 #[tokio::test]
-async fn a_requester_folder_that_others_can_write_to_is_skipped_until_its_mode_is_fixed() {
+async fn requests_in_a_folder_that_others_can_write_to_are_told_so_until_its_mode_is_fixed() {
+    for (root, mode) in [(0o755, 0o770), (0o755, 0o757), (0o700, 0o777)] {
+        let world = World::new();
+        set_mode(&world.requests(), root);
+        fs::write(world.path("a.json"), stop("a")).unwrap();
+        set_mode(&world.path(""), mode);
+        let message = format!(
+            "the folder of the requester: others may write to it (mode {mode:04o}): `chmod go-w` it, then drop the \
+             request again"
+        );
+        is_rejected(&world, &message, "FORBIDDEN").await;
+        set_mode(&world.path(""), 0o700);
+        fs::write(world.path("b.json"), stop("b")).unwrap();
+        assert_eq!(world.pass().await.answered, 1);
+        assert_eq!(world.orders.effects(), [stopped("b")]);
+    }
+}
+
+#[tokio::test]
+async fn a_drop_with_any_usual_umask_is_answered_in_a_folder_that_is_private() {
+    // The folder that this process created, then the requester's folder and file as umasks leave them.
+    for (folder, file) in [(0o755, 0o644), (0o775, 0o664), (0o700, 0o600)] {
+        let world = World::new();
+        fs::remove_dir_all(world.project().join(".antiphon")).unwrap();
+        world.pass().await;
+        for requests in [world.requests(), world.project().join(".ideai/requests")] {
+            let mode = fs::metadata(&requests).unwrap().permissions().mode() & 0o7777;
+            assert_eq!(mode, 0o700, "{requests:?}");
+            let boss = requests.join("boss");
+            fs::create_dir(&boss).unwrap();
+            set_mode(&boss, folder);
+            fs::write(boss.join("a.json"), stop("a")).unwrap();
+            set_mode(&boss.join("a.json"), file);
+            assert_eq!(world.pass().await.answered, 1, "{folder:o} {file:o}");
+        }
+    }
+    // What every user may write is refused there, too.
+    let world = World::new();
+    set_mode(&world.requests(), 0o700);
+    fs::write(world.path("a.json"), stop("a")).unwrap();
+    set_mode(&world.path("a.json"), 0o666);
+    let message = "others may write to it (mode 0666): `chmod go-w` it";
+    is_rejected(&world, message, "FORBIDDEN").await;
+}
+
+#[tokio::test]
+async fn a_file_that_may_not_be_read_is_answered_with_why() {
+    if is_root() {
+        // Root may read every file.
+        return;
+    }
     let world = World::new();
     fs::write(world.path("a.json"), stop("a")).unwrap();
-    set_mode(&world.path(""), 0o770);
-    is_skipped(&world, &world.path("")).await;
-    set_mode(&world.path(""), 0o700);
-    assert_eq!(world.pass().await.answered, 1);
+    set_mode(&world.path("a.json"), 0o200);
+    is_rejected(&world, "it cannot be read: `chmod u+r` it", "FORBIDDEN").await;
 }
 
 #[tokio::test]
@@ -307,19 +357,43 @@ async fn the_folder_of_requests_is_created_private_or_made_private() {
 }
 
 #[tokio::test]
-async fn an_exposed_folder_of_an_untrusted_project_is_skipped() {
+async fn requests_in_a_folder_that_is_not_trusted_are_answered_with_a_refusal() {
     let mut world = World::new();
-    let folder = |exposed| RequestFolder {
-        path: ".antiphon/requests".into(),
-        absent: WhenAbsent::Create,
-        exposed,
-    };
-    world.settings.folders = vec![folder(WhenExposed::Refuse)];
+    let trusted = Arc::new(AtomicBool::new(false));
+    let created = Arc::new(AtomicUsize::new(0));
+    let (asked, told) = (Arc::clone(&trusted), Arc::clone(&created));
+    world.settings.trust = FolderTrust::new(
+        move |folder| folder.ends_with(".antiphon/requests") && asked.load(Ordering::SeqCst),
+        move |folder| {
+            told.fetch_add(usize::from(folder.ends_with(".antiphon/requests")), Ordering::SeqCst);
+        },
+    );
     fs::write(world.path("a.json"), stop("a")).unwrap();
+    // A folder of a clone is never private. It is left as it is.
     set_mode(&world.requests(), 0o755);
-    is_skipped(&world, &world.path("")).await;
-    set_mode(&world.requests(), 0o700);
     assert_eq!(world.pass().await.answered, 1);
+    assert_eq!(world.orders.calls(), 0);
+    let refused = comparable(read(&world.path("a.response.json")).unwrap());
+    assert_eq!(refused["error"]["code"], "FORBIDDEN");
+    assert!(
+        refused["error"]["message"].as_str().unwrap().starts_with("not trusted: "),
+        "{refused}"
+    );
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode(&world.requests()), 0o755);
+    assert_eq!(count_waiting(&world.requests(), 9), 0);
+
+    trusted.store(true, Ordering::SeqCst);
+    fs::write(world.path("b.json"), stop("b")).unwrap();
+    assert_eq!(count_waiting(&world.requests(), 9), 1);
+    assert_eq!(world.pass().await.answered, 1);
+    assert_eq!(world.orders.effects(), [stopped("b")], "what was refused stays refused");
+    assert_eq!(mode(&world.requests()), 0o700);
+    // A folder that this process creates is reported, so that it can be trusted.
+    assert_eq!(created.load(Ordering::SeqCst), 0);
+    fs::remove_dir_all(world.requests()).unwrap();
+    world.pass().await;
+    assert_eq!(created.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]
@@ -370,11 +444,7 @@ async fn only_files_of_the_configured_owner_are_used() {
 
 #[tokio::test]
 async fn invalid_settings_are_refused() {
-    let folder = |path: &str| RequestFolder {
-        path: path.into(),
-        absent: WhenAbsent::Create,
-        exposed: WhenExposed::Restrict,
-    };
+    let folder = |path: &str| RequestFolder { path: path.into(), absent: WhenAbsent::Create };
     let with = |folders| Settings { folders, ..Settings::default() };
     let wrong = |path: &str| SettingsError::Folder { path: path.into() };
     let cases = [

@@ -86,7 +86,8 @@ async fn one_process_at_a_time_answers_and_the_next_takes_over() {
     world.start().await;
     world.drop("a.json", &stop("a"));
     world.response("a").await;
-    assert_eq!(world.pass().await.busy, [world.requests()]);
+    let both = [world.requests(), world.project().join(".ideai/requests")];
+    assert_eq!(world.pass().await.busy, both);
     // A second service waits.
     let (settings, next) = (world.settings.clone(), tokio_util::sync::CancellationToken::new());
     let second = antiphon_file_drop::watch(

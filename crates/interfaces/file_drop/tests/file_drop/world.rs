@@ -1,4 +1,4 @@
-//! A project with a file-drop service and an implementation of `Orders` that records its calls.
+//! A project with a file-drop service and an implementation of `OrderExecutor` that records its calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use antiphon_core::{Command, InteractionId, TaskId};
 use antiphon_file_drop::{
-    Order, OrderError, OrderResult, OrderStatus, Orders, Response, Settings, Tally, Wait,
+    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Response, Settings, Tally, Wait,
     answer_waiting, watch,
 };
 use async_trait::async_trait;
@@ -87,8 +87,8 @@ impl RecordingOrders {
 }
 
 #[async_trait]
-impl Orders for RecordingOrders {
-    async fn carry_out(
+impl OrderExecutor for RecordingOrders {
+    async fn execute(
         &self,
         order: Order,
         requester: &str,
@@ -137,6 +137,7 @@ pub(crate) fn target(order: &Order) -> String {
         ) => name.clone(),
         Order::Send { to, .. } => to.to_string(),
         Order::Invoke { agent, .. } => agent.clone().unwrap_or_default(),
+        Order::Respond { request_id, .. } => request_id.to_string(),
         Order::Cancel { task_id } => task_id.to_string(),
     }
 }
@@ -163,6 +164,7 @@ fn done(order: &Order, nth: usize) -> OrderResult {
             let result = Some(json!({"echo": prompt}));
             OrderResult { task_id: Some(task(nth)), result, ..done(OrderStatus::Completed) }
         }
+        Order::Respond { .. } => OrderResult::new(OrderStatus::Answered),
         Order::Cancel { task_id } => OrderResult {
             task_id: Some(task_id.clone()),
             ..OrderResult::new(OrderStatus::Canceled)

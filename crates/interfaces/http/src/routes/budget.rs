@@ -7,7 +7,7 @@ use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_w
 use antiphon_interface_transport::{ApiError, AppState, Caller, Decider, Json, idempotency};
 use antiphon_keys::{KeyId, KeyIdError};
 use antiphon_project::nano_usd;
-use antiphon_runtime::{Allowance, BudgetStatus};
+use antiphon_runtime::{BudgetStatus, LimitRaise};
 use axum::extract::State;
 use axum::http::HeaderMap;
 
@@ -45,7 +45,7 @@ async fn allow(
     }
     let key_id: Option<KeyId> =
         allowing.key_id.map(|id| id.parse()).transpose().map_err(invalid_key_id)?;
-    let allowance = Allowance {
+    let raise = LimitRaise {
         payer: key_id.map(String::from),
         by_nano_usd: nano_usd(allowing.usd)
             .ok_or_else(|| ApiError::invalid("`usd`: from 0.000000001 to 1000000 dollars"))?,
@@ -53,7 +53,7 @@ async fn allow(
         comment: allowing.comment,
         key: idempotency::key(&caller, "http-budget", &headers)?,
     };
-    Ok(axum::Json(state.deps.orchestrator.allow(allowance).await?))
+    Ok(axum::Json(state.deps.orchestrator.allow(raise).await?))
 }
 
 fn invalid_key_id(error: KeyIdError) -> ApiError {

@@ -56,7 +56,7 @@ async fn invoke(
         principal: caller.principal(),
         on_created: Arc::new(move |task_id| tracer.trace(&headers, task_id)),
     };
-    let task_ids = dispatch.dispatch(invocation, own_key).await?;
+    let task_ids = Box::pin(dispatch.dispatch(invocation, own_key)).await?;
     let results = match join {
         // `check_invocation` refuses the last two.
         Join::Detached | Join::Any | Join::Quorum { .. } => None,

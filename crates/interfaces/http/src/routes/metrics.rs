@@ -11,15 +11,24 @@ use antiphon_core::{ErrorCode, Position, TaskId, TaskStatus};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState};
 use antiphon_project::QUEUED_INTERACTIONS_MAX;
-use antiphon_runtime::{BudgetStatus, Orchestrator, OrchestratorError, is_resident};
+use antiphon_runtime::{
+    BreakerState, BudgetStatus, Orchestrator, OrchestratorError, StorageStatus, is_resident,
+};
 use antiphon_telemetry::{METRICS_CONTENT_TYPE, Metrics};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 /// Tasks and agents that are counted, at most.
 const COUNTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// The reason of tasks that wait until the journal can be written.
+const STORAGE: &str = "storage";
+
+/// The other reasons. A dashboard finds each of them from the first scrape on.
+const WAIT_REASONS: [&str; 4] = ["approval", "resume", "tool_result", "budget"];
 
 /// The queue of messages to tasks that hold no inbox.
 const TASKS: &str = "tasks";
@@ -61,6 +70,10 @@ struct Gauges {
     tasks: HashMap<TaskStatus, usize>,
     queues: BTreeMap<String, usize>,
     budget: BudgetStatus,
+    /// Tasks by what they wait for. Reasons without a task are there too.
+    waiting: BTreeMap<String, usize>,
+    storage: StorageStatus,
+    breakers: BTreeMap<String, BreakerState>,
 }
 
 impl Gauges {
@@ -68,9 +81,15 @@ impl Gauges {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: COUNTED_MAX };
         let unfinished = orchestrator.tasks(query).await?;
         let mut tasks: HashMap<TaskStatus, usize> = HashMap::new();
+        let mut waiting = BTreeMap::from(WAIT_REASONS.map(|reason| (reason.to_owned(), 0)));
         for task in &unfinished {
             *tasks.entry(task.status).or_default() += 1;
+            if let Some(Ok(Value::String(reason))) = task.waiting_for.map(serde_json::to_value) {
+                *waiting.entry(reason).or_default() += 1;
+            }
         }
+        let storage = orchestrator.storage().await;
+        waiting.insert(STORAGE.to_owned(), storage.tasks_waiting);
         let inboxes: HashMap<TaskId, String> = unfinished
             .into_iter()
             .filter(is_resident)
@@ -86,7 +105,9 @@ impl Gauges {
         let live = orchestrator.agents(COUNTED_MAX).await?.into_iter().map(|live| live.task_id);
         let agents: HashSet<TaskId> = live.chain(inboxes.into_keys()).collect();
         let (head, budget) = (orchestrator.head().await?, orchestrator.budget().await?);
-        Ok(Self { head, agents: agents.len(), tasks, queues, budget })
+        let breakers = orchestrator.breakers();
+        let agents = agents.len();
+        Ok(Self { head, agents, tasks, queues, budget, waiting, storage, breakers })
     }
 
     fn set(&self, metrics: &Metrics) {
@@ -94,6 +115,21 @@ impl Gauges {
         metrics.active_agents(self.agents);
         for status in [TaskStatus::Pending, TaskStatus::Running, TaskStatus::InputRequired] {
             metrics.tasks_unfinished(status, self.tasks.get(&status).copied().unwrap_or_default());
+        }
+        for (reason, tasks) in &self.waiting {
+            metrics.tasks_waiting(reason, *tasks);
+        }
+        metrics.tasks_stuck(self.storage.tasks_stuck);
+        metrics.journal(self.storage.fault.is_none(), self.storage.journal_errors);
+        for (provider, state) in &self.breakers {
+            metrics.breaker(
+                provider,
+                match state {
+                    BreakerState::Closed => antiphon_telemetry::BreakerState::Closed,
+                    BreakerState::HalfOpen => antiphon_telemetry::BreakerState::HalfOpen,
+                    BreakerState::Open => antiphon_telemetry::BreakerState::Open,
+                },
+            );
         }
         for scope in std::iter::once(&self.budget.total).chain(&self.budget.keys) {
             let payer = scope.key_id.as_ref().map_or("total".to_owned(), |id| format!("key:{id}"));

@@ -7,18 +7,23 @@ pub(crate) mod list;
 mod new_task;
 pub(crate) mod wait;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{CreateTask, TaskAccepted, TaskDetail, TaskTree};
-use antiphon_core::{TaskId, TaskStatus, WaitingFor};
+use antiphon_core::port::Read;
+use antiphon_core::{CanonicalHeader, EventBody, Position, TaskId, TaskStatus, WaitingFor};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
 use antiphon_project::{
-    TREE_TASKS_MAX, check_start_allowed, restrict_to_agent, task_and_descendants,
+    TREE_TASKS_MAX, TreeScope, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
 use antiphon_runtime::{AcceptedTask, NewTask};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+
+/// Kind of the keys under which tasks are created.
+pub(crate) const CREATED: &str = "http";
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let tasks = get_with(list::list, |route| {
@@ -60,14 +65,15 @@ pub(crate) async fn create(
     headers: HeaderMap,
     Json(wire): Json<CreateTask>,
 ) -> Result<(StatusCode, axum::Json<TaskAccepted>), ApiError> {
-    let key = idempotency::key(&caller, "http", &headers)?;
+    let key = idempotency::key(&caller, CREATED, &headers)?;
+    let followed = wire.followed;
     let (factory, principal) = (&*state.deps.task_factory, caller.principal());
     let request = restrict_to_agent(factory, &principal, new_task::task_request(wire)?)?;
     let orchestrator = &state.deps.orchestrator;
     let payer = caller.payer();
     orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
     let provenance = principal.provenance();
-    let task = NewTask { payer, provenance, ..factory.task(request).await? };
+    let task = NewTask { payer, provenance, followed, ..factory.task(request).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     let AcceptedTask { task_id, deduplicated } = accepted;
@@ -83,9 +89,11 @@ pub(crate) async fn show(
     PathId(task_id): PathId<TaskId>,
 ) -> Result<axum::Json<TaskDetail>, ApiError> {
     let summary = state.summary(&task_id).await?;
-    // A task that waits for budget has details beside `waiting_for`.
-    if !summary.status.is_terminal() && summary.waiting_for != Some(WaitingFor::Budget) {
-        return Ok(axum::Json(TaskDetail { summary, result: None, reason: None }));
+    // A task that waits for budget or its model has details beside `waiting_for`.
+    let waits = summary.waiting_for.is_some_and(WaitingFor::continues_by_itself);
+    let canonical = canonical_messages(&state, &task_id).await?;
+    if !summary.status.is_terminal() && !waits {
+        return Ok(axum::Json(TaskDetail { summary, result: None, reason: None, canonical }));
     }
     let detail = state.deps.orchestrator.task(&task_id).await?.detail;
     let (result, reason) = match summary.status {
@@ -96,7 +104,21 @@ pub(crate) async fn show(
         | TaskStatus::Failed
         | TaskStatus::Canceled => (None, detail),
     };
-    Ok(axum::Json(TaskDetail { summary, result, reason }))
+    Ok(axum::Json(TaskDetail { summary, result, reason, canonical }))
+}
+
+/// The canonical messages in the first event of a task.
+async fn canonical_messages(
+    state: &AppState,
+    task_id: &TaskId,
+) -> Result<Vec<CanonicalHeader>, ApiError> {
+    let first =
+        Read { task_id: Some(task_id.clone()), after: Position(0), limit: NonZeroUsize::MIN };
+    let first = state.deps.orchestrator.read(first).await?.events.into_iter().next();
+    let Some(EventBody::TaskCreated(created)) = first.map(|event| event.body) else {
+        return Ok(Vec::new());
+    };
+    Ok(created.canonical)
 }
 
 pub(crate) async fn tree(
@@ -104,7 +126,7 @@ pub(crate) async fn tree(
     PathId(task_id): PathId<TaskId>,
 ) -> Result<axum::Json<TaskTree>, ApiError> {
     state.summary(&task_id).await?;
-    match task_and_descendants(&state.deps.orchestrator, &task_id).await? {
+    match task_and_descendants(&state.deps.orchestrator, &task_id, TreeScope::WithPeers).await? {
         Some(tasks) => Ok(axum::Json(TaskTree { tasks })),
         None => Err(tree_too_large()),
     }

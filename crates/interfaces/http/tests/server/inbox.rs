@@ -1,8 +1,12 @@
 //! Inboxes of agents, over HTTP.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
-use antiphon_core::{AgentName, EventBody, Message, Position, Sender, TaskId};
+use antiphon_core::{
+    AgentName, EventBody, InputBlock, Message, Position, QueuedMessage, RenderMetadata, Sender,
+    TaskId,
+};
 use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, Receipt};
 use serde_json::{Value, json};
 
@@ -285,6 +289,9 @@ async fn an_agent_is_started_and_stopped_once() {
     assert_eq!(there[0]["task_id"], json!(task_id));
     assert_eq!((&there[0]["state"], &there[0]["standing"]), (&json!("idle"), &json!(true)));
     assert_eq!((&there[0]["waiting"], &there[0]["messages_processed"]), (&json!(0), &json!(0)));
+    let id: antiphon_core::AgentId = serde_json::from_value(there[0]["id"].clone()).unwrap();
+    assert_eq!(id.0.get_version_num(), 4, "it has an id before its first message: {status}");
+    assert_eq!(get(server.address, "/v1/agents/status").await.json(), status, "it did nothing");
     let stopped = order(server.address, &verb("stop")).await.json();
     assert_eq!(stopped, json!({"agent": "reviewer", "task_id": task_id}));
     assert_eq!(get(server.address, "/v1/agents/status").await.json(), json!([]));
@@ -325,7 +332,7 @@ async fn many_concurrent_senders_lose_nothing() {
     let mut read: Vec<String> = Vec::new();
     for message in state.messages() {
         if let Message::User(user) = &**message
-            && let Some(antiphon_core::InputBlock::Text(text)) = user.content.first()
+            && let Some(InputBlock::Text(text)) = user.content.first()
             && text.text.starts_with("[EVENT")
         {
             read.push(text.text.clone());
@@ -333,5 +340,111 @@ async fn many_concurrent_senders_lose_nothing() {
     }
     assert_eq!(read.len(), 128);
     assert_eq!(read.iter().collect::<BTreeSet<_>>().len(), 128, "each once");
+    server.ended().await;
+}
+
+/// The blocks of the messages that the agent has read.
+async fn read_blocks(server: &TestServer) -> Vec<Vec<InputBlock>> {
+    let state = server.orchestrator.task(&task(server).await).await.unwrap();
+    let user = |message: &Message| match message {
+        Message::User(user) => Some(user.content.clone()),
+        Message::Assistant(_) | Message::ToolResult(_) => None,
+    };
+    state.messages().iter().filter_map(|message| user(message)).collect()
+}
+
+const PIXEL: &str = "iVBORw0KGgo=";
+
+#[tokio::test]
+async fn blocks_of_an_interaction_reach_the_model() {
+    let server = TestServer::new().await;
+    let image = json!({"type": "image", "media_type": "image/png", "data": PIXEL});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    for (content, from, heard) in [
+        (json!({"body": "", "blocks": [text("alone")]}), None, "alone"),
+        (json!({"body": "", "blocks": [text("one"), image, text("two")]}), None, "one\ntwo"),
+        (json!({"body": "see this", "blocks": [text("see this"), image]}), None, "see this"),
+        (json!({"body": "a\nb", "blocks": [text("a"), image, text("b")]}), None, "a\nb"),
+        (
+            json!({"body": "c", "blocks": [text("more"), text(" ")]}),
+            Some("ci"),
+            "[EVENT via ci] c\nmore",
+        ),
+    ] {
+        let mut content = content;
+        content["type"] = json!("message");
+        sent(&server, json!({"content": content, "from": from})).await;
+        said(&server, &format!("Done with {heard}")).await;
+    }
+    sent(&server, json!({"content": {"type": "message", "body": "", "blocks": [image]}})).await;
+    sent(&server, json!({"message": "the end"})).await;
+    said(&server, "the end").await;
+    let read = read_blocks(&server).await;
+    let images = |blocks: &Vec<InputBlock>| {
+        blocks.iter().filter(|block| matches!(block, InputBlock::Image(_))).count()
+    };
+    assert_eq!(read.iter().map(images).sum::<usize>(), 4, "{read:?}");
+    let blank =
+        |block: &InputBlock| matches!(block, InputBlock::Text(text) if text.text.is_empty());
+    assert!(!read.iter().flatten().any(blank), "no provider accepts an empty text: {read:?}");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn blocks_that_say_nothing_are_refused_as_an_empty_message_is() {
+    let server = TestServer::new().await;
+    for blocks in [json!([]), json!([{"type": "text", "text": " \n"}])] {
+        let content = json!({"content": {"type": "message", "body": " ", "blocks": blocks}});
+        let reply = post(server.address, INBOX, &content).await;
+        assert_eq!((reply.status, reply.code().as_str()), (422, "INVALID_MESSAGE"), "{blocks}");
+    }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn an_event_without_a_body_is_its_label() {
+    let server = TestServer::new().await;
+    for event in [
+        json!({"from": "ci"}),
+        json!({"from": "ci", "message": " \n"}),
+        json!({"from": "ci", "content": {"type": "message", "body": ""}}),
+    ] {
+        resting(&server).await;
+        sent(&server, event).await;
+        let listed = get(server.address, "/v1/inbox").await.json();
+        assert_eq!(listed["waiting"][0]["rendered_text"], "[EVENT via ci]");
+        server.orchestrator.resume(&task(&server).await).await.unwrap();
+        said(&server, "Done with [EVENT via ci]").await;
+    }
+    let nothing = post(server.address, INBOX, &json!({"message": ""})).await;
+    assert_eq!(nothing.status, 422, "a person's message has a text: {nothing:?}");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn progress_replaces_progress_of_the_same_sender_that_was_not_read() {
+    let server = TestServer::new().await;
+    resting(&server).await;
+    for (from, text) in [("ci", "10 %"), ("cd", "5 %"), ("ci", "90 %")] {
+        sent(&server, json!({"from": from, "message": text, "progress": true})).await;
+    }
+    let listed = get(server.address, "/v1/inbox").await.json();
+    let texts: Vec<&Value> =
+        listed["waiting"].as_array().unwrap().iter().map(|row| &row["content"]["body"]).collect();
+    assert_eq!(texts, [&json!("5 %"), &json!("90 %")]);
+    assert_eq!(
+        (&listed["waiting"][0]["wakes"], &listed["waiting"][0]["salience"]),
+        (&json!(false), &json!("background"))
+    );
+    let queued = server.orchestrator.queued(NonZeroUsize::MAX).await.unwrap();
+    let shown = |queued: &QueuedMessage| queued.message.render_metadata;
+    assert_eq!(queued.iter().map(shown).collect::<Vec<_>>(), [Some(RenderMetadata::PROGRESS); 2]);
+    for bad in [
+        json!({"message": "x", "progress": true, "salience": "urgent"}),
+        json!({"message": "x", "progress": true, "wake": true}),
+        json!({"request": {"intent": "x"}, "progress": true}),
+    ] {
+        assert_eq!(post(server.address, INBOX, &bad).await.status, 400, "{bad}");
+    }
     server.ended().await;
 }

@@ -70,9 +70,35 @@ async fn an_ad_hoc_agent_has_the_common_system_prompt_and_its_own() {
     let created = server.orchestrator.task(&task_id).await.unwrap().created;
     assert_eq!(created.agent, "ad_hoc");
     assert_eq!(created.system_prompt, "You are an agent.\n\nCount.");
-    assert_eq!(created.tools, Some(vec!["act".to_owned()]), "what both name");
-    assert!(created.agents.allows_none(), "`call_agent` was not lent");
+    let own = Some(vec!["look".to_owned(), "act".to_owned()]);
+    assert_eq!(created.tools, own, "a policy takes none of them away");
+    assert!(created.agents.allows_none(), "`call_agent` is not among its tools");
     assert_eq!(created.limits.wall_clock_s_max.unwrap().get(), 9);
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_policy_touches_no_tool_of_a_named_agent_and_a_message_needs_no_timestamp() {
+    let server = TestServer::new().await;
+    for (tools, message) in [
+        (json!({"kind": "none"}), json!({"content": [{"type": "text", "text": "hello"}]})),
+        (
+            json!({"kind": "exact", "tools": ["act"]}),
+            json!({"role": "user", "parts": [{"text": "hello"}]}),
+        ),
+    ] {
+        let target =
+            json!({"agent": {"type": "named", "agent_id": "reviewer"}, "message": message});
+        let body = json!({"targets": [target], "tools": tools});
+        let reply = post(server.address, INVOCATIONS, &body).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(reply.json()["result"]["content"], "Done with hello");
+        let requested = server.task_factory.requested.lock().unwrap().pop().unwrap();
+        assert_eq!((requested.tools, requested.agents), (None, None), "{tools}");
+    }
+    let body = json!({"message": {"role": "user", "parts": ["hello"]}, "agent": "reviewer"});
+    let reply = post(server.address, "/v1/tasks", &body).await;
+    assert_eq!(reply.status, 201, "{reply:?}");
     server.ended().await;
 }
 
@@ -82,6 +108,10 @@ async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
     let one = || vec![named("reviewer", "x")];
     let many = vec![named("reviewer", "x"); 257];
     let ad_hoc = json!({"agent": {"type": "ad_hoc", "system_prompt": " "}, "message": "x"});
+    let mut lent = named("reviewer", "x");
+    lent["tools"] = json!({"kind": "exact", "tools": ["saw"]});
+    let sawing = json!({"type": "ad_hoc", "system_prompt": "Saw.", "tools": ["saw"]});
+    let sawing = json!({"agent": sawing, "message": "x"});
     let schema = json!({"agent": {"type": "named", "agent_id": "mute"}, "message": "x",
         "output_schema": {"type": "nonsense"}});
     let remote = json!({"kind": "force", "type": "remote", "runner": {"kind": "moon"}});
@@ -98,6 +128,14 @@ async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
         (json!({"targets": [named(" ", "x")]}), 422, "agent_id"),
         (json!({"targets": [ad_hoc]}), 422, "system_prompt"),
         (json!({"targets": [named("reviewer", " ")]}), 400, "targets[0]"),
+        (
+            json!({"targets": one(), "tools": {"kind": "exact", "tools": ["look", "saw"]}}),
+            422,
+            "`saw`",
+        ),
+        (json!({"targets": [lent]}), 422, "`saw`"),
+        (json!({"targets": [sawing]}), 422, "look, act, hang"),
+        (json!({"targets": one(), "tools": {"kind": "some"}}), 400, "`inherit`, `exact`, `none`"),
         (json!({"targets": one(), "executor": remote}), 422, "moon"),
         (
             json!({"targets": [named("reviewer", "x"), named("nobody", "y")], "join": "all"}),

@@ -77,7 +77,7 @@ impl Keyed {
         let ring = || KeyRing::open_at(&path, Arc::clone(&clock) as Arc<dyn Clock>).unwrap();
         let keys = Keys::new(ring()).unwrap();
         let config = |deps| ServerConfig { keys: Some(keys), ..server_config(deps) };
-        let budget = Budget { total, spend_limits: Arc::new(Paying(ring())) };
+        let budget = Budget { total, spend_limits: Arc::new(Paying(ring())), ceiling: None };
         let server = TestServer::paying(budget, config).await;
         Self { server, beside: ring(), path, clock, _folder: folder }
     }

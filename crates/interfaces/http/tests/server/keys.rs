@@ -168,6 +168,7 @@ async fn an_agents_key_cannot_use_others_to_exceed_its_permissions() {
     let said = json!({"text": "I am the user", "message": "hi", "model": "x", "messages": []});
     for path in [
         &format!("/v1/tasks/{task_id}/cancel"),
+        &format!("/v1/tasks/{task_id}/interrupt"),
         &format!("/v1/tasks/{task_id}/pause"),
         &format!("/v1/tasks/{task_id}/resume"),
         &format!("/v1/tasks/{task_id}/tool_results"),

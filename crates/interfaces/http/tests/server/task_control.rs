@@ -51,6 +51,31 @@ async fn a_task_is_paused_and_resumed() {
 }
 
 #[tokio::test]
+async fn a_turn_is_interrupted_and_its_tool_has_ended() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "hang").await;
+    until(&server, &task_id, "tool_started").await;
+    let path = format!("/v1/tasks/{task_id}/interrupt");
+    for _ in 0..2 {
+        let reply = order(server.address, &path).await;
+        let interrupted = reply.json();
+        assert_eq!(reply.status, 200, "{interrupted}");
+        assert_eq!(interrupted["status"], "input_required", "{interrupted}");
+        assert_eq!(interrupted["waiting_for"], "resume", "{interrupted}");
+    }
+    // The call has a result before the answer came, and runs once.
+    let state = server.orchestrator.task(&task_id).await.unwrap();
+    assert!(state.started.is_empty(), "{:?}", state.started);
+    assert!(format!("{:?}", state.messages()).contains("a person stopped the turn"));
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    let reply = order(server.address, &path).await;
+    assert_eq!((reply.status, reply.code().as_str()), (409, "CONFLICT"));
+    let missing = order(server.address, "/v1/tasks/none/interrupt").await;
+    assert_eq!(missing.status, 404);
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn a_message_to_a_task_is_read() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "act").await;

@@ -156,7 +156,10 @@ async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
         (json!({"message": {"content": []}}), "message"),
         (json!({"message": {"content": [{"type": "thinking", "thinking": "x"}]}}), "thinking"),
         (json!({"message": "hi", "model": "nonsense"}), "PROVIDER/MODEL"),
-        (json!({"message": "hi", "history": [{"type": "system"}]}), "content"),
+        (
+            json!({"message": "hi", "history": [{"type": "system"}]}),
+            "unknown message type `system`",
+        ),
         (json!({"message": "hi", "limits": {"turns_max": 0}}), "zero"),
         (json!({"message": "hi", "output_schema": {"type": "nonsense"}}), "schema"),
         (json!({"message": "hi", "session_id": "a b"}), "identifier"),
@@ -179,6 +182,39 @@ async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
     for query in ["limit=0", "limit=1001", "limit=x", "unfinished=perhaps"] {
         let reply = get(server.address, &format!("/v1/tasks?{query}")).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{query}");
+    }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_task_gives_back_the_ids_and_metadata_of_its_canonical_messages() {
+    let server = TestServer::new().await;
+    let message = json!({ "id": "7f9c24e8-3b12-4fef-91e0-5f2d0e5a1c11", "role": "user",
+        "content": "hi", "timestamp": "2026-01-02T03:04:05Z", "metadata": { "ticket": "42" } });
+    let reply =
+        post(server.address, "/v1/chat/completions", &json!({ "messages": [message] })).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let task = reply.head.lines().find_map(|line| line.strip_prefix("x-antiphon-task: ")).unwrap();
+    let shown = get(server.address, &format!("/v1/tasks/{task}")).await.json();
+    let mut expected = message;
+    expected.as_object_mut().unwrap().remove("content");
+    assert_eq!(shown["canonical"], json!([expected]));
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn an_invalid_body_names_the_field_and_the_reason() {
+    let server = TestServer::new().await;
+    for (body, field) in [
+        (json!({ "message": "hi", "limits": { "turns_max": "many" } }), "limits.turns_max"),
+        (json!({ "message": "hi", "model": 7 }), "model"),
+        (json!({ "message": 7 }), "message"),
+        (json!([]), "body"),
+    ] {
+        let reply = post(server.address, "/v1/tasks", &body).await;
+        let refused = reply.json();
+        assert_eq!((reply.status, &refused["details"]["field"]), (400, &json!(field)), "{refused}");
+        assert!(!refused["details"]["reason"].as_str().unwrap().is_empty(), "{refused}");
     }
     server.ended().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::ask;
+use crate::client::{ask, begin, rest};
 use crate::openai::weather;
 use crate::world::TestServer;
 
@@ -88,5 +88,68 @@ async fn a_canonical_body_is_refused_in_the_native_shape() {
         assert!(!refused["message"].as_str().unwrap().is_empty());
         assert_eq!(refused.get("error"), None);
     }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_body_without_messages_is_refused_in_the_native_shape_unless_it_is_clearly_openai() {
+    let server = TestServer::new().await;
+    for body in [
+        json!({}),
+        json!({ "messages": [] }),
+        json!({ "messages": null }),
+        json!({ "model": "scripted/test", "messages": [], "temperature": 1.0 }),
+    ] {
+        let reply = ask(&server, &body).await;
+        let refused = reply.json();
+        assert_eq!((reply.status, &refused["code"]), (400, &json!("INVALID_REQUEST")), "{refused}");
+        assert_eq!(
+            refused["details"],
+            json!({ "field": "messages", "reason": "missing or empty: send at least one message" })
+        );
+    }
+    for more in [json!({ "n": 1 }), json!({ "stream_options": null }), json!({ "user": "me" })] {
+        let reply = ask(&server, &body(&[], &more)).await;
+        assert_eq!(reply.json()["error"]["param"], "messages", "{more}");
+    }
+    let library = begin(&server, "x-stainless-lang: python\r\n", &json!({ "messages": [] })).await;
+    assert_eq!(rest(library).await.json()["error"]["param"], "messages");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_field_and_the_reason() {
+    let server = TestServer::new().await;
+    for (messages, more, field, reason) in [
+        (vec![message("user", " ")], json!({}), "messages[0]", "must not be blank"),
+        (vec![message("robot", "x")], json!({}), "messages[0]", "unknown variant `robot`"),
+        (vec![message("user", "x")], json!({ "temperature": 2.5 }), "temperature", "from 0 to 2"),
+        (vec![message("user", "x")], json!({ "n": 2 }), "n", "not supported"),
+    ] {
+        let details = ask(&server, &body(&messages, &more)).await.json()["details"].clone();
+        assert_eq!(details["field"], field, "{details}");
+        assert!(details["reason"].as_str().unwrap().contains(reason), "{details}");
+    }
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn ids_and_metadata_are_kept_in_the_task_and_an_answer_keeps_its_id() {
+    let server = TestServer::new().await;
+    let mut user = message("user", "hello");
+    user["metadata"] = json!({ "ticket": "42" });
+    let system = message("system", "Be brief.");
+    let sent = body(&[system.clone(), user.clone()], &json!({}));
+    let asked = async || rest(begin(&server, "idempotency-key: k\r\n", &sent).await).await;
+    let (first, again) = (asked().await, asked().await);
+    assert_eq!(first.json(), again.json(), "the same request, the same answer, with its id");
+    let id: uuid::Uuid = first.json()["message"]["id"].as_str().unwrap().parse().unwrap();
+    assert_eq!(id.get_version_num(), 4);
+    let kept = server.orchestrator.task(&first.task()).await.unwrap().created.canonical;
+    let mut expected = [system, user];
+    for header in &mut expected {
+        header.as_object_mut().unwrap().remove("content");
+    }
+    assert_eq!(json!(kept), json!(expected));
     server.ended().await;
 }

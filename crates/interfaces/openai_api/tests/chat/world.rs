@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Piece, PieceSource, PromptSource, ProviderError, RandomIds, SystemClock, ToolContext,
+    Agents, Gate, GateRequest, Piece, PieceSource, PromptSource, ProviderError, RandomIds, Rule,
+    SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
@@ -18,8 +19,8 @@ use antiphon_core::{
 use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps, Token, serve};
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{
-    Budget, Models, NewTask, NoSpendLimits, OpenGate, Orchestrator, PriorHistory, RuntimeConfig,
-    RuntimeDeps, Settings,
+    Budget, Models, NewTask, OpenGate, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps,
+    Settings,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
@@ -80,7 +81,7 @@ when = { last_user_contains = "busy" }
 step = [{ error = { kind = "rate_limited", message = "slow down" } }]
 [[reply]]
 when = { last_user_contains = "break" }
-step = [{ text = "It was" }, { error = { kind = "overloaded", message = "too many" } }]
+step = [{ text = "It was" }, { delay_ms = 300 }, { error = { kind = "overloaded", message = "too many" } }]
 [[reply]]
 when = { last_user_contains = "story" }
 chunk_chars = 1
@@ -175,6 +176,19 @@ impl ToolExecutor for TestTools {
     }
 }
 
+struct AskBeforeLook;
+
+#[async_trait]
+impl Gate for AskBeforeLook {
+    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
+        Verdict::Ask { reason: "It looks.".to_owned(), rule: Rule("look".to_owned()) }
+    }
+
+    async fn remember(&self, _: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+}
+
 struct TestAgents;
 
 impl Agents for TestAgents {
@@ -245,6 +259,15 @@ impl TestServer {
 
     /// Where answers cost something, and so much may be spent.
     pub(crate) async fn of(limits: Limits, total: SpendLimits) -> Self {
+        Self::gated(limits, total, Arc::new(OpenGate)).await
+    }
+
+    /// Where a person is asked before each look.
+    pub(crate) async fn asking() -> Self {
+        Self::gated(Limits::default(), SpendLimits::default(), Arc::new(AskBeforeLook)).await
+    }
+
+    async fn gated(limits: Limits, total: SpendLimits, gate: Arc<dyn Gate>) -> Self {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let model_log =
@@ -253,7 +276,7 @@ impl TestServer {
             journal: Arc::new(MemoryJournal::new()),
             models: Arc::new(LoggingModels(Arc::clone(&model_log))),
             tools: Arc::new(TestTools),
-            gate: Arc::new(OpenGate),
+            gate,
             agents: Some(Arc::new(TestAgents)),
             runners: Vec::new(),
             prices: Arc::new(prices),
@@ -261,7 +284,7 @@ impl TestServer {
             ids: Arc::new(RandomIds),
             settings: Settings::default(),
         };
-        let budget = Budget { total, spend_limits: Arc::new(NoSpendLimits) };
+        let budget = Budget { total, ..Budget::default() };
         let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

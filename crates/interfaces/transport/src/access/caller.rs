@@ -161,6 +161,28 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     }
 }
 
+/// Another process of the owner: it has the token, and came through the project's socket. It may give a task what
+/// its own process has, which no network request may.
+#[derive(Debug)]
+pub struct OwnProcess;
+
+impl<S: Send + Sync> FromRequestParts<S> for OwnProcess {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let is_owner = matches!(Caller::from_request_parts(parts, state).await?, Caller::Owner);
+        match parts.extensions.get::<Peer>() {
+            Some(Peer::Socket) if is_owner => Ok(Self),
+            Some(Peer::Socket | Peer::Address(_)) | None => {
+                let message = "only the project's socket takes this, with the owner's token";
+                Err(ApiError::new(ErrorCode::Forbidden, message))
+            }
+        }
+    }
+}
+
+impl OperationInput for OwnProcess {}
+
 /// A person with level `admin`, who may decide. Recorded with each decision.
 #[derive(Debug)]
 pub struct Decider {

@@ -14,7 +14,8 @@ use super::generator::{ApiRouter, Info, OpenApi, in_context};
 use super::operation::{LEVEL, PATH_PARAMETER, Tag};
 use super::page;
 use crate::access::caller::level_for;
-use crate::interface::{Interface, RouteAccess};
+use crate::access::route_access::RouteAccess;
+use crate::interface::Interface;
 use crate::state::AppState;
 
 const ABOUT: &str = "Antiphon runs tasks of agents and loses none. All routes but `/health…`, `/openapi.json` and \

@@ -26,9 +26,17 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Json<T> {
     async fn from_request(request: Request, state: &Arc<AppState>) -> Result<Self, ApiError> {
         check_content_type(request.headers())?;
         let bytes = read_body(request, state, state.deps.limits.body_bytes_max).await?;
-        let read = serde_json::from_slice(&bytes);
-        read.map(Self).map_err(|error| ApiError::invalid(format!("the body: {error}")))
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| invalid::<T>(&bytes, &error))
     }
+}
+
+/// The error of a body that is not a `T`. The field is looked for only now: valid bodies are read without its cost.
+fn invalid<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> ApiError {
+    let refused = ApiError::invalid(format!("the body: {error}"));
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let located = serde_path_to_error::deserialize::<_, T>(&mut json).err();
+    let field = located.map(|located| located.path().to_string()).filter(|path| path != ".");
+    refused.of_field(field.as_deref().unwrap_or("body"), &error.to_string())
 }
 
 impl<T: JsonSchema> OperationInput for Json<T> {

@@ -5,13 +5,17 @@
 //! |--------------------------------------------------|------------------------------------------------|
 //! | the current turn of the stream                   | sent                                           |
 //! | a later turn                                     | held until the stream reaches the turn         |
+//! | an answer after an event that was not sent       | held until the stream reaches the event        |
 //! | a message or result that was already sent whole  | dropped                                        |
+//! | an answer that another one has superseded        | dropped                                        |
 //! | a task that the stream does not track            | dropped                                        |
 
 use std::collections::HashMap;
 
-use antiphon_core::{AgentState, Event, EventBody, Message, Seq, TaskId, TaskSummary, ToolCallId};
-use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
+use antiphon_core::{
+    AgentState, Event, EventBody, Message, ModelWait, Seq, TaskId, TaskSummary, ToolCallId,
+};
+use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
 
 /// Tasks that are tracked, at most. One more clears all.
 const TASKS_TRACKED_MAX: usize = 4096;
@@ -41,6 +45,8 @@ struct TaskProgress {
     whole: bool,
     /// Calls of the last message whose results were sent.
     done: Vec<ToolCallId>,
+    /// The last event that superseded an answer.
+    superseded_at: Seq,
 }
 
 impl DeltaOrder {
@@ -63,9 +69,15 @@ impl DeltaOrder {
         } else if let EventBody::StateChanged(change) = &event.body {
             // A message that was interrupted may start again.
             progress.whole &= change.to != AgentState::Thinking;
+        } else if let EventBody::StatusChanged(change) = &event.body {
+            if ModelWait::of(change).is_some_and(|wait| wait.superseded) {
+                progress.superseded_at = event.seq;
+            }
         } else if let EventBody::MessageAppended(appended) = &event.body {
             match &*appended.message {
                 Message::User(_) => {}
+                // The status behind it supersedes it.
+                Message::Assistant(_) if appended.superseded => {}
                 Message::Assistant(_) => {
                     progress.whole = true;
                     progress.done.clear();
@@ -91,7 +103,9 @@ impl DeltaOrder {
         if self.tasks.len() >= TASKS_TRACKED_MAX {
             self.tasks.clear();
         }
-        self.tasks.insert(task_id, TaskProgress { seq, turns, whole: false, done: Vec::new() });
+        let (superseded_at, done) = (Seq(0), Vec::new());
+        let progress = TaskProgress { seq, turns, whole: false, done, superseded_at };
+        self.tasks.insert(task_id, progress);
     }
 
     /// When a delta is sent.
@@ -100,8 +114,11 @@ impl DeltaOrder {
         if delta.turn > progress.turns {
             return Due::Later;
         }
+        let is_superseded = delta.after < progress.superseded_at;
         let is_old = match &delta.event {
-            DeltaEvent::Answer(_) => delta.turn < progress.turns || progress.whole,
+            DeltaEvent::Answer(_) if delta.after > progress.seq => return Due::Later,
+            DeltaEvent::Answer(_) => delta.turn < progress.turns || progress.whole || is_superseded,
+            DeltaEvent::State(AnswerDelta::AnswerSuperseded { .. }) => is_superseded,
             DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, .. }) => {
                 progress.done.contains(tool_call_id)
             }

@@ -8,8 +8,8 @@ use antiphon_core::port::Agents;
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
 
 use super::refusal;
-use crate::agent_files::AgentFiles;
 use crate::agent_files::edit::{self, EditError};
+use crate::agent_files::{AgentFiles, new_agent_name};
 use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::DefinedAgent;
 
@@ -18,6 +18,9 @@ pub(super) async fn create(
     name: &AgentName,
     change: AgentChange,
 ) -> Result<DefinedAgent, ErrorResponse> {
+    if let Err(reason) = new_agent_name(name.as_str()) {
+        return Err(refusal(ErrorCode::InvalidRequest, format!("`name`: {reason}")));
+    }
     if let Some(users) = files.find(name).await.filter(|entry| entry.origin == Origin::User) {
         let path = users.path.display();
         let message = format!("the user has an agent `{name}`, which comes first: {path}");

@@ -2,10 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use antiphon_core::port::{DispatchPermission, Expected, Run, Runner};
+use antiphon_core::port::{Clock, DispatchPermission, Expected, Run, Runner, SystemClock};
 use antiphon_core::{
-    CallableAgents, EventBody, HistoryRef, InputBlock, Message, RawJson, Seq, StatusChanged,
-    TaskCreated, TaskId, TaskLimits, TaskStatus,
+    AssistantBlock, AssistantMessage, CallableAgents, EventBody, HistoryRef, InputBlock, Message,
+    MessageAppended, RawJson, Seq, StatusChanged, StopReason, TaskCreated, TaskId, TaskLimits,
+    TaskStatus, ToolArguments, ToolCallBlock, ToolCallId, Usage,
 };
 use serde_json::json;
 
@@ -26,6 +27,14 @@ fn texts(events: &[antiphon_core::Event]) -> Vec<String> {
         other => panic!("{other:?}"),
     });
     text.collect()
+}
+
+fn texts_of(content: &[InputBlock]) -> String {
+    let text = |block: &InputBlock| match block {
+        InputBlock::Text(text) => text.text.clone(),
+        InputBlock::Image(_) => "(an image)".to_owned(),
+    };
+    content.iter().map(text).collect()
 }
 
 fn beginning(events: &[antiphon_core::Event]) -> &TaskCreated {
@@ -49,6 +58,55 @@ async fn the_peer_gets_the_conversation_with_its_history() {
     assert_eq!(texts(&events), ["one", "two", "three", "four"]);
     assert_eq!(beginning(&events).system_prompt, "Ours.");
     assert_eq!(texts(&local.events().await), ["three", "four"]);
+    peer.end().await;
+}
+
+/// The child of a task that called it together with another tool: neither call has a result yet.
+#[tokio::test]
+async fn the_peer_gets_of_an_inherited_conversation_what_a_model_here_would_read() {
+    let peer = PeerServer::new().await;
+    let call = |id: &str, name: &str| {
+        AssistantBlock::ToolCall(ToolCallBlock {
+            id: ToolCallId::parse(id).unwrap(),
+            name: name.to_owned(),
+            arguments: ToolArguments::Object(RawJson::parse("{}").unwrap()),
+            signature: None,
+        })
+    };
+    let answer = AssistantMessage {
+        content: vec![AssistantBlock::text("I ask."), call("c1", "call_agent"), call("c2", "look")],
+        stop_reason: StopReason::ToolUse,
+        raw_stop_reason: "tool_use".to_owned(),
+        usage: Usage::default(),
+        model: None,
+        timestamp: SystemClock.now(),
+    };
+    let answer: EventBody = MessageAppended::new(Message::Assistant(answer)).into();
+    let history = Some(HistoryRef { task_id: TaskId::parse("caller").unwrap(), seq: Seq(4) });
+    let child = TaskCreated { history, ..created() };
+    let local = LocalSide::with(child, vec![said("do it")]).await;
+    let caller: Vec<EventBody> = vec![created().into(), said("old"), said("begin"), answer];
+    local.append("caller", Expected::NoTask, caller).await;
+    local.run(&peer.url()).await.unwrap();
+    let events = peer.events().await;
+    let conversation: Vec<String> = events
+        .iter()
+        .filter_map(|event| {
+            let EventBody::MessageAppended(appended) = &event.body else { return None };
+            Some(match &*appended.message {
+                Message::User(user) => format!("user: {}", texts_of(&user.content)),
+                Message::Assistant(answer) => {
+                    format!("model: {}, {} calls", answer.text(), answer.tool_calls().count())
+                }
+                Message::ToolResult(result) => format!("result of {}", result.tool_name),
+            })
+        })
+        .collect();
+    assert_eq!(
+        conversation[..4],
+        ["user: old", "user: begin", "model: I ask., 0 calls", "user: do it"]
+    );
+    assert!(!conversation.iter().any(|line| line.starts_with("result")), "{conversation:?}");
     peer.end().await;
 }
 

@@ -2,9 +2,11 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod away;
 mod control;
 mod create;
 mod local;
+mod messages;
 mod orchestrators;
 mod peer_server;
 mod reconnect;

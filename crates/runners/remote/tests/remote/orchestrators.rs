@@ -12,21 +12,21 @@ use serde_json::json;
 use crate::local::{PERSISTENT, runner};
 use crate::peer_server::{PeerServer, orchestrator};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 fn local(journal: &Arc<MemoryJournal>, peer: &PeerServer) -> Orchestrator {
     let loopback = Arc::new(runner(&peer.url(), PERSISTENT));
     orchestrator(Arc::clone(journal) as Arc<dyn Journal>, vec![loopback])
 }
 
-fn task(text: &str) -> NewTask {
+pub(crate) fn task(text: &str) -> NewTask {
     let message = UserMessage::text(text, SystemClock.now());
     let model = ModelRef::parse("scripted/there").unwrap();
     let config = RunnerConfig { kind: "loopback".to_owned(), config: json!({"peer": "there"}) };
     NewTask { runner: Some(config), ..NewTask::new("tester", model, message) }
 }
 
-async fn until(orchestrator: &Orchestrator, task_id: &TaskId, kind: &str) {
+pub(crate) async fn until(orchestrator: &Orchestrator, task_id: &TaskId, kind: &str) {
     let mut events = orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != kind {}
 }

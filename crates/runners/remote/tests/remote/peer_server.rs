@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Journal, Runner};
 use antiphon_core::{AgentName, CallableAgents, ErrorResponse, Event, ModelRef, Position, TaskId};
@@ -70,6 +71,13 @@ impl TaskFactory for TestTaskFactory {
     fn agents(&self) -> Vec<AgentName> {
         Vec::new()
     }
+}
+
+/// A client of the peer with this address.
+pub(crate) fn client(url: &str) -> Client {
+    let endpoint = Endpoint::parse(url).unwrap();
+    let timeouts = Timeouts::default();
+    Client::new(ClientConfig { endpoint, token: TOKEN.into(), timeouts }).unwrap()
 }
 
 /// The peer, running.

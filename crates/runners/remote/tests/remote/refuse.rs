@@ -64,6 +64,20 @@ async fn a_peer_that_is_not_configured_is_refused_and_the_known_ones_are_named()
     assert_eq!((loopback.kind(), loopback.is_orchestrator()), ("loopback", true));
 }
 
+#[test]
+fn the_only_peer_needs_no_name_and_a_task_keeps_it() {
+    let loopback = runner("http://127.0.0.1:1", PERSISTENT);
+    assert_eq!(loopback.check(&json!({})), Ok(()));
+    let kept = json!({"agent": "expert", "peer": "there"});
+    assert_eq!(loopback.with_defaults(&json!({"agent": "expert"})), kept);
+    assert_eq!(loopback.with_defaults(&json!({"peer": "there"})), json!({"peer": "there"}));
+    let none = RemoteRunner::new(Peers::default(), PERSISTENT);
+    assert_eq!(none.check(&json!({})), Err("there is no peer: none is configured".to_owned()));
+    let several = RemoteRunner::new(peers(TOKEN, "http://127.0.0.1:1"), PERSISTENT);
+    let reason = several.check(&json!({})).unwrap_err();
+    assert_eq!(reason, "there are several peers, name one with `peer`: other, there");
+}
+
 #[tokio::test]
 async fn a_peer_that_does_not_answer_is_unavailable_after_the_retries() {
     let local = LocalSide::new("hi").await;

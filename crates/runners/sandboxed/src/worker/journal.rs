@@ -117,7 +117,7 @@ impl TaskIndex for RemoteJournal {
             TaskSelector::Roots => task.parent.is_none(),
             TaskSelector::Unfinished => !task.status.is_terminal(),
             TaskSelector::One(task_id) => task.task_id == *task_id,
-            TaskSelector::IdPrefix(start) => task.task_id.to_string().starts_with(start),
+            TaskSelector::IdPrefix(start) => task.task_id.is_named_by(start),
             TaskSelector::Tree(root) => task.root == *root,
             TaskSelector::Session(session_id) => task.session_id == *session_id,
             // There is one, and none before it.

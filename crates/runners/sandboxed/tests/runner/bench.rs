@@ -142,6 +142,8 @@ pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
             network: Network::Off,
             unix_sockets: antiphon_sandbox::UnixSockets::Refused,
             repository: None,
+            git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+            runs: antiphon_sandbox::Runs::Commands,
             limits: SandboxLimits::default(),
         },
         limits: Limits::default(),

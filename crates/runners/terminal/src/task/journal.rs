@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, JournalError, Read, TaskJournal};
 use antiphon_core::{
-    ApprovalId, Event, EventBody, HandlingMode, InteractionId, Message, MessageAppended,
-    MessageQueued, Position, Seq, StatusChanged, TaskId, TaskStatus, UserMessage, WaitingFor,
+    ApprovalId, Event, EventBody, HandlingMode, InputBlock, InteractionId, Message,
+    MessageAppended, MessageQueued, Position, Seq, StatusChanged, TaskId, TaskStatus, UserMessage,
+    WaitingFor,
 };
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub(crate) struct JournalView {
     position: Position,
     /// The system prompt.
     pub(crate) context: String,
+    /// Name of the agent.
+    pub(crate) agent: String,
     has_ended: bool,
     is_resident: bool,
     /// A user paused the task.
@@ -96,6 +99,7 @@ impl JournalView {
             seq: Seq(0),
             position: Position(0),
             context: String::new(),
+            agent: String::new(),
             has_ended: false,
             is_resident: false,
             is_paused: false,
@@ -159,9 +163,18 @@ impl JournalView {
         if self.is_paused {
             return Vec::new();
         }
-        let queued = |queued: &MessageQueued| PendingMessage {
-            source: MessageSource::Inbox(queued.id),
-            message: queued.user_message(Utc::now()),
+        let queued = |queued: &MessageQueued| {
+            let mut message = queued.user_message(Utc::now());
+            if queued.expects_answer() {
+                let how = format!(" (answer it: antiphon reply {} TEXT)", queued.id);
+                match message.content.last_mut() {
+                    Some(InputBlock::Text(text)) => text.text.push_str(&how),
+                    Some(InputBlock::Image(_)) | None => {
+                        message.content.push(InputBlock::text(how));
+                    }
+                }
+            }
+            PendingMessage { source: MessageSource::Inbox(queued.id), message }
         };
         let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer;
         let first = self.initial.first().map(|(seq, message)| PendingMessage {
@@ -206,7 +219,7 @@ impl JournalView {
                         return Ok(false);
                     }
                     let message = Arc::new(Message::User(taken.message.clone()));
-                    MessageAppended { message, queued: Some(id) }.into()
+                    MessageAppended::of_queued(message, id).into()
                 }
             };
             match self.append(body).await {
@@ -256,6 +269,7 @@ impl JournalView {
         }
         if let EventBody::TaskCreated(created) = event.body {
             self.context = created.system_prompt;
+            self.agent = created.agent;
             self.is_resident = created.resident;
         } else if let EventBody::HandedOver(over) = event.body {
             self.context = over.system_prompt;

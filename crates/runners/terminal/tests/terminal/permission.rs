@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::{
-    Append, ApprovalSelector, Expected, JournalError, RandomIds, Read, Run, Runner, RunnerError,
-    SystemClock,
+    Append, ApprovalSelector, Expected, Gate, GateRequest, JournalError, RandomIds, Read, Rule,
+    Run, Runner, RunnerError, SystemClock, Verdict,
 };
 use antiphon_core::{
     AgentName, Approval, Decision, EventBody, HandlingMode, InteractionId, MessageAppended,
@@ -35,12 +35,16 @@ fn orchestrator(bench: &Bench) -> Orchestrator {
 }
 
 fn orchestrator_with(bench: &Bench, runner: Arc<dyn Runner>) -> Orchestrator {
+    orchestrator_by(bench, runner, Arc::new(OpenGate))
+}
+
+fn orchestrator_by(bench: &Bench, runner: Arc<dyn Runner>, gate: Arc<dyn Gate>) -> Orchestrator {
     let approvals = ApprovalPolicy::Wait { timeout: None };
     Orchestrator::new(RuntimeDeps {
         journal: Arc::clone(&bench.journal),
         models: Arc::new(NoModel),
         tools: Arc::new(NoTools),
-        gate: Arc::new(OpenGate),
+        gate,
         agents: None,
         runners: vec![runner],
         prices: Arc::new(PriceTable::default()),
@@ -212,6 +216,45 @@ async fn only_a_person_starts_a_program_without_a_question() {
     }
 }
 
+/// A gate with a rule that allows each start, and no text.
+#[derive(Debug)]
+struct AllowsStarts;
+
+#[async_trait]
+impl Gate for AllowsStarts {
+    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
+        Verdict::Allow
+    }
+
+    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<Verdict> {
+        (call.tool == "terminal_start").then_some(Verdict::Allow)
+    }
+
+    async fn remember(&self, _: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_allows_a_start_does_not_allow_what_is_typed_with_it() {
+    let bench = Bench::new(script("touch begun; read -p '> ' x; echo $x > said"));
+    let runner = Arc::clone(&bench.runner) as Arc<dyn Runner>;
+    let orchestrator = orchestrator_by(&bench, runner, Arc::new(AllowsStarts));
+    let provenance = Provenance::WriteKey("k1".to_owned());
+    let new = NewTask { provenance, ..task("rm -rf x") };
+    let task_id = orchestrator.invoke(new).await.unwrap().task_id;
+    let asked = question(&orchestrator).await;
+    assert_eq!(asked.tool_name, "terminal_input");
+    assert!(asked.arguments.as_str().contains("rm -rf x"), "{asked:?}");
+    sleep(A_WHILE).await;
+    assert!(!bench.root().join("said").exists());
+    answer(&orchestrator, &asked, Decision::AllowOnce).await;
+    let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
+    assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+    assert_eq!(std::fs::read_to_string(bench.root().join("said")).unwrap(), "rm -rf x\n");
+    orchestrator.shutdown(Duration::from_secs(1)).await;
+}
+
 #[tokio::test]
 async fn question_and_message_outlive_the_process_and_the_answer_delivers() {
     let bench = Bench::new(script(LISTENS));
@@ -276,7 +319,7 @@ impl Runner for Greedy {
                     task_id: run.task_id.clone(),
                     expected: Expected::Exists,
                     at: Utc::now(),
-                    events: vec![MessageAppended { message, queued: Some(queued.id) }.into()],
+                    events: vec![MessageAppended::of_queued(message, queued.id).into()],
                     key: None,
                 });
                 let taken = taken.await.map(drop);

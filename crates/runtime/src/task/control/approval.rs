@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
 use antiphon_core::{
@@ -15,6 +16,9 @@ use crate::task::schedule::deadlines::Due;
 use crate::task::schedule::supervise;
 use crate::task::state::ApprovalQuestion;
 
+/// When an approval that could not be expired is tried again.
+const EXPIRE_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
 /// Answers an approval, once.
 pub(crate) async fn decide(
     services: &Arc<Services>,
@@ -26,8 +30,10 @@ pub(crate) async fn decide(
     loop {
         let approval = pending(services, approval_id).await?;
         if decision == Decision::AllowAlways {
-            let kept = services.deps.gate.remember(&approval.rule).await;
-            kept.map_err(|reason| OrchestratorError::RuleNotSaved { reason })?;
+            let refuse = |reason| OrchestratorError::RuleNotSaved { reason };
+            let created = services.reader.load(&approval.task_id).await?.created;
+            let gate = services.deps_of(&created).map_err(refuse)?;
+            gate.gate.remember(&approval.rule).await.map_err(refuse)?;
         }
         let summary = services.reader.unfinished(&approval.task_id).await?;
         let decided = ApprovalDecided {
@@ -91,7 +97,7 @@ pub(crate) async fn expire(services: &Arc<Services>, expired: ApprovalId) {
         ) => {}
         Err(error) => {
             tracing::warn!(approval.id = %expired, %error, "could not expire");
-            let later = services.deps.clock.now() + chrono::TimeDelta::seconds(5);
+            let later = services.time.monotonic() + EXPIRE_AGAIN_AFTER;
             services.deadlines.add(later, Due::Approval(expired));
         }
     }

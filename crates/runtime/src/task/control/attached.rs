@@ -68,6 +68,7 @@ impl Orchestrator {
         &self,
         task: NewTask,
     ) -> Result<(AcceptedTask, AttachedTask), OrchestratorError> {
+        self.services.background.check_accepts()?;
         let append = task.into_append(&self.services).await?;
         let orchestrator = self.clone();
         self.services

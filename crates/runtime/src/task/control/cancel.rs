@@ -1,13 +1,14 @@
 //! Cancels tasks: one, or one with all its descendants.
 //!
-//! A running task cancels itself; a task that does not run is canceled here. Descendants are canceled
+//! A running task cancels itself; a task that does not run is canceled here. A task on a peer is canceled there too,
+//! when the peer can be reached (`runner/peer_cancel.rs`). Descendants are canceled
 //! after their ancestor, which can dispatch no more then. After a crash in between, recovery cancels
 //! the rest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::port::{JournalError, TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, Replied, StatusChanged, TaskId, TaskStatus, TaskSummary};
 use futures_util::{StreamExt, stream};
 
@@ -17,7 +18,9 @@ use crate::inbox::requests;
 use crate::inbox::residents::is_resident;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
+use crate::runner::peer_cancel;
 use crate::services::Services;
+use crate::task::schedule::run_slots::RunningTask;
 use crate::task::schedule::supervise;
 
 /// Maximum number of tasks that are canceled concurrently.
@@ -124,7 +127,7 @@ pub(crate) async fn cancel(
     loop {
         if let Some(running) = services.slots.find(task_id) {
             running.cancel.cancel();
-            running.released.cancelled().await;
+            wait_released(services, &running).await?;
             asked = true;
             continue;
         }
@@ -140,10 +143,26 @@ pub(crate) async fn cancel(
             // A run may have started just then, with the old state.
             if let Some(running) = services.slots.find(task_id) {
                 running.cancel.cancel();
-                running.released.cancelled().await;
+                wait_released(services, &running).await?;
             }
-            services.deps.tools.release(task_id).await;
+            services.release_tools(task_id).await;
             return Ok(());
+        }
+    }
+}
+
+/// Waits until a canceled task has given up its slot. While the journal cannot be written, no
+/// cancellation can become durable: the caller gets an error, and the task ends when it can.
+async fn wait_released(
+    services: &Services,
+    running: &RunningTask,
+) -> Result<(), OrchestratorError> {
+    tokio::select! {
+        biased;
+        () = running.released.cancelled() => Ok(()),
+        () = services.storage.failed() => {
+            let reason = "the task is canceled as soon as the journal can be written".to_owned();
+            Err(JournalError::Unavailable { reason }.into())
         }
     }
 }
@@ -155,6 +174,9 @@ async fn cancel_not_running(
     summary: TaskSummary,
 ) -> Result<bool, OrchestratorError> {
     let last = replies_before_end(services, &summary).await?;
+    if !summary.runs_on.is_local() {
+        peer_cancel::remember(services, &summary.task_id).await?;
+    }
     let shared = Arc::clone(services);
     // On a future of its own: the caller may stop waiting, but the replies must be delivered.
     services

@@ -44,9 +44,14 @@ pub(crate) async fn create_and_start(
         // Before the task becomes visible: the first run or cancel finds the cached state.
         services.cache.insert(task_id.clone(), prepared);
     }
+    let followed = matches!(append.events.first(), Some(EventBody::TaskCreated(it)) if it.followed);
+    if followed {
+        services.followed.note_client(&task_id);
+    }
     let appended = services.append(append).await;
     if !appended.as_ref().is_ok_and(|appended| appended.task_id == task_id) {
         services.cache.take(&task_id);
+        services.followed.forget(&task_id);
     }
     let appended = appended?;
     supervise::start(services, &appended.task_id);
@@ -66,9 +71,9 @@ fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask>
     for body in said {
         state.apply(body);
     }
-    services.deps.check_model(&state).ok()?;
+    services.check_model(&state).ok()?;
     let trees = vec![services.trees.register(Tree::for_new_task(task_id, created))];
-    let agent_id = AgentId::from(services.deps.ids.next());
+    let agent_id = AgentId::from(services.deps.ids.random());
     let (from, to) = (AgentState::Idle, AgentState::Thinking);
     let begun: [EventBody; 2] = [
         StatusChanged::new(TaskStatus::Running).into(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, TaskSelector};
 use antiphon_core::{
-    CallableAgents, EventBody, HistoryRef, Message, MessageAppended, ModelOptions, ModelRef,
-    Provenance, RawJson, RunnerConfig, SessionId, StatusChanged, TaskCreated, TaskId, TaskLimits,
-    TaskStatus, Tool, ToolCallBlock, UserMessage,
+    CallableAgents, CanonicalHeader, EventBody, HistoryRef, ImportedTimes, Message,
+    MessageAppended, ModelOptions, ModelRef, Provenance, RawJson, RunnerConfig, SessionId,
+    StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool, ToolCallBlock, UserMessage,
 };
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub struct NewTask {
     pub system_prompt: String,
     /// Names of the tools it may use; all available tools when absent.
     pub tools: Option<Vec<String>>,
+    /// Names of tools that change something and whose calls of one answer run side by side.
+    pub parallel_tools: Vec<String>,
     /// Tools that the client runs itself and answers with [`Orchestrator::tool_result`](crate::Orchestrator::tool_result).
     pub external_tools: Vec<Tool>,
     /// Agents it may call.
@@ -55,6 +57,11 @@ pub struct NewTask {
     pub payer: Option<String>,
     /// Where the order came from, as the interface knows it.
     pub provenance: Provenance,
+    /// The canonical messages that the conversation came as; empty when it came in another form.
+    pub canonical: Vec<CanonicalHeader>,
+    /// Whether the client follows the task: after a restart it goes on when the client follows it again, see
+    /// [`Orchestrator::client_follows`](crate::Orchestrator::client_follows).
+    pub followed: bool,
     /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
@@ -82,6 +89,8 @@ pub struct ImportedConversation {
     pub system_prompt: String,
     /// The messages.
     pub before: PriorHistory,
+    /// When it began and was last changed, where it comes from; now when absent.
+    pub times: Option<ImportedTimes>,
     /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
@@ -98,6 +107,7 @@ impl ImportedConversation {
         let created = TaskCreated {
             system_prompt: self.system_prompt,
             history,
+            imported: self.times,
             ..TaskCreated::new(self.agent, session_id)
         };
         let mut events = events(created, copied, None);
@@ -159,6 +169,7 @@ impl NewTask {
             route: None,
             system_prompt: String::new(),
             tools: None,
+            parallel_tools: Vec::new(),
             external_tools: Vec::new(),
             agents: CallableAgents::Any,
             runner: None,
@@ -170,6 +181,8 @@ impl NewTask {
             manner: ModelOptions::default(),
             payer: None,
             provenance: Provenance::Unknown,
+            canonical: Vec::new(),
+            followed: false,
             key: None,
         }
     }
@@ -203,6 +216,7 @@ impl NewTask {
             fallbacks: self.fallbacks,
             system_prompt: self.system_prompt,
             tools,
+            parallel_tools: self.parallel_tools,
             external_tools: self.external_tools,
             agents: self.agents,
             runner: self.runner,
@@ -212,6 +226,9 @@ impl NewTask {
             payer: self.payer,
             route: self.route,
             provenance: self.provenance,
+            canonical: self.canonical,
+            boot_time: services.deps.boot_time(&self.limits),
+            followed: self.followed,
             history,
             ..TaskCreated::new(self.agent, session_id)
         };
@@ -252,6 +269,6 @@ fn interrupted_results(history: &[Arc<Message>]) -> Vec<Arc<Message>> {
             Message::User(_) | Message::Assistant(_) => false,
         })
     };
-    let unknown = |call| tools::message(call, tools::outcome_unknown(), answer.timestamp).into();
+    let unknown = |call| tools::message(call, tools::outcome_unknown(""), answer.timestamp).into();
     answer.tool_calls().filter(|call| !answered(call)).map(unknown).collect()
 }

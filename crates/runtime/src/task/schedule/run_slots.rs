@@ -24,6 +24,8 @@ const STOPPED_MAX: usize = 256;
 pub(crate) struct RunningTask {
     /// Fires when the task must end.
     pub(crate) cancel: CancellationToken,
+    /// Ends the current model call and tool calls.
+    pub(crate) interrupt: Interrupt,
     /// Fires when the task has given up its slot.
     pub(crate) released: CancellationToken,
     /// Why the task stopped, when it neither ended nor is suspended.
@@ -39,6 +41,7 @@ impl RunningTask {
     fn new() -> Self {
         Self {
             cancel: CancellationToken::new(),
+            interrupt: Interrupt::default(),
             released: CancellationToken::new(),
             stop_reason: OnceLock::new(),
             suspended: AtomicBool::new(false),
@@ -72,6 +75,40 @@ impl RunningTask {
     }
 }
 
+/// Ends the current model call and tool calls of a run. Can be used again.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupt(Mutex<CancellationToken>);
+
+impl Interrupt {
+    fn current(&self) -> MutexGuard<'_, CancellationToken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fires with the next interrupt.
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.current().clone()
+    }
+
+    pub(crate) fn fire(&self) {
+        self.current().cancel();
+    }
+
+    /// Whether it has fired and was not handled.
+    pub(crate) fn has_fired(&self) -> bool {
+        self.current().is_cancelled()
+    }
+
+    /// Whether it has fired; handles it.
+    pub(crate) fn take(&self) -> bool {
+        let mut current = self.current();
+        let fired = current.is_cancelled();
+        if fired {
+            *current = CancellationToken::new();
+        }
+        fired
+    }
+}
+
 /// The run slots, and the queue for them.
 #[derive(Debug, Default)]
 pub(crate) struct RunSlots {
@@ -102,6 +139,12 @@ impl RunSlots {
         self.table().running.get(task_id).cloned()
     }
 
+    /// Whether a task other than `own` runs or is queued for a slot.
+    pub(crate) fn is_other_running(&self, own: Option<&TaskId>) -> bool {
+        let table = self.table();
+        table.running.keys().chain(&table.queued).any(|task| Some(task) != own)
+    }
+
     /// Whether a task runs or is queued for a slot.
     pub(crate) fn is_active(&self, task_id: &TaskId) -> bool {
         let table = self.table();
@@ -112,6 +155,42 @@ impl RunSlots {
     pub(crate) fn stop_reason(&self, task_id: &TaskId) -> Option<OrchestratorError> {
         let table = self.table();
         table.stopped.iter().rev().find(|(stopped, _)| stopped == task_id).map(|(_, e)| e.clone())
+    }
+
+    /// Number of tasks that stopped early because of an error that no retry can help. A task without a
+    /// model is not one of them: a person sets the key and resumes it.
+    pub(crate) fn stuck(&self) -> usize {
+        let is_stuck = |error: &OrchestratorError| match error {
+            OrchestratorError::Journal(_)
+            | OrchestratorError::Replay(_)
+            | OrchestratorError::Panicked { .. }
+            | OrchestratorError::Unresponsive { .. } => true,
+            OrchestratorError::InboxFull { .. }
+            | OrchestratorError::PeerUnavailable { .. }
+            | OrchestratorError::PeerRefused { .. }
+            | OrchestratorError::NoModel { .. }
+            | OrchestratorError::Stopping
+            | OrchestratorError::Limit(_)
+            | OrchestratorError::Budget(_)
+            | OrchestratorError::RaiseRefused { .. }
+            | OrchestratorError::BadSchema { .. }
+            | OrchestratorError::NotRunning { .. }
+            | OrchestratorError::SessionExists { .. }
+            | OrchestratorError::Ended { .. }
+            | OrchestratorError::NoApproval { .. }
+            | OrchestratorError::AlreadyDecided { .. }
+            | OrchestratorError::RuleNotSaved { .. }
+            | OrchestratorError::NoSuchCall { .. }
+            | OrchestratorError::ResultTooLong { .. }
+            | OrchestratorError::CannotStart { .. }
+            | OrchestratorError::BadTool { .. } => false,
+        };
+        self.table().stopped.iter().filter(|(_, error)| is_stuck(error)).count()
+    }
+
+    /// Forgets why a task stopped early: it has ended.
+    pub(crate) fn forget_stop(&self, task_id: &TaskId) {
+        self.table().stopped.retain(|(stopped, _)| stopped != task_id);
     }
 
     /// Returns when a task neither runs nor is queued for a slot.

@@ -1,5 +1,6 @@
-//! Starts tasks and supervises their runs. A task that stops for a passing reason (journal
-//! unavailable, panic, no heartbeat) is restarted, each time after a longer pause.
+//! Starts tasks and supervises their runs. A task that stops for a passing reason (panic, no
+//! heartbeat) is restarted a few times, each time after a longer pause. While the journal is
+//! unavailable it is restarted for as long as it may wait for that.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,12 +12,13 @@ use futures_util::FutureExt;
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
+use crate::storage::{StorageWait, is_unavailable};
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::step::{self, RunEnd};
 
 /// Starts a task, or makes a running task check for new events.
 pub(crate) fn start(services: &Arc<Services>, task_id: &TaskId) {
-    if services.background.stop.is_cancelled() {
+    if services.background.starts_nothing() {
         return;
     }
     let Some(running) = services.slots.acquire(task_id) else { return };
@@ -52,6 +54,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
     let settings = services.deps.settings;
     let mut pause = settings.restart_after;
     let mut restarts = 0;
+    let mut storage_wait: Option<StorageWait> = None;
     loop {
         running.heartbeat();
         let run = step::run(Arc::clone(services), task_id, Arc::clone(running));
@@ -60,7 +63,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
                 Ok(Ok(end)) => {
                     running.suspended.store(end == RunEnd::Suspended, Ordering::Relaxed);
                     if end == RunEnd::Ended || services.background.stop.is_cancelled() {
-                        services.deps.tools.release(task_id).await;
+                        services.release_tools(task_id).await;
                     }
                     if services.slots.release_if_done(task_id) {
                         return;
@@ -77,6 +80,20 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
         // Decisions may not have been recorded: they are made again from the journal.
         services.waiters.remove(task_id);
         services.sent_requests.forget(task_id);
+        services.request_waits.forget(task_id);
+        if is_unavailable(&stopped) && !services.background.stop.is_cancelled() {
+            let begin = || StorageWait::begin(&services.storage, &services.deps, task_id);
+            let wait = storage_wait.get_or_insert_with(begin);
+            let waited = tokio::select! {
+                waited = wait.pause() => waited,
+                () = services.background.stop.cancelled() => false,
+            };
+            if waited {
+                continue;
+            }
+        } else {
+            storage_wait = None;
+        }
         if restarts == settings.restarts_max
             || !is_temporary(&stopped)
             || services.background.stop.is_cancelled()
@@ -84,7 +101,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
             // `wait` reports the reason; the task can be resumed.
             tracing::error!(task.id = %task_id, error = %stopped, "a task stopped early");
             let _ = running.stop_reason.set(stopped);
-            services.deps.tools.release(task_id).await;
+            services.release_tools(task_id).await;
             return;
         }
         tracing::warn!(task.id = %task_id, error = %stopped, "a task is restarted");

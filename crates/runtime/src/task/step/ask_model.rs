@@ -1,22 +1,23 @@
-//! Calls the model and records its answer.
+//! Calls the model and records its answer. An outage of the model makes the task wait.
 
 use antiphon_core::{
-    AgentState, AssistantMessage, Compacted, MessageAppended, MessageStream, ModelOptions,
+    AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, ModelWait,
     ProviderError, Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent,
-    TaskStatus, ToolChoice, Usage, UsageRecorded, UserMessage,
+    TaskStatus, Usage, UsageRecorded, WaitingFor,
 };
 use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
+use crate::task::outage::{self, Shown};
 use crate::task::step::TaskRun;
 use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
 use crate::task::step::output;
-use crate::watch::delta::{Delta, DeltaEvent};
+use crate::watch::delta::{AnswerDelta, Delta, DeltaEvent};
 
 /// Whether watchers see the answer as it streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Visibility {
+pub(super) enum Visibility {
     Live,
     Hidden,
 }
@@ -31,7 +32,8 @@ impl TaskRun {
         if self.flush().await? != FlushOutcome::Written {
             return Ok(());
         }
-        match self.stream_answer(self.request(), Visibility::Live).await {
+        let request = self.request();
+        match self.stream_answer(request, Visibility::Live).await {
             Ok(answer) => {
                 let refused = is_unusable(&answer).then(|| answer.raw_stop_reason.clone());
                 self.record_answer(answer);
@@ -41,7 +43,7 @@ impl TaskRun {
                     self.end(TaskStatus::Failed, Some(detail));
                 }
             }
-            Err(FailedAnswer { partial, error: StreamError::Canceled }) => {
+            Err(FailedAnswer { partial, error: StreamError::Canceled, .. }) => {
                 // During shutdown nothing is recorded: the model is called again later.
                 if !self.services.background.stop.is_cancelled()
                     || self.running.cancel.is_cancelled()
@@ -52,16 +54,67 @@ impl TaskRun {
             Err(FailedAnswer {
                 error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
                 ..
-            }) if compact::cut(&self.state, self.less_room()).is_some() => {
-                self.compact(self.less_room()).await?;
+            }) if compact::first_kept(&self.state, self.reduced_tokens_max()).is_some() => {
+                self.compact(self.reduced_tokens_max()).await?;
             }
-            Err(broken) => self.fail_on_model(broken),
+            Err(failed) => self.model_failed(failed, Purpose::Superseded),
         }
         Ok(())
     }
 
+    /// Waits for the model if it may answer later; otherwise fails the task.
+    pub(super) fn model_failed(&mut self, failed: FailedAnswer, purpose: Purpose) {
+        match outage::is_outage(&failed.error) {
+            Some(error) => {
+                let deps = &self.services.deps;
+                let (now, random) = (deps.clock.now(), deps.ids.next());
+                let wait = self.state.outage.wait_after(error, failed.shown, now, random);
+                self.wait_for_model(failed.partial, &wait, purpose);
+            }
+            None => self.fail_on_model(failed),
+        }
+    }
+
+    /// Suspends the task until the next attempt. What was shown of the answer is superseded.
+    fn wait_for_model(
+        &mut self,
+        partial: Option<AssistantMessage>,
+        wait: &ModelWait,
+        purpose: Purpose,
+    ) {
+        let (code, attempt) = (&wait.code, wait.attempt);
+        tracing::warn!(task.id = %self.state.task_id, code, attempt, "a task waits for its model");
+        if wait.superseded {
+            let (code, error) = (wait.code.clone(), wait.error.clone());
+            let event = DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, error });
+            self.services.deltas.publish(self.delta(event));
+        }
+        if let Some(partial) = partial {
+            let (model, usage) = (partial.model.clone(), partial.usage);
+            if wait.superseded && !partial.content.is_empty() {
+                self.push(MessageAppended::superseded(partial));
+            }
+            // Tokens that were shown and not counted are recorded as none: their cost is unknown.
+            if wait.superseded || usage != Usage::default() {
+                self.record_usage(model.as_ref(), usage, Some(purpose));
+            }
+        }
+        self.push(wait.status());
+    }
+
+    /// Ends the wait for the model: it answers. Watchers learn that before the answer.
+    async fn end_model_wait(&mut self) {
+        if self.state.waiting_for == Some(WaitingFor::Model) {
+            self.push(StatusChanged::new(TaskStatus::Running));
+            if let Err(error) = self.flush().await {
+                // Written with the answer, or reported then.
+                tracing::warn!(task.id = %self.state.task_id, %error, "the end of a wait is written later");
+            }
+        }
+    }
+
     /// Fails the task because the model did not answer.
-    fn fail_on_model(&mut self, FailedAnswer { partial, error }: FailedAnswer) {
+    fn fail_on_model(&mut self, FailedAnswer { partial, error, .. }: FailedAnswer) {
         self.record_partial(partial);
         let code = match &error {
             StreamError::Provider(error) => error.code(),
@@ -71,64 +124,9 @@ impl TaskRun {
         self.end(TaskStatus::Failed, Some(detail));
     }
 
-    /// Has the model summarize the older part of the conversation. When that part is too long even for
-    /// a summary, it is left out: a conversation that does not fit cannot continue.
-    pub(crate) async fn compact(&mut self, room: u64) -> Result<(), OrchestratorError> {
-        let Some(cut) = compact::cut(&self.state, room) else { return Ok(()) };
-        if self.services.budget.model_refusal(&self.state.created).is_some() {
-            // The next decision suspends the task.
-            return Ok(());
-        }
-        // What the model summarizes is durable before the model reads it.
-        if self.flush().await? != FlushOutcome::Written {
-            return Ok(());
-        }
-        let now = self.services.deps.clock.now();
-        let mut request = self.request();
-        // Messages that stay need no summary.
-        request.messages = self.state.conversation.view_until(cut);
-        request.messages.push(UserMessage::text(compact::INSTRUCTION, now).into());
-        request.tool_choice = ToolChoice::None;
-        let summary = match self.stream_answer(request, Visibility::Hidden).await {
-            Ok(answer) => {
-                self.record_usage(answer.model.as_ref(), answer.usage, Some(Purpose::Compaction));
-                answer.text()
-            }
-            Err(FailedAnswer { partial, error: StreamError::Canceled }) => {
-                let paid = partial.filter(|partial| partial.usage != Usage::default());
-                if let Some(partial) = paid {
-                    self.record_usage(
-                        partial.model.as_ref(),
-                        partial.usage,
-                        Some(Purpose::Compaction),
-                    );
-                }
-                return Ok(());
-            }
-            // Too long for a summary as well: the older messages are left out.
-            Err(FailedAnswer {
-                error: StreamError::Provider(ProviderError::ContextOverflow { .. }),
-                ..
-            }) => String::new(),
-            Err(broken) => {
-                self.fail_on_model(broken);
-                return Ok(());
-            }
-        };
-        let summary =
-            if summary.trim().is_empty() { compact::without_summary(&self.state) } else { summary };
-        let summary = compact::replacement(&self.state, cut, &summary);
-        self.push(Compacted { summary, kept_from: cut as u64 });
-        Ok(())
-    }
-
-    fn less_room(&self) -> u64 {
-        compact::less_room(&self.state, self.window_tokens())
-    }
-
     /// The request to the model. Its beginning is the same in every step, so that the provider can
     /// cache it.
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
@@ -146,38 +144,50 @@ impl TaskRun {
     }
 
     /// Streams one answer of the model.
-    async fn stream_answer(
-        &self,
+    pub(super) async fn stream_answer(
+        &mut self,
         request: Request,
         visibility: Visibility,
     ) -> Result<AssistantMessage, FailedAnswer> {
         let refused = |message: String| FailedAnswer {
             partial: None,
+            shown: Shown::Nothing,
             error: ProviderError::InvalidRequest { message }.into(),
         };
-        let provider = self.services.deps.provider_of(&self.state.created).map_err(refused)?;
+        let _call = self.services.background.model_calls.token();
+        let provider = self.deps.provider_of(&self.state.created).map_err(refused)?;
         let now = self.services.deps.clock.now();
         let mut stream = MessageStream::open(&*provider, request, self.interruption(), now);
-        let mut text_bytes = 0;
+        let (mut text_bytes, mut shown) = (0, Shown::Nothing);
+        let after = self.state.seq;
         loop {
             match stream.next().await {
                 Ok(Some(event)) => {
                     self.running.heartbeat();
+                    self.end_model_wait().await;
                     if visibility == Visibility::Live {
-                        let (task_id, turn) = (self.state.task_id.clone(), self.state.turns);
+                        shown = Shown::Some;
                         let text_at = text_bytes;
                         if let StreamEvent::TextDelta { delta } = &event {
                             text_bytes += delta.len();
                         }
-                        let delta = Delta::new(task_id, turn, DeltaEvent::Answer(event));
-                        self.services.deltas.publish(delta.after_text(text_at));
+                        let mut delta = self.delta(DeltaEvent::Answer(event)).after_text(text_at);
+                        delta.after = after;
+                        self.services.deltas.publish(delta);
                     }
                 }
                 Ok(None) => break,
-                Err(error) => return Err(FailedAnswer { partial: stream.message().ok(), error }),
+                Err(error) => {
+                    return Err(FailedAnswer { partial: stream.message().ok(), shown, error });
+                }
             }
         }
+        self.end_model_wait().await;
         stream.message().map_err(|error| refused(error.to_string()))
+    }
+
+    fn delta(&self, event: DeltaEvent) -> Delta {
+        Delta::new(self.state.task_id.clone(), self.state.turns, self.state.seq, event)
     }
 
     fn record_answer(&mut self, answer: AssistantMessage) {
@@ -187,7 +197,7 @@ impl TaskRun {
         self.advance_to(AgentState::ToolCall);
     }
 
-    fn record_usage(
+    pub(super) fn record_usage(
         &mut self,
         model: Option<&antiphon_core::ModelRef>,
         usage: Usage,
@@ -198,15 +208,20 @@ impl TaskRun {
         self.push(UsageRecorded { model, usage, purpose });
     }
 
-    /// Records an incomplete answer and its cost. It is never sent to a model again.
+    /// Records an interrupted answer and its cost. Of an answer that was canceled the model reads the
+    /// text in the next turn.
     fn record_partial(&mut self, partial: Option<AssistantMessage>) {
         let Some(partial) = partial else { return };
         let (model, usage) = (partial.model.clone(), partial.usage);
-        if !partial.content.is_empty() {
+        let is_shown = !partial.content.is_empty();
+        if is_shown {
             self.push(MessageAppended::new(partial));
         }
         if usage != Usage::default() {
             self.record_usage(model.as_ref(), usage, None);
+        } else if is_shown {
+            // Tokens that were shown and not counted are recorded as none: their cost is unknown.
+            self.record_usage(model.as_ref(), usage, Some(Purpose::Superseded));
         }
     }
 }
@@ -217,7 +232,8 @@ fn is_unusable(answer: &AssistantMessage) -> bool {
 }
 
 /// An answer that ended with an error.
-struct FailedAnswer {
-    partial: Option<AssistantMessage>,
-    error: StreamError,
+pub(super) struct FailedAnswer {
+    pub(super) partial: Option<AssistantMessage>,
+    pub(super) shown: Shown,
+    pub(super) error: StreamError,
 }

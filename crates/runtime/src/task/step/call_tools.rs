@@ -1,9 +1,10 @@
 //! Runs the tool calls of an answer: each passes the gate first. Neighboring read-only calls run in
-//! parallel, all others one after the other.
+//! parallel, and so do neighboring calls of tools that the agent's file names in `parallel_tools`; all others
+//! run one after the other.
 
 use std::sync::Arc;
 
-use antiphon_core::port::{GateRequest, Progress, ToolContext, Verdict};
+use antiphon_core::port::{GateRequest, Progress, START_NOTE_BYTES_MAX, ToolContext, Verdict};
 use antiphon_core::{
     AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
     TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted,
@@ -11,18 +12,19 @@ use antiphon_core::{
 };
 use futures_util::StreamExt;
 use futures_util::stream;
+use serde_json::Value;
+use uuid::Uuid;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
 use crate::dispatch::call_agent::{self, CALL_AGENT};
 use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
-use crate::inbox::peer_tools;
+use crate::inbox::{derived_id, peer_tools};
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::decide::UnansweredCall;
 use crate::task::schedule::deadlines;
 use crate::task::step::TaskRun;
 use crate::task::step::flush::FlushOutcome;
-use crate::task::step::interrupted_call::{self, InterruptedCall};
 use crate::task::step::tools;
 use crate::watch::delta::{Delta, DeltaEvent, ToolDelta};
 
@@ -32,13 +34,28 @@ const CALLS_RUNNING_MAX: usize = 16;
 /// Heartbeat interval of a task whose tools run.
 const BEAT: std::time::Duration = std::time::Duration::from_secs(30);
 
+/// Which calls of the same answer a call runs beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunsBeside {
+    /// No other: it changes something.
+    None,
+    /// Others that only read.
+    Reading,
+    /// Others of tools that the agent's file names: the user says that they are independent.
+    Parallel,
+}
+
 /// The decision about a call.
-enum CallDecision {
+pub(super) enum CallDecision {
     /// It runs.
     Run(ToolCallBlock),
     /// It does not run and gets this result.
     Answer(ToolCallBlock, ToolResult),
 }
+
+/// Result of a call that ended because a person interrupted the turn.
+const INTERRUPTED: &str =
+    "interrupted: a person stopped the turn. What the call did until then is not undone.";
 
 impl TaskRun {
     /// Runs calls, or asks for approval of them.
@@ -48,7 +65,7 @@ impl TaskRun {
     ) -> Result<(), OrchestratorError> {
         // A task resumed in the middle of a step has a new agent, which is idle.
         self.advance_to(AgentState::ToolCall);
-        if let ApprovalPolicy::Wait { timeout } = self.services.deps.settings.approvals
+        if let ApprovalPolicy::Wait { timeout } = self.deps.settings.approvals
             && self.request_approvals(&pending, timeout)
         {
             return Ok(());
@@ -59,19 +76,20 @@ impl TaskRun {
         let Some(pending) = self.dispatch_calls(pending).await? else { return Ok(()) };
         let mut waiting = pending.into_iter().peekable();
         while let Some(first) = waiting.next() {
-            let first = match self.decide_call(first) {
+            let first = match self.decide_call(first).await {
                 CallDecision::Run(call) => call,
                 CallDecision::Answer(call, result) => {
                     self.add_result(&call, result);
                     continue;
                 }
             };
+            let beside = self.runs_beside(&first);
             let mut group = vec![first];
-            if self.effect(&group[0]) == Effect::ReadOnly {
+            if beside != RunsBeside::None {
                 while let Some(next) =
-                    waiting.next_if(|next| self.effect(&next.call) == Effect::ReadOnly)
+                    waiting.next_if(|next| self.runs_beside(&next.call) == beside)
                 {
-                    match self.decide_call(next) {
+                    match self.decide_call(next).await {
                         CallDecision::Run(call) => group.push(call),
                         CallDecision::Answer(call, result) => self.add_result(&call, result),
                     }
@@ -131,7 +149,7 @@ impl TaskRun {
 
     /// Whether the orchestrator itself answers calls of this tool.
     pub(crate) fn orchestrates(&self, name: &str) -> bool {
-        let may = self.services.deps.agents.is_some() && !self.state.created.agents.allows_none();
+        let may = self.deps.agents.is_some() && !self.state.created.agents.allows_none();
         let answers = self.state.created.resident && peer_tools::is_reply_tool(name);
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
@@ -139,12 +157,10 @@ impl TaskRun {
     /// The tools of the task: its own, its client's, and those to reach other agents.
     pub(crate) fn offered(&self) -> Vec<Tool> {
         let created = &self.state.created;
-        let mut tools = tools::usable(created, &*self.services.deps.tools);
+        let mut tools = tools::usable(created, &*self.deps.tools);
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
-        if let Some(agents) =
-            self.services.deps.agents.as_ref().filter(|_| !created.agents.allows_none())
-        {
+        if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
             let mut callable: Vec<(String, String)> = agents
                 .list()
                 .iter()
@@ -203,17 +219,11 @@ impl TaskRun {
     }
 
     /// Decides about a call: by the gate, or by the answer to its approval.
-    fn decide_call(&mut self, pending: UnansweredCall) -> CallDecision {
+    async fn decide_call(&mut self, pending: UnansweredCall) -> CallDecision {
         let UnansweredCall { call, interrupted } = pending;
         let effect = self.effect_of(&call.name);
-        if let Some(when_started) = interrupted {
-            return match interrupted_call::decide(when_started, effect) {
-                InterruptedCall::RunAgain => CallDecision::Run(call),
-                InterruptedCall::OutcomeUnknown => {
-                    CallDecision::Answer(call, tools::outcome_unknown())
-                }
-                InterruptedCall::UnknownTool => self.unknown_tool(call),
-            };
+        if let Some(started) = interrupted {
+            return self.decide_interrupted(call, started, effect).await;
         }
         // A call of an unknown tool never runs, even if the tool appears a moment later.
         if effect.is_none() {
@@ -229,27 +239,43 @@ impl TaskRun {
         let answered =
             self.state.approvals.get(&call.id).and_then(|question| question.answer.clone());
         let refusal = match answered {
-            Some((decision, _)) if decision.allows() => return CallDecision::Run(call),
+            // What is denied by now does not run, although a person allowed it before.
+            Some((decision, _)) if decision.allows() => match self.denial(&call) {
+                Some(reason) => reason,
+                None => return CallDecision::Run(call),
+            },
             Some((decision, comment)) => denied(decision, comment.as_deref()),
             None => match self.verdict(&call, arguments) {
                 Verdict::Allow => return CallDecision::Run(call),
                 Verdict::Deny { reason } => reason,
+                Verdict::Ask { reason, rule } if rule.0.is_empty() => {
+                    format!("{reason} There is no user to ask, so it was not run.")
+                }
                 Verdict::Ask { reason, rule } => format!(
                     "{reason} There is no user to ask, so it was not run. The rule that would \
                      allow it: {rule}"
                 ),
             },
         };
-        let refused = ToolRefused {
-            tool_call_id: call.id.clone(),
-            tool_name: call.name.clone(),
-            reason: refusal.clone(),
-        };
-        self.push(refused);
-        CallDecision::Answer(call, ToolResult::failed(format!("not allowed: {refusal}")))
+        self.refuse_call(call, refusal)
     }
 
-    fn unknown_tool(&self, call: ToolCallBlock) -> CallDecision {
+    pub(super) fn refuse_call(&mut self, call: ToolCallBlock, reason: String) -> CallDecision {
+        let result = ToolResult::failed(format!("not allowed: {reason}"));
+        let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
+        self.push(ToolRefused { tool_call_id, tool_name, reason });
+        CallDecision::Answer(call, result)
+    }
+
+    /// Why the gate denies a call, if it does.
+    pub(super) fn denial(&self, call: &ToolCallBlock) -> Option<String> {
+        match self.verdict(call, call.arguments.object()?) {
+            Verdict::Deny { reason } => Some(reason),
+            Verdict::Allow | Verdict::Ask { .. } => None,
+        }
+    }
+
+    pub(super) fn unknown_tool(&self, call: ToolCallBlock) -> CallDecision {
         let result = tools::unknown(&self.offered(), &call.name);
         CallDecision::Answer(call, result)
     }
@@ -260,23 +286,26 @@ impl TaskRun {
             return Verdict::Allow;
         }
         let granted = &self.state.granted;
-        self.services.deps.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
+        self.deps.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
     }
 
     /// Runs calls in parallel. Returns whether to continue with the next ones.
     async fn run_group(&mut self, group: Vec<ToolCallBlock>) -> Result<bool, OrchestratorError> {
+        let mut contexts = Vec::with_capacity(group.len());
         for call in &group {
+            let note = self.start_note(call).await;
+            contexts.push((call, note.clone()));
             let (tool_call_id, tool_name) = (call.id.clone(), call.name.clone());
-            self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call) });
+            self.push(ToolStarted { tool_call_id, tool_name, effect: self.effect(call), note });
         }
         // `Moved` needs no new decision: the calls were decided and count as started. A pause takes
         // effect after them.
         if self.flush().await? == FlushOutcome::Ended {
             return Ok(false);
         }
-        let executor = Arc::clone(&self.services.deps.tools);
-        let runs: Vec<_> =
-            group.iter().map(|call| tools::run(&*executor, call, self.context(call))).collect();
+        let executor = Arc::clone(&self.deps.tools);
+        let run = |(call, note)| tools::run(&*executor, call, self.context(call, note));
+        let runs: Vec<_> = contexts.into_iter().map(run).collect();
         let mut all = std::pin::pin!(stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect());
         let mut alive = tokio::time::interval(BEAT);
         // Each tool has a time limit of its own; a quiet tool is not a fault.
@@ -287,6 +316,7 @@ impl TaskRun {
             }
         };
         let canceled = self.running.cancel.is_cancelled();
+        let interrupted = self.running.interrupt.has_fired();
         let stopped = self.services.background.stop.is_cancelled();
         for (call, result) in group.iter().zip(results) {
             match result {
@@ -294,28 +324,73 @@ impl TaskRun {
                 None if canceled => self.add_result(call, ToolResult::failed("canceled")),
                 // Interrupted by the shutdown: recovery decides about the call.
                 None if stopped => {}
+                None if interrupted => self.add_result(call, ToolResult::failed(INTERRUPTED)),
                 None => self.add_result(call, ToolResult::failed("the task's time was over")),
             }
         }
-        Ok(!canceled && !stopped)
+        Ok(!canceled && !stopped && !interrupted)
     }
 
-    fn context(&self, call: &ToolCallBlock) -> ToolContext {
+    /// What the tool wants recorded with the start of a call. A call without an effect runs again anyway.
+    async fn start_note(&self, call: &ToolCallBlock) -> Option<Value> {
+        let arguments = call.arguments.object()?;
+        if self.effect(call) == Effect::ReadOnly {
+            return None;
+        }
+        let (tools, task_id) = (&self.deps.tools, &self.state.task_id);
+        let note = tools.start_note(&call.name, arguments, task_id).await?;
+        let fits = note.to_string().len() <= START_NOTE_BYTES_MAX;
+        fits.then_some(note)
+    }
+
+    /// The id of a call that no other call has, in any process. Some models use a call id again in a
+    /// later answer.
+    pub(crate) fn call_uuid(&self, call: &ToolCallBlock) -> Uuid {
+        derived_id::of_call(&self.state.task_id, self.state.turns, call.id.as_str()).0
+    }
+
+    fn context(&self, call: &ToolCallBlock, note: Option<Value>) -> ToolContext {
         let (deltas, running) = (Arc::clone(&self.services.deltas), Arc::clone(&self.running));
         let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
-        let turn = self.state.turns;
+        let (turn, after) = (self.state.turns, self.state.seq);
         ToolContext {
             task_id: task_id.clone(),
             tool_call_id: tool_call_id.clone(),
-            cancel: self.interruption(),
+            agent: self.state.created.agent.clone(),
+            call_uuid: self.call_uuid(call),
+            note,
+            cancel: self.tool_interruption(),
             granted: self.state.granted.clone(),
             progress: Progress::to(move |text| {
                 running.heartbeat();
                 let (tool_call_id, delta) = (tool_call_id.clone(), text.to_owned());
                 let event = DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta });
-                deltas.publish(Delta::new(task_id.clone(), turn, event));
+                deltas.publish(Delta::new(task_id.clone(), turn, after, event));
             }),
         }
+    }
+
+    /// Which calls of the same answer a call runs beside.
+    fn runs_beside(&self, call: &ToolCallBlock) -> RunsBeside {
+        match self.effect(call) {
+            Effect::ReadOnly => RunsBeside::Reading,
+            Effect::Idempotent | Effect::SideEffect if self.is_parallel(&call.name) => {
+                RunsBeside::Parallel
+            }
+            Effect::Idempotent | Effect::SideEffect => RunsBeside::None,
+        }
+    }
+
+    /// Whether the agent's file says that calls of this tool run side by side.
+    fn is_parallel(&self, tool: &str) -> bool {
+        let has = |names: &[String]| names.iter().any(|name| name == tool);
+        if self.state.handovers == 0 {
+            return has(&self.state.created.parallel_tools);
+        }
+        // The task was created for another agent.
+        let agents = self.deps.agents.as_ref();
+        let definition = agents.and_then(|agents| agents.find(&self.state.created.agent));
+        definition.is_some_and(|definition| has(&definition.parallel_tools))
     }
 
     /// An unknown tool has no effect.
@@ -326,7 +401,7 @@ impl TaskRun {
     /// The effect of a tool, if the task may use it.
     fn effect_of(&self, name: &str) -> Option<Effect> {
         let may = tools::may_use(&self.state.created, name);
-        self.services.deps.tools.effect(name).filter(|_| may)
+        self.deps.tools.effect(name).filter(|_| may)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Append, Expected, JournalError, Read};
-use antiphon_core::{AgentState, Event, EventBody, Position, Seq, WaitingFor};
+use antiphon_core::{AgentState, Event, EventBody, Position, Seq};
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::step::TaskRun;
+use crate::task::decide::is_answered;
+use crate::task::step::{TaskRun, UnsettledCall};
 
 /// Result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,24 +21,28 @@ pub(crate) enum FlushOutcome {
 }
 
 impl TaskRun {
-    /// Writes all unwritten events. Events of other writers come before them. Queued messages do not
+    /// Writes all unwritten events, as soon as the journal takes them. Events of other writers come before them. Queued messages do not
     /// conflict with the task's writer, except at the task's end.
     pub(crate) async fn flush(&mut self) -> Result<FlushOutcome, OrchestratorError> {
         let mut flushed = FlushOutcome::Written;
         while !self.unwritten.is_empty() {
+            if self.ending_from.is_some() {
+                self.remember_cancel().await?;
+            }
             let written = self.state.seq.0 - self.unwritten.len() as u64;
             let expected = match self.ending_from {
                 Some(_) => Expected::At(Seq(written)),
                 None => Expected::AtOrArrivals(Seq(written)),
             };
-            let append = Append {
+            let append = || Append {
                 task_id: self.state.task_id.clone(),
                 expected,
                 at: self.services.deps.clock.now(),
                 events: self.unwritten.clone(),
                 key: None,
             };
-            match self.services.append(append).await {
+            let heartbeat = || self.running.heartbeat();
+            match self.services.append_when_possible(append, heartbeat).await {
                 Ok(appended) => {
                     for tree in &self.trees {
                         tree.add(&self.unwritten);
@@ -59,7 +64,21 @@ impl TaskRun {
                 Err(error) => return Err(error.into()),
             }
         }
+        // Every result is written, or dropped because the task has ended.
+        for UnsettledCall { tool, call_uuid } in std::mem::take(&mut self.unsettled) {
+            self.deps.tools.settled(&tool, &self.state.task_id, call_uuid).await;
+        }
         Ok(if self.state.status.is_terminal() { FlushOutcome::Ended } else { flushed })
+    }
+
+    /// Tells tools about calls of the last answer whose results are recorded: the process that recorded
+    /// them may have ended before it did.
+    pub(crate) async fn settle_recorded(&self) {
+        let Some((answer, since)) = self.state.last_step() else { return };
+        for call in answer.tool_calls().filter(|call| is_answered(&call.id, since)) {
+            let call_uuid = self.call_uuid(call);
+            self.deps.tools.settled(&call.name, &self.state.task_id, call_uuid).await;
+        }
     }
 
     /// Applies the events after `after` and up to `until`, which precede the events just written. Their
@@ -120,8 +139,7 @@ impl TaskRun {
                 // Another writer has answered meanwhile, or the request is closed.
                 continue;
             }
-            // A task that waits for budget continues by itself.
-            let waits = self.state.waiting_for.is_some_and(|what| what != WaitingFor::Budget);
+            let waits = self.state.waiting_for.is_some_and(|what| !what.continues_by_itself());
             // A pause of the user takes precedence.
             if !(waits && matches!(&body, EventBody::StatusChanged(_))) {
                 self.push(body);

@@ -2,8 +2,8 @@
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
-    Effect, RawJson, TaskCreated, Tool, ToolArguments, ToolCallBlock, ToolError, ToolExecutor,
-    ToolResult, ToolResultMessage,
+    CONTROL_REQUEST, Effect, InputBlock, RawJson, TaskCreated, Tool, ToolArguments, ToolCallBlock,
+    ToolError, ToolExecutor, ToolResult, ToolResultMessage,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,6 +11,10 @@ use chrono::{DateTime, Utc};
 /// What the model reads about an interrupted call that must not run again.
 const OUTCOME_UNKNOWN: &str = "interrupted, outcome unknown: the call was cut off and may or may \
                                not have had its effect. Look before you call it again.";
+
+/// What the model reads after the result of an interrupted call that has happened.
+const FOUND: &str =
+    "[The call was cut off before its result was recorded. A look found that it had happened.]";
 
 /// The available tools that a task may use. A client's tool of the same name takes precedence.
 pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Tool> {
@@ -20,9 +24,12 @@ pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Too
     usable
 }
 
-/// Whether a task may use a tool of this name.
+/// Whether a task may use a tool of this name. Control requests are only for agents that name the tool.
 pub(crate) fn may_use(created: &TaskCreated, name: &str) -> bool {
-    created.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name))
+    match &created.tools {
+        Some(tools) => tools.iter().any(|tool| tool == name),
+        None => name != CONTROL_REQUEST,
+    }
 }
 
 /// Runs a call. Failures become results that the model can read. `None` when it was canceled.
@@ -60,9 +67,18 @@ pub(crate) fn malformed(call: &ToolCallBlock) -> ToolResult {
     ToolResult::failed(format!("the arguments are not a JSON object, nothing was run: {text}"))
 }
 
-/// The result of an interrupted call that must not run again.
-pub(crate) fn outcome_unknown() -> ToolResult {
-    ToolResult::failed(OUTCOME_UNKNOWN)
+/// The result of an interrupted call that must not run again, with what is known about it.
+pub(crate) fn outcome_unknown(known: &str) -> ToolResult {
+    match known {
+        "" => ToolResult::failed(OUTCOME_UNKNOWN),
+        known => ToolResult::failed(format!("{OUTCOME_UNKNOWN}\n{known}")),
+    }
+}
+
+/// The result of an interrupted call that has happened, as a look found.
+pub(crate) fn found(mut result: ToolResult) -> ToolResult {
+    result.content.push(InputBlock::text(FOUND));
+    result
 }
 
 /// The message that adds a result to the conversation.

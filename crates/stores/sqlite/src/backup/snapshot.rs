@@ -17,6 +17,9 @@ use crate::journal::{OpenError, connect, open_error};
 /// Pages in one step, of 4 KiB each.
 const STEP_PAGES: i32 = 1024;
 
+/// The first schema with pruned tasks.
+const PRUNED_SINCE: u32 = 6;
+
 /// Counts of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Content {
@@ -48,7 +51,7 @@ pub(crate) fn copy(
     alone.map_err(|error| open_error(to, &error))
 }
 
-fn copy_pages(
+pub(crate) fn copy_pages(
     source: &mut Connection,
     target: &mut Connection,
     progress: &mut dyn FnMut(Progress),
@@ -88,7 +91,10 @@ pub(crate) fn check(copy: &Path, name: &Path) -> Result<Content, OpenError> {
     content.map_err(|reason| damaged(name, &reason))
 }
 
-fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content, String>> {
+pub(crate) fn look(
+    connection: &Connection,
+    schema: u32,
+) -> rusqlite::Result<Result<Content, String>> {
     let pages: String = connection.query_row("PRAGMA integrity_check(1)", (), |row| row.get(0))?;
     if pages != "ok" {
         return Ok(Err(pages));
@@ -104,7 +110,13 @@ fn look(connection: &Connection, schema: u32) -> rusqlite::Result<Result<Content
         (),
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    if (first, last) != (1, events) {
+    // Events of pruned tasks have left their positions behind.
+    let pruned = if schema < PRUNED_SINCE {
+        0
+    } else {
+        count("SELECT coalesce(sum(events), 0) FROM pruned")?
+    };
+    if events + pruned != last || (pruned == 0 && first != 1) {
         return Ok(Err(format!("{events} events have the positions {first} to {last}")));
     }
     let torn = count(

@@ -40,6 +40,11 @@ impl StagingFolder {
         Ok(Self { folder, _lock: lock })
     }
 
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// An empty file in it, readable by its owner alone.
     pub(crate) fn file(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.folder.path().join(name);

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::journal::{OpenError, connect, open_error};
+use crate::journal::{OpenError, connect, connect_frozen, open_error};
 
 /// Marks a SQLite file as a journal: "Antp".
 pub const APPLICATION_ID: i32 = 0x416E_7470;
@@ -26,6 +26,11 @@ const UNMARKED: u32 = 1;
 /// into a journal of a later version nor into a file of another program.
 pub(crate) fn schema_of(path: &Path, known: u32) -> Result<u32, OpenError> {
     judge(read(path, OpenFlags::SQLITE_OPEN_READ_ONLY), path, known)
+}
+
+/// The same for a file that cannot change.
+pub(crate) fn schema_of_frozen(path: &Path, known: u32) -> Result<u32, OpenError> {
+    judge(connect_frozen(path).and_then(|connection| schema(&connection)), path, known)
 }
 
 /// The same for the owner of the file, who may recover the log of a killed writer.
@@ -55,15 +60,18 @@ fn judge(found: rusqlite::Result<Option<u32>>, path: &Path, known: u32) -> Resul
 
 /// `None` for a database of another program.
 fn read(path: &Path, access: OpenFlags) -> rusqlite::Result<Option<u32>> {
-    let connection = connect(path, access)?;
+    schema(&connect(path, access)?)
+}
+
+fn schema(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let ours = match (id, version) {
-        (0, NEW) => count(&connection, "SELECT count(*) FROM sqlite_schema")? == 0,
+        (0, NEW) => count(connection, "SELECT count(*) FROM sqlite_schema")? == 0,
         (0, UNMARKED) => {
             let tables = "SELECT count(*) FROM sqlite_schema
                           WHERE type = 'table' AND name IN ('events', 'tasks', 'keys')";
-            count(&connection, tables)? == 3
+            count(connection, tables)? == 3
         }
         (id, version) => id == APPLICATION_ID && version > NEW,
     };

@@ -4,7 +4,7 @@
 //! however it ends. The file holds the id of the owner, for the error of the next process.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -26,8 +26,21 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Takes the lock of the journal at `path`, or returns the id of the owner.
+    /// Takes the lock of the journal at `path`, or returns the id of the owner. Waits a moment for an owner
+    /// that is about to end.
     pub fn claim(path: &Path) -> Result<Self, OpenError> {
+        Self::claim_within(path, WAIT_MAX)?.ok_or_else(|| OpenError::Owned {
+            path: path.to_owned(),
+            pid: owner_id(&lock_path(path)),
+        })
+    }
+
+    /// Takes the lock of the journal at `path` if no process has it. Does not wait.
+    pub fn try_claim(path: &Path) -> Result<Option<Self>, OpenError> {
+        Self::claim_within(path, Duration::ZERO)
+    }
+
+    fn claim_within(path: &Path, wait: Duration) -> Result<Option<Self>, OpenError> {
         let lock_file = lock_path(path);
         let unusable = |error: std::io::Error| OpenError::Unusable {
             path: path.to_owned(),
@@ -46,16 +59,17 @@ impl Owner {
             .mode(0o600)
             .open(&lock_file)
             .map_err(unusable)?;
-        match wait_for(&lock) {
+        match wait_for(&lock, wait) {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(OpenError::Owned { path: path.to_owned(), pid: owner_id(&lock_file) });
-            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(unusable(error)),
         }
         lock.set_len(0).map_err(unusable)?;
-        writeln!(lock, "{}", std::process::id()).map_err(unusable)?;
-        Ok(Self { _lock: lock })
+        match writeln!(lock, "{}", std::process::id()) {
+            // The lock holds without the id: tasks can be pruned to make room.
+            Err(error) if error.kind() != ErrorKind::StorageFull => Err(unusable(error)),
+            Ok(()) | Err(_) => Ok(Some(Self { _lock: lock })),
+        }
     }
 
     /// Id of the process that owns the journal at `path`. `None` when no process does.
@@ -69,11 +83,11 @@ impl Owner {
     }
 }
 
-fn wait_for(lock: &File) -> Result<(), TryLockError> {
+fn wait_for(lock: &File, wait: Duration) -> Result<(), TryLockError> {
     let start = Instant::now();
     loop {
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) if start.elapsed() < WAIT_MAX => {
+            Err(TryLockError::WouldBlock) if start.elapsed() < wait => {
                 thread::sleep(RETRY_EVERY);
             }
             outcome => return outcome,

@@ -5,11 +5,11 @@ use std::path::Path;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::file::header::{self, APPLICATION_ID};
-use crate::index::rebuild::{rebuild, rebuild_spending};
+use crate::index::rebuild::{fill_short_names_and_waits, rebuild, rebuild_spending};
 use crate::journal::{OpenError, Sync, open_error};
 
 /// The latest schema.
-pub(crate) const SCHEMA: u32 = 5;
+pub(crate) const SCHEMA: u32 = 7;
 
 /// Prepared statements that are cached; about half as many exist.
 const STATEMENTS_MAX: usize = 64;
@@ -27,6 +27,8 @@ const STEPS: [Step; SCHEMA as usize] = [
     Step { tables: include_str!("../../migrations/003.sql"), then: |_| Ok(()) },
     Step { tables: include_str!("../../migrations/004.sql"), then: |_| Ok(()) },
     Step { tables: include_str!("../../migrations/005.sql"), then: rebuild_spending },
+    Step { tables: include_str!("../../migrations/006.sql"), then: |_| Ok(()) },
+    Step { tables: include_str!("../../migrations/007.sql"), then: fill_short_names_and_waits },
 ];
 
 struct Step {

@@ -4,7 +4,8 @@
 //! decoded is skipped: reading it is an error, but its task is still listed.
 
 use antiphon_core::{
-    EventBody, Position, Seq, SessionId, SpendingFold, TaskCreated, TaskId, TaskStatus, TaskSummary,
+    EventBody, ModelWait, Position, Seq, SessionId, SpendingFold, TaskCreated, TaskId, TaskStatus,
+    TaskSummary,
 };
 use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
@@ -12,7 +13,7 @@ use rusqlite::{Row, Transaction};
 
 use crate::index::spending;
 use crate::index::tables::Tables;
-use crate::row::column::{read_text, read_time};
+use crate::row::column::{json, read_text, read_time};
 use crate::row::stored_event::{StoredEvent, event_columns};
 use crate::writer::task_head_cache::CachedTask;
 
@@ -64,6 +65,41 @@ fn begin(
     let session_id = SessionId::parse(task_id.as_str())
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(1, Type::Text, error.into()))?;
     Ok(TaskSummary::created(task_id.clone(), &TaskCreated::new("", session_id), at))
+}
+
+/// Fills the columns of schema 7: the random part of each id, and the waits of tasks that have not ended.
+pub(crate) fn fill_short_names_and_waits(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut tasks = transaction.prepare("SELECT id, task_id, waiting_for FROM tasks")?;
+    let mut rows = tasks.query(())?;
+    while let Some(row) = rows.next()? {
+        let (id, task_id): (i64, TaskId) = (row.get(0)?, read_text(row, 1)?);
+        let waiting_for: Option<String> = row.get(2)?;
+        let wait = if waiting_for.as_deref() == Some("model") {
+            last_wait(transaction, id)?.map(|wait| json(&wait)).transpose()?
+        } else {
+            None
+        };
+        transaction
+            .prepare_cached("UPDATE tasks SET random_part = ?2, wait = ?3 WHERE id = ?1")?
+            .execute((id, task_id.random_part(), wait))?;
+    }
+    Ok(())
+}
+
+/// The wait that the last status of a task begins.
+fn last_wait(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<Option<ModelWait>> {
+    let mut events = transaction.prepare_cached(concat!(
+        "SELECT ",
+        event_columns!("events"),
+        " FROM events WHERE task = ? AND type = 'status_changed' ORDER BY position DESC LIMIT 1"
+    ))?;
+    let mut rows = events.query([row])?;
+    let Some(event) = rows.next()? else { return Ok(None) };
+    Ok(match StoredEvent::read(event, 0, Position(0)).map(|stored| stored.body) {
+        Ok(EventBody::StatusChanged(change)) => ModelWait::of(&change),
+        // What cannot be decoded is shown without its reason.
+        Ok(_) | Err(_) => None,
+    })
 }
 
 /// Rebuilds the spending tables. Reads only tasks with usage, and only their events that matter for

@@ -10,7 +10,7 @@ use antiphon_core::{
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::index::spending;
-use crate::row::column::{read_usage, usage, word};
+use crate::row::column::{json, read_usage, usage, word};
 use crate::row::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
 use crate::writer::task_head_cache::CachedTask;
 
@@ -20,7 +20,7 @@ macro_rules! update_task {
         concat!(
             "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
                  preview = coalesce(?5, preview), seq = ?6, turns = ?7, calls = ?8,
-                 messages = ?9, last_s = ?10, last_ns = ?11",
+                 messages = ?9, last_s = ?10, last_ns = ?11, wait = ?12",
             $more,
             " WHERE id = ?1"
         )
@@ -76,10 +76,13 @@ impl<'a> Tables<'a> {
             .map(Option::unwrap_or_default)
     }
 
-    /// Row number of the next task.
+    /// Row number of the next task: a new one, also when the last tasks were pruned.
     pub(crate) fn next_row(&self) -> rusqlite::Result<i64> {
         self.transaction
-            .prepare_cached("SELECT coalesce(max(id), 0) + 1 FROM tasks")?
+            .prepare_cached(
+                "SELECT max((SELECT coalesce(max(id), 0) FROM tasks),
+                            (SELECT coalesce(max(id), 0) FROM pruned)) + 1",
+            )?
             .query_row((), |row| row.get(0))
     }
 
@@ -92,8 +95,8 @@ impl<'a> Tables<'a> {
             .prepare_cached(
                 "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
                      waiting_for, title, preview, seq, turns, calls, messages, created_s,
-                     created_ns, last_s, last_ns, ended, payer)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     created_ns, last_s, last_ns, ended, payer, random_part, wait, imported)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             )?
             .execute(params![
                 row,
@@ -117,7 +120,15 @@ impl<'a> Tables<'a> {
                 task.last_event_at.timestamp_subsec_nanos(),
                 task.status.is_terminal(),
                 task.payer,
+                task.task_id.random_part(),
+                task.wait.as_ref().map(json).transpose()?,
+                task.imported.as_ref().map(json).transpose()?,
             ])?;
+        if !task.runs_on.is_local() {
+            self.transaction
+                .prepare_cached("INSERT OR REPLACE INTO runners VALUES (?, ?, ?)")?
+                .execute((row, &task.runs_on.runner, &task.runs_on.peer))?;
+        }
         cached.summary.preview = None;
         self.settle(cached)
     }
@@ -162,6 +173,7 @@ impl<'a> Tables<'a> {
             task.messages,
             task.last_event_at.timestamp(),
             task.last_event_at.timestamp_subsec_nanos(),
+            task.wait.as_ref().map(json).transpose()?,
         ))?;
         cached.summary.preview = None;
         self.settle(cached)
@@ -193,6 +205,10 @@ impl<'a> Tables<'a> {
             self.decide(row, position, decided)?;
         } else if let EventBody::HandedOver(_) = body {
             self.hand_over(cached)?;
+        } else if let EventBody::TaskRestored(_) = body {
+            self.transaction
+                .prepare_cached("DELETE FROM runners WHERE task = ?")?
+                .execute([cached.row])?;
         }
         Ok(())
     }

@@ -10,15 +10,15 @@ use antiphon_core::port::{
     TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
-    SessionSummary, TaskId, TaskSummary, Usage,
+    Approval, ApprovalId, EventBody, ImportedTimes, InteractionId, LiveAgent, Position,
+    QueuedMessage, Replied, SessionSummary, TaskId, TaskSummary, Usage,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
 
 use crate::fault::fault;
 use crate::reader::task_filter::matching_tasks;
-use crate::row::column::{read_text, read_time, read_usage, read_word};
+use crate::row::column::{read_json_maybe, read_text, read_time, read_usage, read_word};
 use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
 use crate::row::task_row::{read_agent, read_task, task_columns};
 
@@ -47,9 +47,12 @@ const ROOTS: &str = task_list!("parent IS NULL", "tasks.id");
 const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
 const ONE: &str = task_list!("task_id = ?2", "tasks.id");
 /// Many ids may start with the prefix: only their row numbers are sorted. The plus keeps SQLite from
-/// scanning all tasks in order.
+/// scanning all tasks in order. The conditions on `random_part` are those of its index.
 const WITH_PREFIX: &str = task_list!(
-    "tasks.id IN (SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+    "tasks.id IN (SELECT id FROM (
+                      SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+                      UNION SELECT id FROM tasks WHERE random_part >= ?2 AND random_part < ?3
+                            AND random_part IS NOT NULL)
                   ORDER BY +id DESC LIMIT ?1)",
     "tasks.id"
 );
@@ -94,7 +97,8 @@ pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> ListResul
 }
 
 const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
-                               first.created_s, first.created_ns, last.last_s, last.last_ns
+                               first.created_s, first.created_ns, last.last_s, last.last_ns,
+                               first.imported, last.imported
                         FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
                         CROSS JOIN tasks AS last ON last.id = last_task
                         WHERE last_task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
@@ -114,8 +118,14 @@ pub(crate) fn sessions(
                 tasks: row.get(2)?,
                 last_task: read_text(row, 3)?,
                 status: read_word(row, 4)?,
-                created_at: read_time(row, 5)?,
-                updated_at: read_time(row, 7)?,
+                created_at: match read_json_maybe::<ImportedTimes>(row, 9)? {
+                    Some(imported) => imported.created_at,
+                    None => read_time(row, 5)?,
+                },
+                updated_at: match read_json_maybe::<ImportedTimes>(row, 10)? {
+                    Some(imported) => imported.updated_at,
+                    None => read_time(row, 7)?,
+                },
             })
         };
         session().map_err(|error| broken(&error))
@@ -320,7 +330,7 @@ mod tests {
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
         // The first loop returns rows; the other loops look up by key.
-        for statement in in_order.iter().chain(&[WITH_PREFIX, TREE, SPENT, APPROVALS, PENDING]) {
+        for statement in in_order.iter().chain(&[TREE, SPENT, APPROVALS, PENDING]) {
             let plan = plan(&connection, statement);
             assert!(
                 !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
@@ -330,6 +340,8 @@ mod tests {
         let beginning = plan(&connection, WITH_PREFIX);
         assert!(beginning.contains("COVERING INDEX"), "{beginning}");
         assert!(beginning.contains("task_id>? AND task_id<?"), "{beginning}");
+        assert!(beginning.contains("random_part>? AND random_part<?"), "{beginning}");
+        assert!(!beginning.contains("SCAN tasks"), "{beginning}");
         for statement in [REPLY, SETTLED] {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");

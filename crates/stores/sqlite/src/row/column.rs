@@ -23,6 +23,25 @@ pub(crate) fn word(value: &impl Serialize) -> rusqlite::Result<String> {
     }
 }
 
+/// A value as JSON.
+pub(crate) fn json(value: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+/// A value of a nullable column of JSON.
+pub(crate) fn read_json_maybe<T: DeserializeOwned>(
+    row: &Row<'_>,
+    index: usize,
+) -> rusqlite::Result<Option<T>> {
+    let Some(text) =
+        row.get_ref(index)?.as_str_or_null().map_err(|error| unreadable(index, error))?
+    else {
+        return Ok(None);
+    };
+    serde_json::from_str(text).map(Some).map_err(|error| unreadable(index, error))
+}
+
 /// The value with this JSON word.
 pub(crate) fn read_word<T: DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite::Result<T> {
     let text = row.get_ref(index)?.as_str().map_err(|error| unreadable(index, error))?;

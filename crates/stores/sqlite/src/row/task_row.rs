@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::{AgentId, AgentStatus, Seq, TaskId, TaskSummary};
+use antiphon_core::{AgentId, AgentStatus, RunsOn, Seq, TaskId, TaskSummary};
 use rusqlite::Row;
 
-use crate::row::column::{read_text, read_text_maybe, read_time, read_word, read_word_maybe};
+use crate::row::column::{
+    read_json_maybe, read_text, read_text_maybe, read_time, read_word, read_word_maybe,
+};
 
 /// Columns of `tasks` and `sessions`, in the order that [`read_task`] needs.
 macro_rules! task_columns {
     () => {
         "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
          preview, seq, turns, calls, messages, created_s, created_ns, tasks.last_s, \
-         tasks.last_ns, ended, payer"
+         tasks.last_ns, ended, payer, wait, imported, \
+         (SELECT kind FROM runners WHERE runners.task = tasks.id), \
+         (SELECT peer FROM runners WHERE runners.task = tasks.id)"
     };
 }
 pub(crate) use task_columns;
 
 /// Number of these columns.
-pub(crate) const TASK_COLUMNS: usize = 21;
+pub(crate) const TASK_COLUMNS: usize = 25;
 
 /// A task from [`task_columns`], without its usage.
 pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
@@ -33,8 +37,11 @@ pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
         root: read_text_maybe(row, 5)?.unwrap_or_else(|| task_id.clone()),
         payer: row.get(20)?,
         model: read_text_maybe(row, 6)?,
+        runs_on: read_runs_on(row, 23)?,
         status: read_word(row, 7)?,
         waiting_for: read_word_maybe(row, 8)?,
+        wait: read_json_maybe(row, 21)?,
+        imported: read_json_maybe(row, 22)?,
         title: row.get(9)?,
         preview: row.get(10)?,
         seq: Seq(row.get(11)?),
@@ -47,6 +54,12 @@ pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
         ended_at,
         task_id,
     })
+}
+
+/// Where a task runs, from two columns.
+fn read_runs_on(row: &Row<'_>, start: usize) -> rusqlite::Result<RunsOn> {
+    let Some(runner) = row.get(start)? else { return Ok(RunsOn::default()) };
+    Ok(RunsOn { runner, peer: row.get(start + 1)? })
 }
 
 /// An agent from five columns.

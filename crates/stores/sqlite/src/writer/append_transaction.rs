@@ -133,8 +133,9 @@ pub(crate) fn answered(
 ) -> rusqlite::Result<Option<Appended>> {
     connection
         .prepare_cached(
-            "SELECT tasks.task_id, keys.position, keys.seq
-             FROM keys JOIN tasks ON tasks.id = keys.task WHERE key = ?",
+            "SELECT coalesce(tasks.task_id, pruned.task_id), keys.position, keys.seq
+             FROM keys LEFT JOIN tasks ON tasks.id = keys.task
+             LEFT JOIN pruned ON pruned.id = keys.task WHERE key = ?",
         )?
         .query_row([&key.0], |row| {
             Ok(Appended {

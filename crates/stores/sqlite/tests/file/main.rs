@@ -4,14 +4,19 @@
 
 mod backup;
 mod damage;
+mod flat_cost;
 mod full_disk;
 mod killed;
 mod limits;
+mod maintenance;
 mod migration;
 mod owner;
+mod quick_check;
 mod read_only;
+mod replaced;
 mod restore;
 mod schema_3;
 mod schema_4;
+mod schema_6;
 mod settled;
 mod world;

@@ -9,8 +9,8 @@ use antiphon_core::port::{
     TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Account, AccountSpending, AgentState, DayRange, EventBody, ModelRef, Position, Seq, SessionId,
-    SessionSummary, TaskId, TaskStatus, TaskSummary, Usage,
+    Account, AccountSpending, AgentState, DayRange, EventBody, ModelRef, Position, RunsOn, Seq,
+    SessionId, SessionSummary, TaskId, TaskStatus, TaskSummary, Usage,
 };
 use antiphon_sqlite::{APPLICATION_ID, OpenError, SqliteJournal, Sync};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
@@ -59,8 +59,11 @@ fn expected_tasks() -> Vec<TaskSummary> {
         root: task(n),
         payer: None,
         model: None,
+        runs_on: RunsOn::default(),
         status: TaskStatus::Pending,
         waiting_for: None,
+        wait: None,
+        imported: None,
         title: String::new(),
         preview: None,
         seq: Seq(1),
@@ -144,6 +147,9 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     for _ in 0..2 {
         let journal = open(&path);
         assert_eq!(tasks(&journal).await, expected_tasks());
+        let which = TaskSelector::IdPrefix("00000000000".to_owned());
+        let query = TaskQuery { which, limit: NonZeroUsize::MAX };
+        assert_eq!(journal.tasks(query).await.expect("tasks").len(), 4, "by their random parts");
         let session = |session: &str, title: &str, last, status, created, updated| SessionSummary {
             session_id: SessionId::parse(session).expect("an id"),
             title: title.to_owned(),
@@ -168,7 +174,7 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     }
     let connection = Connection::open(&path).expect("a file");
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    assert_eq!(pragma("user_version"), Ok(5));
+    assert_eq!(pragma("user_version"), Ok(7));
     assert_eq!(pragma("application_id"), Ok(APPLICATION_ID));
     let broken: i64 = connection
         .query_row("SELECT count(*) FROM pragma_foreign_key_check", (), |row| row.get(0))
@@ -253,7 +259,7 @@ fn a_journal_of_schema_1_cannot_be_read_without_being_opened_once() {
     let folder = TempDir::new().expect("a folder");
     let path = v1(&folder, "");
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
-    assert!(matches!(error, OpenError::Earlier { found: 1, known: 5, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Earlier { found: 1, known: 7, .. }), "{error:?}");
     assert!(error.to_string().contains("`antiphon run`"), "{error}");
     drop(open(&path));
     SqliteJournal::open_read_only(&path).expect("it was brought up to date");

@@ -104,7 +104,7 @@ fn any_event() -> impl Strategy<Value = EventBody> {
         4 => any_status(),
         4 => (0..3_u128, select(&AgentState::ALL[..])).prop_map(|(n, from)| moved_from(n, from)),
         4 => (any_message(), option::of(any_id())).prop_map(|(message, queued)| {
-            MessageAppended { message: message.into(), queued }.into()
+            MessageAppended { queued, ..MessageAppended::new(message) }.into()
         }),
         6 => any_arrival(),
         2 => any_reply(),
@@ -114,7 +114,7 @@ fn any_event() -> impl Strategy<Value = EventBody> {
         1 => any_raise(),
         3 => any_handover(),
         1 => any_dispatch(),
-        1 => Just(ToolStarted { tool_call_id: call(), tool_name: "look".to_owned(), effect: Effect::ReadOnly }.into()),
+        1 => Just(ToolStarted { tool_call_id: call(), tool_name: "look".to_owned(), effect: Effect::ReadOnly, note: None }.into()),
         1 => Just(ToolRefused { tool_call_id: call(), tool_name: "look".to_owned(), reason: "no".to_owned() }.into()),
         1 => Just(Compacted { summary: "much".to_owned(), kept_from: 1 }.into()),
     ]
@@ -157,10 +157,11 @@ fn any_dispatch() -> impl Strategy<Value = EventBody> {
         context: ContextScope::Independent,
         join: Join::Any,
         children: vec![task(1), task(2)],
+        left_out: Vec::new(),
     };
     let awaited =
         Awaited { tool_call_id: call(), tasks: vec![task(1)], mode: Awaiting::All, until: None };
-    let relayed = Relayed { task_id: task(0), seq: Seq(1) };
+    let relayed = Relayed { task_id: task(0), seq: Seq(1), tasks: Vec::new() };
     let bodies: [EventBody; 4] =
         [requested.into(), dispatched.into(), awaited.into(), relayed.into()];
     select(bodies.to_vec())

@@ -2,16 +2,21 @@
 
 use std::borrow::Cow;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
+use antiphon_core::port::Look;
 use antiphon_core::{TaskId, ToolResult};
 
 use super::Edit;
 use super::changed_text::{diff, parts};
 use super::document::{Document, Form};
 use super::matching::{Change, changes, line_of};
+use crate::change_note::{self, ChangeNote, Compared, FileDigest, Seen};
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{DisplayPath, Identity, OpenedPath, ReplacedFile, Workspace, WriteTarget};
+use crate::workspace::{
+    DisplayPath, Identity, OpenedPath, ReplaceError, ReplacedFile, Workspace, WriteTarget,
+};
 use crate::write::FILE_BYTES_MAX;
 use antiphon_toolbox::{Stop, Stopped};
 
@@ -24,21 +29,103 @@ pub(super) struct FileEdit {
     pub(super) task_id: TaskId,
 }
 
+/// A change that can be made.
+struct Plan<'a> {
+    place: &'a WriteTarget<'a>,
+    name: &'a str,
+    identity: Identity,
+    contents: &'a [u8],
+    document: &'a Document<'a>,
+    changes: &'a [Change],
+    /// The new contents.
+    parts: &'a [&'a [u8]],
+}
+
 impl FileEdit {
+    /// Edits the file; with a note, only if it is still as it was when the note was made.
     pub(super) fn edit(
         &self,
         path: &str,
         edits: &[Edit],
+        note: Option<&ChangeNote>,
         stop: &Stop,
     ) -> Result<ToolResult, Stopped> {
+        let edited = self.with_plan(path, edits, stop, |plan| {
+            let Plan { place, name, identity, contents, document, changes, parts } = plan;
+            let now = note.map(|_| FileDigest::of_file(self.name_of(place), [*contents]));
+            if let (Some(note), Some(now)) = (note, now)
+                && !note.is_before(&now)
+            {
+                return Err(not_changed(name, &ReplaceError::Changed.to_string()));
+            }
+            match place.replace(parts, Some(*identity)) {
+                Ok(replaced) => {
+                    self.record_version(place, *identity, contents, &replaced);
+                    Ok(ToolResult::text(report(name, document, changes, &replaced)))
+                }
+                Err(error) => Err(not_changed(name, &error.to_string())),
+            }
+        })?;
+        Ok(edited.flatten().unwrap_or_else(ToolResult::failed))
+    }
+
+    /// What tells later whether the file was edited. `None` when nothing would be.
+    pub(super) fn change_note(
+        &self,
+        path: &str,
+        edits: &[Edit],
+        stop: &Stop,
+    ) -> Result<Option<ChangeNote>, Stopped> {
+        let noted = self.with_plan(path, edits, stop, |plan| {
+            let name = self.name_of(plan.place);
+            let before = FileDigest::of_file(name, [plan.contents]);
+            let after = FileDigest::of_file(name, plan.parts.iter().copied());
+            ChangeNote::new(before, after, self.seen(plan.place, plan.identity, plan.contents))
+        })?;
+        Ok(noted.ok())
+    }
+
+    /// Looks whether the file was edited.
+    pub(super) fn look(&self, path: &str, note: &ChangeNote) -> Look {
+        let place = match self.workspace.place(path) {
+            Ok(place) => place,
+            Err(error) => return change_note::unreadable(&error.to_string()),
+        };
+        let name = DisplayPath(self.name_of(&place)).to_string();
+        let Some(found) = place.existing() else { return change_note::different(&name) };
+        let (identity, contents) = match read(found) {
+            Ok(read) => read,
+            Err(reason) => return change_note::unreadable(&reason),
+        };
+        let compared =
+            note.compare(&FileDigest::of_file(self.name_of(&place), [contents.as_slice()]));
+        if compared != Compared::Different && note.was_seen() {
+            let fingerprint = Some(self.reads.fingerprint_of(&contents));
+            self.reads.note(&self.task_id, place.path(), FileVersion { identity, fingerprint });
+        }
+        match compared {
+            Compared::AsAfter => Look::Happened(ToolResult::text(format!("Edited {name}."))),
+            Compared::AsBefore => Look::MayRun,
+            Compared::Different => change_note::different(&name),
+        }
+    }
+
+    /// Works out the change and gives it to `act`, which may make it. The inner error says why there is
+    /// none.
+    fn with_plan<R>(
+        &self,
+        path: &str,
+        edits: &[Edit],
+        stop: &Stop,
+        act: impl FnOnce(&Plan<'_>) -> R,
+    ) -> Result<Result<R, String>, Stopped> {
         stop.check()?;
         let place = match self.workspace.place(path) {
             Ok(place) => place,
-            Err(error) => return Ok(ToolResult::failed(error.to_string())),
+            Err(error) => return Ok(Err(error.to_string())),
         };
-        let name = DisplayPath(self.workspace.name_of(place.path())).to_string();
-        let failed =
-            |reason: &str| Ok(ToolResult::failed(format!("{name} was not changed: {reason}")));
+        let name = DisplayPath(self.name_of(&place)).to_string();
+        let failed = |reason: &str| Ok(Err(not_changed(&name, reason)));
         let Some(found) = place.existing() else {
             return failed("it does not exist. Look for it by name, or use write to make it.");
         };
@@ -61,13 +148,29 @@ impl FileEdit {
             return failed(&format!("it would have {bytes} bytes, {FILE_BYTES_MAX} at most."));
         }
         let parts: Vec<&[u8]> = parts.iter().map(Cow::as_ref).collect();
-        match place.replace(&parts, Some(identity)) {
-            Ok(replaced) => {
-                self.record_version(&place, identity, &contents, &replaced);
-                Ok(ToolResult::text(report(&name, &document, &changes, &replaced)))
-            }
-            Err(error) => failed(&error.to_string()),
-        }
+        Ok(Ok(act(&Plan {
+            place: &place,
+            name: &name,
+            identity,
+            contents: &contents,
+            document: &document,
+            changes: &changes,
+            parts: &parts,
+        })))
+    }
+
+    fn name_of<'a>(&self, place: &'a WriteTarget<'_>) -> &'a Path {
+        self.workspace.name_of(place.path())
+    }
+
+    /// Whether the task has read the file as it is.
+    fn seen(&self, place: &WriteTarget<'_>, identity: Identity, contents: &[u8]) -> Seen {
+        let Some(version) = self.reads.last(&self.task_id, place.path()) else { return Seen::No };
+        let is_same = match version.fingerprint {
+            Some(fingerprint) => fingerprint == self.reads.fingerprint_of(contents),
+            None => version.identity == identity,
+        };
+        if is_same { Seen::Yes } else { Seen::No }
     }
 
     /// Records the new version for a task that had read the version before.
@@ -78,18 +181,15 @@ impl FileEdit {
         contents: &[u8],
         now: &ReplacedFile,
     ) {
-        let Some(version) = self.reads.last(&self.task_id, place.path()) else {
-            return;
-        };
-        let was_seen = match version.fingerprint {
-            Some(fingerprint) => fingerprint == self.reads.fingerprint_of(contents),
-            None => version.identity == before,
-        };
-        if was_seen {
+        if self.seen(place, before, contents) == Seen::Yes {
             let version = FileVersion { identity: now.identity, fingerprint: None };
             self.reads.note(&self.task_id, place.path(), version);
         }
     }
+}
+
+fn not_changed(name: &str, reason: &str) -> String {
+    format!("{name} was not changed: {reason}")
 }
 
 fn read(found: &OpenedPath) -> Result<(Identity, Vec<u8>), String> {

@@ -1,14 +1,19 @@
 //! Writes one file.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
+use antiphon_core::port::Look;
 use antiphon_core::{TaskId, ToolResult};
 
 use super::FILE_BYTES_MAX;
+use crate::change_note::{self, ChangeNote, Compared, FileDigest, Seen};
 use crate::edit::Diff;
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{DisplayPath, Identity, OpenedPath, ReplacedFile, Workspace, WriteTarget};
+use crate::workspace::{
+    DisplayPath, Identity, OpenedPath, ReplaceError, ReplacedFile, Workspace, WriteTarget,
+};
 use antiphon_toolbox::{Stop, Stopped};
 
 pub(super) struct FileWrite {
@@ -24,37 +29,44 @@ struct ExistingFile {
     contents: Option<Vec<u8>>,
 }
 
+/// The place to write to, and what is there.
+struct Found<'a> {
+    place: WriteTarget<'a>,
+    name: String,
+    old: Option<ExistingFile>,
+}
+
 impl FileWrite {
+    /// Writes the file; with a note, only if it is still as it was when the note was made.
     pub(super) fn write(
         &self,
         path: &str,
         content: &str,
+        note: Option<&ChangeNote>,
         stop: &Stop,
     ) -> Result<ToolResult, Stopped> {
         stop.check()?;
-        let place = match self.workspace.place(path) {
-            Ok(place) => place,
-            Err(error) => return Ok(ToolResult::failed(error.to_string())),
-        };
-        let name = DisplayPath(self.workspace.name_of(place.path())).to_string();
-        let old = match place.existing().map(ExistingFile::read).transpose() {
-            Ok(old) => old,
-            Err(error) => {
-                return Ok(ToolResult::failed(format!(
-                    "{name} is there but cannot be read: {error}. Nothing was written."
-                )));
-            }
+        let Found { place, name, old } = match self.find(path) {
+            Ok(found) => found,
+            Err(reason) => return Ok(ToolResult::failed(reason)),
         };
         if let Some(old) = &old {
             if old.contents.as_deref() == Some(content.as_bytes()) {
                 self.note(&place, old.identity, content);
-                return Ok(ToolResult::text(format!("{name} has exactly this content already.")));
+                return Ok(ToolResult::text(has_content(&name)));
             }
             if let Err(reason) = self.check_seen(&place, old) {
                 return Ok(ToolResult::failed(format!("{name} {reason}. Nothing was written.")));
             }
         }
         stop.check()?;
+        let digest = note.and_then(|_| self.digest(&place, old.as_ref()));
+        if let (Some(note), Some(now)) = (note, digest)
+            && !note.is_before(&now)
+        {
+            let changed = ReplaceError::Changed;
+            return Ok(ToolResult::failed(format!("{name} was not written: {changed}")));
+        }
         let expected = old.as_ref().map(|old| old.identity);
         match place.replace(&[content.as_bytes()], expected) {
             Ok(replaced) => {
@@ -62,6 +74,77 @@ impl FileWrite {
                 Ok(ToolResult::text(report(&name, old.as_ref(), content, &replaced)))
             }
             Err(error) => Ok(ToolResult::failed(format!("{name} was not written: {error}"))),
+        }
+    }
+
+    /// What tells later whether the file was written. `None` when nothing would be, or when the file is
+    /// too large for a digest.
+    pub(super) fn change_note(&self, path: &str, content: &str) -> Option<ChangeNote> {
+        let Found { place, old, .. } = self.find(path).ok()?;
+        let is_same = |old: &ExistingFile| old.contents.as_deref() == Some(content.as_bytes());
+        let seen = match &old {
+            None => Seen::No,
+            Some(old) if self.check_seen(&place, old).is_ok() => Seen::Yes,
+            Some(old) if is_same(old) => Seen::No,
+            Some(_) => return None,
+        };
+        let before = self.digest(&place, old.as_ref())?;
+        let after = FileDigest::of_file(self.name_of(&place), [content.as_bytes()]);
+        Some(ChangeNote::new(before, after, seen))
+    }
+
+    /// Looks whether the file was written.
+    pub(super) fn look(&self, path: &str, content: &str, note: &ChangeNote) -> Look {
+        let Found { place, name, old } = match self.find(path) {
+            Ok(found) => found,
+            Err(reason) => return change_note::unreadable(&reason),
+        };
+        let Some(now) = self.digest(&place, old.as_ref()) else {
+            return change_note::different(&name);
+        };
+        match (note.compare(&now), old) {
+            (Compared::AsAfter, Some(old)) => {
+                self.note(&place, old.identity, content);
+                let was_new = note.is_before(&FileDigest::of_no_file(self.name_of(&place)));
+                let text = if note.is_before(&now) {
+                    has_content(&name)
+                } else {
+                    wrote(&name, content, if was_new { Before::NoFile } else { Before::File })
+                };
+                Look::Happened(ToolResult::text(text))
+            }
+            (Compared::AsBefore, Some(old)) => {
+                if let Some(contents) = old.contents.filter(|_| note.was_seen()) {
+                    let fingerprint = Some(self.reads.fingerprint_of(&contents));
+                    let version = FileVersion { identity: old.identity, fingerprint };
+                    self.reads.note(&self.task_id, place.path(), version);
+                }
+                Look::MayRun
+            }
+            (Compared::AsBefore, None) => Look::MayRun,
+            (Compared::Different, _) | (Compared::AsAfter, None) => change_note::different(&name),
+        }
+    }
+
+    fn find(&self, path: &str) -> Result<Found<'_>, String> {
+        let place = self.workspace.place(path).map_err(|error| error.to_string())?;
+        let name = DisplayPath(self.name_of(&place)).to_string();
+        let old = place.existing().map(ExistingFile::read).transpose().map_err(|error| {
+            format!("{name} is there but cannot be read: {error}. Nothing was written.")
+        })?;
+        Ok(Found { place, name, old })
+    }
+
+    fn name_of<'a>(&self, place: &'a WriteTarget<'_>) -> &'a Path {
+        self.workspace.name_of(place.path())
+    }
+
+    /// `None` for a file that is too large to read.
+    fn digest(&self, place: &WriteTarget<'_>, old: Option<&ExistingFile>) -> Option<FileDigest> {
+        let name = self.name_of(place);
+        match old {
+            None => Some(FileDigest::of_no_file(name)),
+            Some(old) => Some(FileDigest::of_file(name, [old.contents.as_deref()?])),
         }
     }
 
@@ -97,15 +180,34 @@ impl ExistingFile {
     }
 }
 
+/// What was there before a write.
+#[derive(Clone, Copy)]
+enum Before {
+    NoFile,
+    File,
+}
+
+fn wrote(name: &str, content: &str, before: Before) -> String {
+    let lines = content.lines().count();
+    let did = match before {
+        Before::NoFile => "Created",
+        Before::File => "Overwrote",
+    };
+    format!("{did} {name}: {} bytes, {lines} lines.\n", content.len())
+}
+
+fn has_content(name: &str) -> String {
+    format!("{name} has exactly this content already.")
+}
+
 fn report(
     name: &str,
     old: Option<&ExistingFile>,
     content: &str,
     replaced: &ReplacedFile,
 ) -> String {
-    let lines = content.lines().count();
-    let did = if old.is_some() { "Overwrote" } else { "Created" };
-    let mut report = format!("{did} {name}: {} bytes, {lines} lines.\n", content.len());
+    let before = if old.is_some() { Before::File } else { Before::NoFile };
+    let mut report = wrote(name, content, before);
     if replaced.other_links > 0 {
         report.push_str("[the old file had other hard links: they keep the old content]\n");
     }

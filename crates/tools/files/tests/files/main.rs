@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod calls;
+mod cut_off;
 mod edit;
 mod hostile;
 mod limits;

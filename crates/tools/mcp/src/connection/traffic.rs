@@ -14,7 +14,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::ServerName;
-use crate::connection::guard::REQUESTS_MAX;
+use crate::connection::limited_transport::REQUESTS_MAX;
 
 /// Longest progress message that is reported, in characters.
 const PROGRESS_CHARS_MAX: usize = 500;

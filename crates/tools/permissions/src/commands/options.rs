@@ -30,6 +30,21 @@ pub(super) enum ParsedOption<'w> {
 #[derive(Debug)]
 pub(super) struct UnknownOption(pub(super) String);
 
+/// Whether `word` may be the long option `long`: each prefix of an option stands for it.
+pub(super) fn is_long(word: &Word, long: &str) -> bool {
+    let Some(given) = word.head().strip_prefix("--") else { return false };
+    let (name, has_value) = given.split_once('=').map_or((given, false), |(name, _)| (name, true));
+    let is_whole = has_value || word.literal().is_some();
+    (!name.is_empty() && long.starts_with(name)) || (!is_whole && name.starts_with(long))
+}
+
+/// What follows the short option `short` in `word`, which may hold several: `-ixVALUE`.
+pub(super) fn ends_in_short(word: &Word, short: char) -> Option<&str> {
+    let given = word.head().strip_prefix('-').filter(|given| !given.starts_with('-'))?;
+    let (before, value) = given.split_once(short)?;
+    before.chars().all(|c| c.is_ascii_alphanumeric()).then_some(value)
+}
+
 impl Options {
     /// Parses the options; returns them with the index of the first word after them.
     pub(super) fn read<'w>(

@@ -4,26 +4,87 @@
 //! many to judge.
 
 use super::Analysis;
+use super::options::{ends_in_short, is_long};
 use crate::shell::Word;
 
 /// Analyzes `name` if it changes files that its arguments name.
 pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
-    let writes = match name {
-        "cp" | "gcp" | "install" | "ginstall" | "ln" | "gln" => copied(name, words),
-        "mv" | "gmv" => {
-            // What is moved away is gone.
-            let (operands, _) = operands(name, words);
-            let mut writes = copied(name, words);
-            writes.extend(operands.into_iter().cloned());
+    let all = || operands(name, words).0.into_iter().cloned().collect::<Vec<_>>();
+    let mut moves = Vec::new();
+    let writes = match name.strip_prefix('g').filter(|_| name != "git").unwrap_or(name) {
+        "cp" | "install" => copied(name, words),
+        // A link is a second name of what it leads to.
+        "ln" | "link" => {
+            let writes = copied(name, words);
+            moves = linked(&all(), &writes);
             writes
         }
-        "rm" | "grm" | "unlink" | "rmdir" | "shred" | "truncate" | "touch" => {
-            operands(name, words).0.into_iter().cloned().collect()
+        // What is moved away is gone.
+        "mv" => {
+            moves = all();
+            copied(name, words)
+        }
+        "rm" if is_recursive(words) => {
+            moves = all();
+            Vec::new()
+        }
+        "rm" | "rmdir" | "unlink" | "shred" | "truncate" | "touch" | "mkdir" | "mkfifo"
+        | "mknod" => all(),
+        "uniq" | "split" => all().into_iter().skip(1).collect(),
+        "sort" => outputs(words, 'o', "output"),
+        "mktemp" => {
+            let mut writes = outputs(words, 'p', "tmpdir");
+            let folders: Vec<Word> = writes.iter().filter_map(within).collect();
+            writes.extend(folders);
+            writes.extend(all());
+            writes
         }
         "dd" => words.iter().skip(1).filter_map(dd_output).collect(),
         _ => return None,
     };
-    Some(Analysis { writes, ..Analysis::default() })
+    Some(Analysis { writes, moves, ..Analysis::default() })
+}
+
+fn is_recursive(words: &[Word]) -> bool {
+    words.iter().skip(1).any(|word| {
+        is_long(word, "recursive") || ['r', 'R'].iter().any(|c| ends_in_short(word, *c).is_some())
+    })
+}
+
+/// What links lead to: seen from the current folder, and from the folder of the link.
+fn linked(operands: &[Word], links: &[Word]) -> Vec<Word> {
+    let mut targets = operands.to_vec();
+    for target in operands.iter().filter_map(Word::literal) {
+        let folders =
+            links.iter().filter_map(Word::literal).filter_map(|link| link.rsplit_once('/'));
+        targets.extend(
+            folders
+                .filter(|_| !target.starts_with('/'))
+                .map(|(folder, _)| Word::known(&format!("{folder}/{target}"))),
+        );
+    }
+    targets
+}
+
+/// A file in the folder `folder`.
+fn within(folder: &Word) -> Option<Word> {
+    folder.literal().map(|folder| Word::known(&format!("{folder}/tmp.new")))
+}
+
+/// The files that one option names, wherever it stands.
+fn outputs(words: &[Word], short: char, long: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let next = || words.get(at + 1).cloned();
+        let known = |value: &str| word.literal().map_or_else(Word::unknown, |_| Word::known(value));
+        if is_long(word, long) {
+            let value = word.head().split_once('=').map(|(_, value)| known(value));
+            found.extend(value.or_else(next));
+        } else if let Some(value) = ends_in_short(word, short) {
+            found.extend(if value.is_empty() { next() } else { Some(known(value)) });
+        }
+    }
+    found
 }
 
 /// Short options with a value, and whether `-t` names a folder to write to.
@@ -34,6 +95,10 @@ fn valued(name: &str) -> (&'static str, bool) {
         "touch" => ("rdt", false),
         "truncate" => ("rs", false),
         "shred" => ("ns", false),
+        "mkdir" | "mkfifo" | "mknod" => ("m", false),
+        "mktemp" => ("p", false),
+        "uniq" => ("fsw", false),
+        "split" => ("abClnt", false),
         _ => ("", false),
     }
 }

@@ -1,17 +1,47 @@
 //! Programs that run another program, given in their arguments.
 
-use super::options::{Options, ParsedOption, UnknownOption};
-use super::{Analysis, Nested, Warning, changes_programs};
+use super::options::{Options, ParsedOption, UnknownOption, ends_in_short};
+use super::{Analysis, Nested, Warning, environment};
 use crate::shell::{Dialect, Word};
+
+/// Whether the wrapper `name` only passes a command on: it takes no words from elsewhere, opens no
+/// file and does not change what the command loads.
+pub(super) fn changes_nothing(name: &str) -> bool {
+    matches!(
+        name,
+        "env"
+            | "command"
+            | "builtin"
+            | "exec"
+            | "nice"
+            | "gnice"
+            | "ionice"
+            | "nohup"
+            | "setsid"
+            | "stdbuf"
+            | "gstdbuf"
+            | "taskset"
+            | "time"
+            | "gtime"
+            | "timeout"
+            | "gtimeout"
+            | "sh"
+            | "bash"
+            | "dash"
+            | "eval"
+            | "git"
+    )
+}
 
 /// Analyzes `name` if it is a wrapper.
 pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
     Some(match name {
-        "env" => environment(words),
+        "env" => in_environment(words),
         "xargs" | "gxargs" => arguments(words),
         "sudo" | "doas" => elevated(name, words),
         "watch" => watch(words),
         "flock" => locked(words),
+        "time" | "gtime" => timed(name, words),
         "command" => {
             if words.get(1).is_some_and(|word| matches!(word.literal(), Some("-v" | "-V"))) {
                 return Some(Analysis::default());
@@ -74,17 +104,19 @@ const PLAIN: &[(&[&str], Options, usize)] = &[
         Options { valued: "ioe", long_valued: &["input", "output", "error"], ..NONE },
         0,
     ),
+    (&["choom"], Options { valued: "np", long_valued: &["adjust", "pid"], ..NONE }, 0),
     (
-        &["time", "gtime"],
+        &["uclampset"],
         Options {
-            flags: "apvq",
-            valued: "fo",
-            long_flags: &["append", "portability", "verbose", "quiet"],
-            long_valued: &["format", "output"],
+            flags: "asRv",
+            valued: "mMp",
+            long_flags: &["all-tasks", "system", "reset-on-fork", "verbose"],
+            long_valued: &["util-min", "util-max", "pid"],
             ..NONE
         },
         0,
     ),
+    (&["ssh-agent"], Options { flags: "csDdkTu", valued: "aEOPt", ..NONE }, 0),
     (
         &["timeout", "gtimeout"],
         Options {
@@ -159,12 +191,36 @@ fn architecture(words: &[Word]) -> Analysis {
     }
 }
 
+/// `time` as a program: it writes what it measured to a file, in a format of its caller.
+fn timed(name: &str, words: &[Word]) -> Analysis {
+    const OPTIONS: Options = Options {
+        flags: "apvq",
+        valued: "fo",
+        attached: "",
+        long_flags: &["append", "portability", "verbose", "quiet"],
+        long_valued: &["format", "output"],
+    };
+    let mut analysis = plain(name, words, OPTIONS, 0);
+    let end = OPTIONS.read(words).map_or(words.len(), |(_, at)| at);
+    for (at, word) in words.iter().enumerate().take(end).skip(1) {
+        let next = || words.get(at + 1).cloned();
+        let file = match (word.head().strip_prefix("--output"), ends_in_short(word, 'o')) {
+            (Some(value), _) => value.strip_prefix('=').map(Word::known).or_else(next),
+            (None, Some("")) => next(),
+            (None, Some(value)) => Some(Word::known(value)),
+            (None, None) => None,
+        };
+        analysis.writes.extend(file);
+    }
+    analysis
+}
+
 fn not_understood(name: &str, UnknownOption(option): &UnknownOption) -> Analysis {
     let reason = format!("`{name}` is given `{option}`, so what it runs is not known");
     Analysis { wraps: true, ..Analysis::warning(Warning::opaque(reason)) }
 }
 
-fn environment(words: &[Word]) -> Analysis {
+fn in_environment(words: &[Word]) -> Analysis {
     const OPTIONS: Options = Options {
         flags: "i0v",
         valued: "uC",
@@ -178,8 +234,22 @@ fn environment(words: &[Word]) -> Analysis {
     };
     let changes_folder_inside = changes_folder(&given, 'C');
     // A lone dash is `-i`.
-    let at = at + usize::from(words.get(at).is_some_and(|word| word.literal() == Some("-")));
-    Analysis { changes_folder_inside, ..assigning("env", words, at, Vec::new()) }
+    let is_dash = words.get(at).is_some_and(|word| word.literal() == Some("-"));
+    let removes = is_dash || given.iter().any(removes_variables);
+    // Without a search path, programs are looked for at places that differ by system.
+    let reason = || Warning::unbounded("it removes variables, which may change what runs");
+    let warnings = removes.then(reason).into_iter().collect();
+    Analysis {
+        changes_folder_inside,
+        ..assigning("env", words, at + usize::from(is_dash), warnings)
+    }
+}
+
+fn removes_variables(option: &ParsedOption<'_>) -> bool {
+    match option {
+        ParsedOption::Short(c, _) | ParsedOption::Attached(c, _) => matches!(c, 'i' | 'u'),
+        ParsedOption::Long(name) => matches!(*name, "ignore-environment" | "unset"),
+    }
 }
 
 /// Whether one of these options sets the folder.
@@ -202,11 +272,8 @@ fn assigning(name: &str, words: &[Word], mut at: usize, mut warnings: Vec<Warnin
         if word.splits() {
             return not_understood(name, &UnknownOption(word.raw().to_owned()));
         }
-        if changes_programs(variable) {
-            warnings.push(Warning::suspicious(format!(
-                "it sets `{variable}`, which changes what runs"
-            )));
-        }
+        let value = word.literal().and_then(|text| text.split_once('='));
+        warnings.extend(environment::warning(variable, value.map(|(_, value)| value)));
         at += 1;
     }
     match words.get(at..) {
@@ -342,7 +409,8 @@ fn locked(words: &[Word]) -> Analysis {
         Ok((_, at)) => at,
         Err(unknown) => return not_understood("flock", &unknown),
     };
-    match words.get(at..) {
+    let file = words.get(at).cloned();
+    let mut analysis = match words.get(at..) {
         Some([file, ..]) if file.splits() => {
             not_understood("flock", &UnknownOption(file.raw().to_owned()))
         }
@@ -351,5 +419,9 @@ fn locked(words: &[Word]) -> Analysis {
         }
         Some([_, nested @ ..]) if !nested.is_empty() => Analysis::wrapper(nested),
         Some(_) | None => Analysis::default(),
-    }
+    };
+    // It creates the file that it locks; a number is a descriptor that is open already.
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    analysis.writes.extend(file.filter(|file| !file.literal().is_some_and(is_number)));
+    analysis
 }

@@ -17,6 +17,8 @@ struct Target {
     candidates: Vec<NormalizedPath>,
     /// The file may also have any other path.
     anywhere: bool,
+    /// It may be a folder, and what is in it is affected, too.
+    tree: bool,
 }
 
 /// Tools whose rules apply to a call of `tool`: first for rules that restrict, then for rules that
@@ -53,6 +55,12 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
             Match::Possible
         }
         Some(_) | None if target.anywhere => Match::Possible,
+        Some(_) | None
+            if target.tree
+                && target.candidates.iter().any(|resolved| pattern.matches_within(resolved)) =>
+        {
+            Match::Possible
+        }
         Some(_) | None => Match::No,
     }
 }
@@ -60,7 +68,7 @@ fn matches(rule: &ParsedRule, tools: &[&str], target: &Target) -> Match {
 /// Whether a grant names exactly this file.
 pub(super) fn is_for_file(grant: &ParsedRule, tool: &str, resolved: &NormalizedPath) -> bool {
     let (_, allowing) = tools(tool);
-    let target = Target { candidates: vec![resolved.clone()], anywhere: false };
+    let target = Target { candidates: vec![resolved.clone()], anywhere: false, tree: false };
     grant.path().is_some_and(PathPattern::is_exact)
         && matches(grant, allowing, &target) == Match::Certain
 }
@@ -71,7 +79,7 @@ impl Evaluation<'_> {
         let tool = self.call.tool;
         let what = format!("{tool} `{}`", resolved.shown());
         let proposal = Some(Rule(format!("{tool}({})", escape(resolved.shown()))));
-        let target = Target { candidates: vec![resolved.clone()], anywhere: false };
+        let target = Target { candidates: vec![resolved.clone()], anywhere: false, tree: false };
         if self.layer.mode < Mode::Full
             && self.context.hidden.iter().any(|hidden| resolved.is_within(hidden))
         {
@@ -133,13 +141,14 @@ impl Evaluation<'_> {
 
     fn target(&self, file: &File) -> Target {
         let Some(path) = file.path.literal() else {
-            return Target { candidates: Vec::new(), anywhere: true };
+            return Target { candidates: Vec::new(), anywhere: true, tree: file.tree };
         };
         let root = &self.context.root;
         if path.starts_with('/') {
             return Target {
                 candidates: vec![NormalizedPath::of(root, "", path)],
                 anywhere: false,
+                tree: file.tree,
             };
         }
         Target {
@@ -150,6 +159,7 @@ impl Evaluation<'_> {
                 .map(|base| NormalizedPath::of(root, base, path))
                 .collect(),
             anywhere: file.folders.contains(&None),
+            tree: file.tree,
         }
     }
 

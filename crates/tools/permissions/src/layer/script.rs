@@ -10,34 +10,49 @@ use crate::config::Mode;
 use crate::finding::{Decision, Finding};
 use crate::gate::Sandbox;
 use crate::repository::is_change;
-use crate::rule::{Match, Naming, ParsedRule};
+use crate::rule::{ExactScript, Match, Naming, ParsedRule};
 use crate::rules::LoadedRule;
 use crate::shell::Word;
 
 const TOOL: &str = "bash";
 
 impl Evaluation<'_> {
-    pub(super) fn script(&self, text: &str, items: &[Item], repository: bool) -> Vec<Finding> {
+    pub(super) fn script(
+        &self,
+        script: &ExactScript,
+        items: &[Item],
+        repository: bool,
+    ) -> Vec<Finding> {
         let what = "the script".to_owned();
-        let about =
-            |loaded: &&LoadedRule| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(TOOL, text);
+        let about = |loaded: &&LoadedRule| {
+            let rule = &loaded.rule;
+            rule.is_whole(TOOL) || (rule.is_for(TOOL) && rule.has_text(script))
+        };
         if let Some(rule) = self.layer.deny.iter().find(about) {
             return vec![denied_by(what, rule)];
         }
-        let allowed = self.layer.allow.iter().find(about);
+        let allowed = self
+            .layer
+            .allow
+            .iter()
+            .find(|loaded| loaded.rule.is_whole(TOOL) || loaded.rule.is_script(TOOL, script));
         let granted = self.grants.iter().find(|grant| grant.is_whole(TOOL));
         let whole = WholeScript {
             allowed: allowed.is_some(),
             granted: granted.is_some() && self.layer.mode > Mode::ReadOnly,
             repository,
         };
-        let mut findings: Vec<Finding> = items.iter().map(|item| self.item(item, whole)).collect();
+        let judged = items.iter().filter(|item| match item {
+            Item::Warning(warning) => self.applies(warning),
+            Item::Command(_) | Item::File(_) | Item::Function(_) => true,
+        });
+        let mut findings: Vec<Finding> = judged.map(|item| self.item(item, whole)).collect();
         if let Some(rule) = self.layer.ask.iter().find(about) {
             findings.push(asked_by(what, rule, None));
         } else if findings.is_empty() {
             findings.push(self.unrestricted(what, &[], whole));
         }
-        if let Some(grant) = self.grants.iter().find(|grant| grant.is_this_script(text)) {
+        if let Some(grant) = self.grants.iter().find(|grant| grant.is_this_script(script)) {
             for finding in &mut findings {
                 if finding.decision == Decision::Ask {
                     *finding = granted_by(std::mem::take(&mut finding.what), grant);
@@ -86,7 +101,7 @@ impl Evaluation<'_> {
     }
 
     fn command(&self, command: &Command, whole: WholeScript) -> Finding {
-        let Command { words, role, warnings } = command;
+        let Command { words, role, warnings, .. } = command;
         let what = format!("`{}`", command.shown());
         let sure = |least: Match| {
             move |loaded: &&LoadedRule| {
@@ -121,7 +136,31 @@ impl Evaluation<'_> {
         if let Some(rule) = deny.iter().chain(may_be_asked).find(sure(Match::Possible)) {
             return may_be_denied(what, rule);
         }
+        if let Some(reason) = self.writes_elsewhere(command, whole) {
+            return by_default(what, Decision::Ask, &reason, None);
+        }
         self.warnings(&what, warnings, words, whole).unwrap_or(unrestricted)
+    }
+
+    /// Why a command of git that a sandbox does not keep from writing may use another repository.
+    fn writes_elsewhere(&self, command: &Command, whole: WholeScript) -> Option<String> {
+        let is_bounded = match self.context.sandbox {
+            Sandbox::None => false,
+            Sandbox::OfCommand => !whole.repository,
+            Sandbox::OfTask => true,
+        };
+        let asks = self.layer.mode < Mode::Full && !is_bounded && !whole.covers();
+        asks.then(|| self.other_repository(command)).flatten()
+    }
+
+    /// Whether a warning matters here: a sandbox bounds what some are about.
+    fn applies(&self, warning: &Warning) -> bool {
+        match warning.kind {
+            WarningKind::Risky | WarningKind::Suspicious | WarningKind::Opaque => true,
+            WarningKind::Unbounded => {
+                self.context.sandbox == Sandbox::None && self.layer.mode < Mode::Full
+            }
+        }
     }
 
     /// Finding for a command that no rule restricts.
@@ -170,7 +209,9 @@ impl Evaluation<'_> {
         whole: WholeScript,
     ) -> Option<Finding> {
         let what = what.to_owned();
-        let unlifted = warnings.iter().find(|warning| !self.is_lifted(warning, words, whole));
+        let unlifted = warnings
+            .iter()
+            .find(|warning| self.applies(warning) && !self.is_lifted(warning, words, whole));
         match (self.layer.mode, unlifted) {
             (Mode::ReadOnly, Some(warning)) => {
                 return Some(by_default(what, Decision::Deny, &warning.reason, None));

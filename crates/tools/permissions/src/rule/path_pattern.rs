@@ -11,6 +11,8 @@ pub(crate) struct PathPattern {
     glob: GlobMatcher,
     absolute: bool,
     exact: bool,
+    /// The folders of the pattern, from the outermost, as far as they are written out.
+    folder: String,
 }
 
 impl PathPattern {
@@ -31,6 +33,7 @@ impl PathPattern {
             glob: glob.compile_matcher(),
             absolute: path.starts_with('/'),
             exact: is_exact(&path),
+            folder: folder_of(&path),
         })
     }
 
@@ -39,6 +42,29 @@ impl PathPattern {
         let path =
             if self.absolute { Some(&resolved.absolute) } else { resolved.relative.as_ref() };
         Match::from(path.is_some_and(|path| self.glob.is_match(path)))
+    }
+
+    /// Whether a file in the folder `resolved` may match.
+    pub(crate) fn matches_within(&self, resolved: &NormalizedPath) -> bool {
+        let path = if self.absolute {
+            Some(resolved.absolute.as_str())
+        } else {
+            resolved.relative.as_deref()
+        };
+        let Some(path) = path else { return false };
+        let is_in = |inner: &str, outer: &str| {
+            outer.is_empty()
+                || inner
+                    .strip_prefix(outer)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let path = if path == "." { "" } else { path.trim_end_matches('/') };
+        // `migrations` has what `migrations/**` matches, and so has the folder that contains it.
+        let deeper = || {
+            let pattern = self.glob.glob().glob();
+            pattern.contains("**") || pattern.matches('/').count() > path.matches('/').count()
+        };
+        is_in(&self.folder, path) || (!self.exact && is_in(path, &self.folder) && deeper())
     }
 
     /// Whether the pattern matches exactly one path.
@@ -61,6 +87,12 @@ pub(crate) fn escape(path: &str) -> String {
 
 fn is_special(c: char) -> bool {
     matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | '!')
+}
+
+/// The part of a pattern before its first component with a wildcard.
+fn folder_of(pattern: &str) -> String {
+    let parts = pattern.split('/').take_while(|part| is_exact(part));
+    parts.collect::<Vec<_>>().join("/")
 }
 
 fn is_exact(pattern: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::list::ListEnd;
 use super::words::is_name;
-use super::{ParseResult, Reader, SimpleCommand, unsupported};
+use super::{Assignment, ParseResult, Reader, SimpleCommand, unsupported};
 
 impl Reader<'_, '_> {
     /// Parses one command of any kind.
@@ -107,7 +107,8 @@ impl Reader<'_, '_> {
             let Some(name) = name.plain().filter(|name| is_name(name)) else {
                 return unsupported("a loop has no variable");
             };
-            self.add(SimpleCommand { assigns: vec![name.to_owned()], ..SimpleCommand::default() })?;
+            let assigns = vec![Assignment { name: name.to_owned(), value: None }];
+            self.add(SimpleCommand { assigns, ..SimpleCommand::default() })?;
             self.line_breaks()?;
             if self.source.plain_word().as_deref() == Some("in") {
                 self.source.skip(2);

@@ -2,9 +2,8 @@
 
 use super::list::ListEnd;
 use super::word::Word;
-use super::words::Quotes;
+use super::words::{Quotes, is_name};
 use super::{NestedText, ParseResult, Reader, ansi_c, unsupported};
-use crate::commands::changes_programs;
 
 impl Reader<'_, '_> {
     pub(super) fn dollar(&mut self, word: &mut Word, quotes: Quotes) -> ParseResult<()> {
@@ -166,12 +165,9 @@ impl Reader<'_, '_> {
                 self.script.evaluates = true;
             }
             '=' => {
-                if let Some(name) = before.plain().map(|name| name.trim_end_matches(':'))
-                    && changes_programs(name)
-                {
-                    self.script
-                        .suspicious
-                        .push(format!("it sets `{name}`, which changes what runs"));
+                let name = before.plain().map(|name| name.trim_end_matches(':'));
+                if let Some(name) = name.filter(|name| is_name(name)) {
+                    self.script.sets.push(name.to_owned());
                 }
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use super::word::Word;
 use super::words::is_name;
-use super::{ParseResult, Reader, Redirect, SimpleCommand, unsupported};
+use super::{Assignment, ParseResult, Reader, Redirect, SimpleCommand, unsupported};
 
 impl Reader<'_, '_> {
     pub(super) fn simple(&mut self) -> ParseResult<()> {
@@ -34,7 +34,7 @@ impl Reader<'_, '_> {
             // `{name}>file`: the shell sets the variable to the number of the descriptor.
             self.only_bash("{name}>")?;
             self.source.skip(name.len() + 2);
-            command.assigns.push(name);
+            command.assigns.push(Assignment { name, value: None });
             return Ok(());
         }
         let word = self.word()?;
@@ -43,7 +43,11 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         match word.assigns() {
-            Some(name) if command.words.is_empty() => command.assigns.push(name.to_owned()),
+            Some(name) if command.words.is_empty() => {
+                let value = word.literal().and_then(|text| text.split_once('='));
+                let value = value.map(|(_, value)| value.to_owned());
+                command.assigns.push(Assignment { name: name.to_owned(), value });
+            }
             Some(_) | None => command.words.push(word),
         }
         Ok(())

@@ -4,14 +4,17 @@ use antiphon_core::port::Verdict;
 use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
 use serde_json::json;
 
-use crate::world::{explain, gate, granted_script, judge, open_gate, proposed};
+use crate::world::{
+    bounds, explain, gate, granted_script, in_repository, judge, open_gate, proposed,
+};
 
 const ASKING: &str = r#"ask = ["bash(git push *)", "bash(rm *)", "bash(make)"]
 deny = ["bash(git push --force *)"]"#;
 
 #[test]
 fn the_rule_that_is_asked_for_is_made_from_the_call() {
-    let gate = open_gate(ASKING);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = in_repository(folder.path(), ASKING, &["origin"], bounds(false));
     let cases = [
         ("git push", "bash(git push *)"),
         ("git push origin main", "bash(git push *)"),
@@ -65,7 +68,8 @@ fn files_are_asked_about_by_their_path_and_others_by_their_name() {
 
 #[test]
 fn a_grant_lifts_a_question_only_as_far_as_it_says() {
-    let gate = open_gate(ASKING);
+    let folder = tempfile::tempdir().unwrap();
+    let gate = in_repository(folder.path(), ASKING, &["origin"], bounds(false));
     let cases: &[(Decision, &str, &[&str])] = &[
         (Allow, "git push", &["bash(git push *)"]),
         (Allow, "git push origin", &["bash(git push origin *)"]),
@@ -169,7 +173,9 @@ fn without_sandbox(gate: &antiphon_permissions::Gate, script: &str, granted: &[&
 
 #[test]
 fn a_call_without_the_sandbox_is_asked_about_whatever_is_allowed_inside() {
-    let gate = gate("allow = ['bash', 'bash(*)', '*', 'bash(git push *)', 'bash(ls *)']");
+    let rules = "allow = ['bash', 'bash(*)', '*', 'bash(git push *)', 'bash(ls *)']";
+    let folder = tempfile::tempdir().unwrap();
+    let gate = in_repository(folder.path(), rules, &["origin"], bounds(true));
     for script in ["ls", "git push", "true", "cat x > y", "ls | wc -l", "x=1", "git push $X"] {
         let verdict = without_sandbox(&gate, script, &["bash", "bash(git push *)", "*"]);
         assert!(matches!(verdict, Verdict::Ask { .. }), "{script} {verdict:?}");
@@ -183,8 +189,9 @@ fn a_call_without_the_sandbox_is_asked_about_whatever_is_allowed_inside() {
 
 #[test]
 fn a_grant_for_a_call_without_the_sandbox_covers_what_it_says() {
-    let gate =
-        gate("deny = ['bash(rm *)', 'unsandboxed(curl *)']\nallow = ['unsandboxed(npm ci)']");
+    let rules = "deny = ['bash(rm *)', 'unsandboxed(curl *)']\nallow = ['unsandboxed(npm ci)']";
+    let folder = tempfile::tempdir().unwrap();
+    let gate = in_repository(folder.path(), rules, &["origin"], bounds(true));
     let cases: &[(Decision, &str, &[&str])] = &[
         (Allow, "git push", &["unsandboxed(git push *)"]),
         (Allow, "git push origin main", &["unsandboxed(git push *)"]),
@@ -230,7 +237,6 @@ fn a_change_of_the_repository_is_asked_about() {
     let gate = gate("");
     for (script, rule) in [
         ("git commit -m x", "bash(git commit *)"),
-        ("git -C sub add .", "bash(git add *)"),
         ("git add . && git commit -m x", "bash(=git add . && git commit -m x)"),
     ] {
         let verdict = judge(&gate, "bash", &json!({ "command": script }).to_string(), &[]);
@@ -238,6 +244,8 @@ fn a_change_of_the_repository_is_asked_about() {
         assert_eq!(granted_script(&gate, script, &[rule]), Allow, "{script}");
     }
     assert_eq!(granted_script(&gate, "git status; git log", &[]), Allow);
+    // In another folder git may find another repository: the sandbox stays closed.
+    assert_eq!(granted_script(&gate, "git -C sub add .", &[]), Allow);
     let read_only = crate::world::gate("mode = 'read-only'");
     assert_eq!(granted_script(&read_only, "git commit -m x", &["bash(git commit *)"]), Deny);
 }
@@ -247,7 +255,7 @@ fn no_approval_opens_the_sandbox_of_a_whole_task() {
     let config: antiphon_permissions::Config = toml::from_str("allow = ['unsandboxed']").unwrap();
     let bounds = antiphon_permissions::Bounds {
         sandbox: antiphon_permissions::Sandbox::OfTask,
-        ..crate::world::bounds(true)
+        ..bounds(true)
     };
     let gate = antiphon_permissions::Gate::new(&config, bounds).unwrap();
     let verdict = without_sandbox(&gate, "ls", &["unsandboxed(ls)"]);

@@ -195,3 +195,32 @@ fn what_others_remembered_is_not_asked_for_again() {
     runtime.block_on(gate.remember(&rule("mcp__a__c"))).unwrap();
     assert_eq!(explain(&gate, "mcp__a__b", "{}", &[]).decision(), Decision::Allow);
 }
+
+#[tokio::test]
+async fn rules_are_for_the_folder_and_not_for_what_is_at_its_path_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, root) = (folder.path().join("permissions.toml"), folder.path().join("root"));
+    fs::create_dir(&root).unwrap();
+    let open = || Remembered::open(&file, &root).unwrap();
+    let add = async |rule: &str| {
+        open_gate("").remembering(open()).remember(&Rule(rule.into())).await.unwrap();
+    };
+    add("bash(make)").await;
+    assert_eq!(open().rules(), [Rule("bash(make)".into())]);
+    fs::rename(&root, folder.path().join("before")).unwrap();
+    fs::create_dir(&root).unwrap();
+    assert_eq!(open().rules(), [], "another folder");
+    add("bash(ls)").await;
+    assert_eq!(open().rules(), [Rule("bash(ls)".into())], "nothing of the folder before is left");
+    Remembered::forget(&file, &root).unwrap();
+    assert_eq!(open().rules(), []);
+    // A file of an earlier version says nothing about the folder.
+    let old = format!("[projects.\"{}\"]\nallow = [\"bash(old)\"]\n", root.display());
+    fs::write(&file, old).unwrap();
+    assert_eq!(open().rules(), [Rule("bash(old)".into())]);
+    add("bash(new)").await;
+    assert_eq!(open().rules().len(), 2);
+    fs::remove_dir(&root).unwrap();
+    fs::create_dir(&root).unwrap();
+    assert_eq!(open().rules(), []);
+}

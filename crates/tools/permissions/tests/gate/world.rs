@@ -1,5 +1,8 @@
 //! Gates made from TOML, and calls made from texts.
 
+use std::fs;
+use std::path::Path;
+
 use antiphon_core::port::{Gate as _, GateRequest, Rule, Verdict};
 use antiphon_core::{Effect, RawJson};
 use antiphon_permissions::{
@@ -42,6 +45,16 @@ pub(crate) fn gate(config: &str) -> Gate {
 /// Without a sandbox.
 pub(crate) fn open_gate(config: &str) -> Gate {
     try_gate(config, false).unwrap()
+}
+
+/// A gate in the workspace `folder`, whose repository has these remotes.
+pub(crate) fn in_repository(folder: &Path, config: &str, remotes: &[&str], bounds: Bounds) -> Gate {
+    fs::create_dir_all(folder.join(".git")).unwrap();
+    let remote = |name: &&str| format!("[remote \"{name}\"]\n\turl = https://example.com/x\n");
+    let settings: Vec<String> = remotes.iter().map(remote).collect();
+    fs::write(folder.join(".git/config"), settings.concat()).unwrap();
+    let config: Config = toml::from_str(config).unwrap();
+    Gate::new(&config, Bounds { root: folder.to_owned(), ..bounds }).unwrap()
 }
 
 pub(crate) fn explain(gate: &Gate, tool: &str, arguments: &str, granted: &[&str]) -> Explanation {

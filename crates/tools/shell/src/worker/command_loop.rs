@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_sandbox::{Enforced, Limits, Mode, Policy, ended_for_memory};
+use antiphon_sandbox::{Enforced, Limits, Mode, Policy, Startable, ended_for_memory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
+use uuid::Uuid;
 
 use super::process_list::{ProcessList, Scope};
 use super::proxy_socket;
 use super::signals::Signals;
 use super::usage::{self, DiskWatch};
 use crate::message::{
-    CALL_VARIABLE, CallId, Exceeded, Exit, MESSAGE_BYTES_MAX, ProxyRequest, Reply, Request, SETUP,
-    Setup, packet, receive, send,
+    CALL_UUID_VARIABLE, CALL_VARIABLE, CallId, Exceeded, Exit, MESSAGE_BYTES_MAX, ProxyRequest,
+    Reply, Request, SETUP, Setup, packet, receive, send,
 };
 
 /// Interval of the checks of processes and memory while commands run.
@@ -55,6 +56,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
     };
     let bash = BASH_PATHS.iter().map(PathBuf::from).find(|path| path.exists());
     let bash = bash.ok_or_else(|| io::Error::other("`bash` is not installed: install it"))?;
+    let bash = enforced.startable(&bash).map_err(io::Error::other)?;
     let mut command_loop = CommandLoop {
         enforced,
         scope,
@@ -76,7 +78,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
 struct CommandLoop {
     enforced: Enforced,
     scope: Scope,
-    bash: PathBuf,
+    bash: Startable,
     signals: Signals,
     shell: Stdin,
     /// Running commands by their first process, which leads their process group.
@@ -138,11 +140,12 @@ impl CommandLoop {
 
     fn handle(&mut self, request: Request, pipe: Option<OwnedFd>) -> io::Result<()> {
         match request {
-            Request::Start { call, command, workdir, proxy } => {
+            Request::Start { call, call_uuid, command, workdir, proxy } => {
                 if let Some(path) = self.stale() {
                     return self.reply(&Reply::Stale { call, path });
                 }
-                match self.start(&call, &command, &workdir, pipe, proxy.as_ref()) {
+                let ids = (&call, call_uuid);
+                match self.start(ids, &command, &workdir, pipe, proxy.as_ref()) {
                     Ok(leader) => {
                         self.leaders.insert(leader, call);
                         if self.usage_at.is_none() {
@@ -172,7 +175,7 @@ impl CommandLoop {
 
     fn start(
         &self,
-        call: &CallId,
+        (call, call_uuid): (&CallId, Uuid),
         command: &str,
         workdir: &Path,
         pipe: Option<OwnedFd>,
@@ -180,12 +183,15 @@ impl CommandLoop {
     ) -> io::Result<Pid> {
         let output = pipe.ok_or(io::ErrorKind::BrokenPipe)?;
         let proxy = proxy.map(|proxy| proxy_socket::open(&self.shell, call, proxy)).transpose()?;
-        let mut bash = Command::new(&self.bash);
-        bash.args(["-c", "--", command])
+        let mut bash = Command::new(self.bash.path());
+        bash.arg0("bash")
+            .args(["-c", "--", command])
             .current_dir(workdir)
             .env_remove(SETUP)
+            .env_remove(antiphon_sandbox::OPENED)
             .envs(proxy.into_iter().flatten())
             .env(CALL_VARIABLE, &call.0)
+            .env(CALL_UUID_VARIABLE, call_uuid.to_string())
             .env("PWD", workdir)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)

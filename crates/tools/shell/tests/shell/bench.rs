@@ -93,12 +93,16 @@ impl Bench {
         let context = ToolContext {
             task_id: self.task_id.clone(),
             tool_call_id: ToolCallId::parse("call-1").unwrap(),
-            cancel,
+            agent: "tester".to_owned(),
             progress: Progress::to(move |text| progress.lock().unwrap().push(text.to_owned())),
             granted: self.granted.clone(),
+            ..ToolContext::trial(cancel)
         };
         let arguments = RawJson::of(&arguments).unwrap();
+        let call_uuid = context.call_uuid;
         let result = self.shell.execute(tool, &arguments, context).await?;
+        // As when the result is recorded.
+        self.shell.settled(tool, &self.task_id, call_uuid).await;
         let texts = result.content.iter().map(|block| match block {
             InputBlock::Text(block) => block.text.clone(),
             InputBlock::Image(_) => "an image".to_owned(),
@@ -157,6 +161,8 @@ pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
             network: Network::Off,
             unix_sockets: antiphon_sandbox::UnixSockets::Refused,
             repository: None,
+            git_programs: antiphon_sandbox::GitPrograms::GitOnly,
+            runs: antiphon_sandbox::Runs::Commands,
             limits: Limits::default(),
         },
         results: folder.path().join("results"),

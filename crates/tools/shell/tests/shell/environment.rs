@@ -22,7 +22,7 @@ async fn keys_and_variables_that_load_code_are_removed() {
         }
         assert!(!names.contains("ANTIPHON_WORKER"));
         let ours = names.iter().filter(|name| name.starts_with("ANTIPHON_"));
-        assert_eq!(ours.collect::<Vec<_>>(), ["ANTIPHON_CALL"]);
+        assert_eq!(ours.collect::<Vec<_>>(), ["ANTIPHON_CALL", "ANTIPHON_CALL_ID"]);
         for name in ["CARGO", "CARGO_MANIFEST_DIR", "NEXTEST"] {
             assert!(!names.contains(name), "{name}");
         }
@@ -34,7 +34,8 @@ async fn no_program_waits_for_a_person() {
     let bench = Bench::new();
     let shown = bench.works("echo $TERM $PAGER $GIT_TERMINAL_PROMPT $NO_COLOR $SHELL").await;
     assert_eq!(shown, "dumb cat 0 1 /bin/bash\n");
-    assert_eq!(bench.works("echo $TMPDIR $XDG_CACHE_HOME").await, "/tmp /tmp/.cache\n");
+    let folders = "echo $TMPDIR $XDG_CACHE_HOME $npm_config_cache";
+    assert_eq!(bench.works(folders).await, "/tmp /tmp/.cache /tmp/.cache/npm\n");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Commands that mean harm, or do it by mistake.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -165,9 +167,9 @@ async fn no_core_is_dumped() {
 #[tokio::test]
 async fn the_workspace_can_be_emptied_except_for_protected_files() {
     let bench = Bench::new();
-    std::fs::create_dir(bench.root.join(".git")).unwrap();
-    std::fs::write(bench.root.join(".git/HEAD"), "ref").unwrap();
-    std::fs::write(bench.root.join("file"), "").unwrap();
+    fs::create_dir(bench.root.join(".git")).unwrap();
+    fs::write(bench.root.join(".git/HEAD"), "ref").unwrap();
+    fs::write(bench.root.join("file"), "").unwrap();
     assert!(bench.run("rm -rf -- * .[!.]*").await.is_error);
     assert!(!bench.root.join("file").exists());
     assert!(bench.root.join(".git/HEAD").exists());
@@ -245,4 +247,49 @@ async fn the_shortest_timeout_is_respected() {
     let tool_output = bench.bash(json!({ "command": "sleep 100", "timeout_s": 1 })).await;
     assert!(tool_output.text.contains("continues in the background"), "{}", tool_output.text);
     assert!(begun.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn space_that_is_taken_without_writing_is_refused() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.disk_bytes_max = Some(64 << 20);
+    });
+    let said = bench.run("for i in $(seq 8); do fallocate -l 30M f$i || exit 9; done").await;
+    assert!(said.is_error && said.text.contains("exit code 9"), "{}", said.text);
+    // A library writes instead, and giving space back works.
+    let posix = "import os; os.posix_fallocate(os.open('x', os.O_CREAT | os.O_RDWR), 0, 1 << 20)";
+    bench.works(&format!("python3 -c \"{posix}\" && fallocate -p -l 4096 x")).await;
+    assert_eq!(bench.root.join("x").metadata().unwrap().len(), 1 << 20);
+}
+
+#[tokio::test]
+async fn root_leaves_no_file_that_runs_with_its_rights() {
+    let bench = Bench::new();
+    let script = "import os, ctypes
+def attempt(make):
+    try: make()
+    except OSError as e: print(e.errno)
+open('f', 'w').close()
+call = ctypes.CDLL(None, use_errno=True).syscall
+attempt(lambda: os.chmod('f', 0o4755))
+attempt(lambda: os.chmod('f', 0o2755))
+attempt(lambda: os.fchmod(os.open('f', os.O_RDONLY), 0o6755))
+attempt(lambda: os.open('g', os.O_CREAT | os.O_WRONLY, 0o4755))
+attempt(lambda: os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755))
+attempt(lambda: os.mknod('h', 0o104755))
+call(85, b'i', 0o4755)
+call(437, -100, b'j', (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), 24)
+call(452, -100, b'f', 0o4755, 0)
+os.chmod('f', 0o1755)
+os.open('k', os.O_CREAT | os.O_WRONLY, 0o755)
+";
+    fs::write(bench.root.join("t.py"), script).unwrap();
+    bench.run("python3 t.py").await;
+    let mut seen = 0;
+    for entry in fs::read_dir(&bench.root).unwrap().flatten() {
+        let mode = entry.metadata().unwrap().mode();
+        assert!(!rustix::process::geteuid().is_root() || mode & 0o6000 == 0, "{entry:?} {mode:o}");
+        seen += 1;
+    }
+    assert!(seen >= 3 && bench.root.join("k").exists());
 }

@@ -5,6 +5,7 @@
 mod background;
 mod bench;
 mod canceling;
+mod cut_off;
 mod ending;
 mod environment;
 mod escapes;
@@ -15,5 +16,6 @@ mod network;
 mod output;
 mod packages;
 mod repository;
+mod repository_attacks;
 mod running;
 mod sockets;

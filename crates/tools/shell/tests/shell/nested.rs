@@ -122,3 +122,97 @@ async fn a_hidden_path_that_appears_is_hidden_from_the_next_command_on() {
     let said = bench.run(&format!("cat {}/key", secret.display())).await;
     assert!(said.is_error && !said.text.contains("the key"), "{}", said.text);
 }
+
+/// A repository with a submodule that was not fetched, as after `git clone`.
+fn with_submodule(root: &Path) {
+    git(root, &["init", "-q", "-b", "main", "."]);
+    let entry = format!("160000,{},vendor/lib", "1".repeat(40));
+    git(root, &["update-index", "--add", "--cacheinfo", &entry]);
+    fs::write(root.join(".gitmodules"), "[submodule \"lib\"]\npath = vendor/lib\nurl = x\n")
+        .unwrap();
+    git(root, &["add", ".gitmodules"]);
+    git(root, &["commit", "-q", "-m", "first"]);
+}
+
+const IN_SUBMODULE: [&str; 5] = [
+    "git init -q vendor/lib && git -C vendor/lib config core.fsmonitor 'touch ran; false'",
+    "rm -r vendor; git init -q vendor/lib",
+    "mv vendor old && git init -q vendor/lib",
+    "git init -q x && mkdir -p vendor && mv x vendor/lib",
+    "mkdir -p vendor/lib; echo 'gitdir: ../../evil' > vendor/lib/.git",
+];
+
+#[tokio::test]
+async fn no_repository_can_be_made_in_the_folder_of_a_submodule() {
+    for command in IN_SUBMODULE {
+        // The folder may be missing.
+        for prepare in ["mkdir -p vendor/lib", "true"] {
+            let bench = Bench::new();
+            with_submodule(&bench.root);
+            let done = Command::new("sh").args(["-c", prepare]).current_dir(&bench.root).status();
+            assert!(done.unwrap().success());
+            bench.run(command).await;
+            bench.run("git status").await;
+            bench.run(command).await;
+            let made = bench.root.join("vendor/lib/.git").symlink_metadata();
+            assert!(made.is_err(), "{prepare}: {command}");
+            git(&bench.root, &["status"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_folder_of_a_submodule_is_writable_once_it_is_a_repository() {
+    let bench = Bench::new();
+    with_submodule(&bench.root);
+    fs::create_dir_all(bench.root.join("vendor/lib")).unwrap();
+    assert!(bench.run("touch vendor/lib/x").await.is_error);
+    git(&bench.root, &["init", "-q", "vendor/lib"]);
+    bench.works("touch vendor/lib/x vendor/y").await;
+    assert!(bench.run("touch vendor/lib/.git/x").await.is_error);
+}
+
+#[tokio::test]
+async fn a_submodule_of_the_repository_around_the_workspace_is_protected() {
+    let bench = Bench::new();
+    let around = bench.folder.path();
+    git(around, &["init", "-q", "-b", "main", "."]);
+    let entry = format!("160000,{},root/lib", "1".repeat(40));
+    git(around, &["update-index", "--add", "--cacheinfo", &entry]);
+    bench.run("mkdir -p lib; git init -q lib").await;
+    assert!(bench.root.join("lib/.git").symlink_metadata().is_err());
+    bench.works("git init -q other").await;
+}
+
+#[tokio::test]
+async fn a_repository_that_a_command_made_is_harmless_as_a_submodule() {
+    for (what, evil) in [
+        ("a setting", "git -C mine config core.fsmonitor 'touch ran; false'"),
+        ("a hook", "cp /bin/true mine/.git/hooks/post-index-change"),
+        ("settings elsewhere", "printf '[include]\npath = x\n' >> mine/.git/config"),
+        ("a repository elsewhere", "mv mine/.git gd && echo 'gitdir: ../gd' > mine/.git"),
+        (
+            "a submodule in it",
+            "cd mine && git init -q in && cd in && git config alias.a '!b' && \
+          git -c user.name=a -c user.email=a@b commit -qm a --allow-empty && cd .. && git add in",
+        ),
+    ] {
+        let bench = Bench::new();
+        git(&bench.root, &["init", "-q", "-b", "main", "."]);
+        let commit = "git -c user.name=a -c user.email=a@b commit -q --allow-empty -m a";
+        bench.works(&format!("(git init -q mine && cd mine && {commit}); {evil}")).await;
+        bench.works("git add mine").await;
+        let (aside, inner) = ("mine/.git.set-aside", "mine/in/.git.set-aside");
+        let is_aside = |path: &str| bench.root.join(path).symlink_metadata().is_ok();
+        assert!(is_aside(aside) || is_aside(inner), "{what}");
+        // From now on it is the folder of a submodule.
+        assert!(bench.run("git init -q mine/in; git init -q mine").await.is_error, "{what}");
+    }
+    let bench = Bench::new();
+    git(&bench.root, &["init", "-q", "-b", "main", "."]);
+    git(&bench.root, &["init", "-q", "theirs"]);
+    git(&bench.root.join("theirs"), &["commit", "-q", "--allow-empty", "-m", "first"]);
+    bench.works("git add theirs").await;
+    git(&bench.root.join("theirs"), &["status"]);
+    assert!(bench.root.join("theirs/.git/HEAD").exists());
+}

@@ -18,6 +18,20 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 fn world() -> Bench {
     let bench = Bench::new();
+    init(&bench);
+    bench
+}
+
+/// A workspace in which git starts programs, which then try what they may do there.
+fn world_with_programs() -> Bench {
+    let bench = Bench::with(|settings| {
+        settings.policy.git_programs = antiphon_sandbox::GitPrograms::All;
+    });
+    init(&bench);
+    bench
+}
+
+fn init(bench: &Bench) {
     let root = &bench.root;
     git(root, &["init", "-q", "-b", "main", "."]);
     git(root, &["config", "user.name", "a"]);
@@ -25,7 +39,6 @@ fn world() -> Bench {
     fs::write(root.join("file"), "one\n").unwrap();
     git(root, &["add", "."]);
     git(root, &["commit", "-q", "-m", "first"]);
-    bench
 }
 
 /// Paths and contents of what decides which programs git runs.
@@ -106,7 +119,7 @@ async fn nothing_that_makes_git_run_programs_can_be_written() {
         "mv .git aside; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
         "echo evil > nested/.git/hooks/pre-commit",
     ] {
-        let bench = world();
+        let bench = world_with_programs();
         git(&bench.root, &["init", "-q", "nested"]);
         with_filter(&bench, attempt);
         let (here, nested) = (bench.root.join(".git"), bench.root.join("nested/.git"));
@@ -121,7 +134,7 @@ async fn nothing_that_makes_git_run_programs_can_be_written() {
 
 #[tokio::test]
 async fn links_and_programs_left_in_a_repository_are_removed() {
-    let bench = world();
+    let bench = world_with_programs();
     let victim = bench.outside("victim");
     fs::write(&victim, "as it was").unwrap();
     let script = format!(

@@ -56,7 +56,9 @@ impl ResultFiles {
         make_private(&folder)?;
         free_space(&folder, stored.len() as u64)?;
         let (id, mut file) = create(&folder, &name_of(call.as_str())?)?;
-        if let Err(error) = file.write_all(stored.as_bytes()) {
+        // The model reads its id from the journal, which is synced: so the result is, too.
+        let written = file.write_all(stored.as_bytes()).and_then(|()| file.sync_all());
+        if let Err(error) = written.and_then(|()| sync_folder(&folder)) {
             drop(fs::remove_file(folder.join(&id)));
             return Err(error);
         }
@@ -74,6 +76,14 @@ impl ResultFiles {
         let path = self.folder.join(name_of(task.as_str())?).join(id);
         let file = OpenOptions::new().read(true).custom_flags(no_follow()).open(path)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(not_found()) }
+    }
+
+    pub(super) fn remove(&self, task: &TaskId) -> io::Result<bool> {
+        match fs::remove_dir_all(self.folder.join(name_of(task.as_str())?)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn sweep(&self, older_than: Duration) -> io::Result<usize> {
@@ -160,7 +170,11 @@ fn create(folder: &Path, name: &str) -> io::Result<(String, File)> {
 /// Creates a folder that only its owner can read. A folder of that name may exist, for example in a
 /// cloned project: a symlink is refused, and wider permissions are removed.
 fn make_private(folder: &Path) -> io::Result<()> {
+    let is_new = !folder.exists();
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if let Some(parent) = folder.parent().filter(|_| is_new) {
+        sync_folder(parent)?;
+    }
     let metadata = fs::symlink_metadata(folder)?;
     if !metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is a symlink"));
@@ -169,6 +183,11 @@ fn make_private(folder: &Path) -> io::Result<()> {
         fs::set_permissions(folder, Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// An id as a file name: bytes other than letters, digits, `-` and `_` become `%` and their code.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod cut_off;
 mod output_store;
 mod redacting;
 mod toolbox;

@@ -114,18 +114,21 @@ impl Cells {
     }
 }
 
-/// The agent of a task: `writer`, `planner → writer`, `writer @sandbox`.
+/// The agent of a task: `writer`, `planner → writer`, `writer @sandbox`, `writer @office` for the peer `office`.
 pub(super) fn agent(task: &TreeTask) -> String {
-    let agent = escaped(&task.summary.agent).into_owned();
-    let Some(detail) = &task.detail else { return agent };
-    let before = match detail.handovers.as_slice() {
+    let agent = escaped(&task.summary.agent);
+    let runs_on = &task.summary.runs_on;
+    let runner = Some(runs_on.runner.as_str()).filter(|_| !runs_on.is_local());
+    let runner = runner.or(task.detail.as_ref().and_then(|detail| detail.runner.as_deref()));
+    let place = runs_on.peer.as_deref().or(runner);
+    let place = place.map_or(String::new(), |place| format!(" @{}", escaped(place)));
+    let handovers = task.detail.as_ref().map_or(&[] as &[_], |detail| &detail.handovers);
+    let before = match handovers {
         [] => String::new(),
         [one] => format!("{} → ", escaped(one)),
         [.., last] => format!("… → {} → ", escaped(last)),
     };
-    let runner =
-        detail.runner.as_ref().map_or(String::new(), |kind| format!(" @{}", escaped(kind)));
-    format!("{before}{agent}{runner}")
+    format!("{before}{agent}{place}")
 }
 
 /// The time from the creation of a task to its end, or to now.

@@ -78,12 +78,28 @@ impl DisplayStatus {
         }
         match (task.summary.status, task.summary.waiting_for) {
             (TaskStatus::Pending, _) => Self::Pending,
-            (TaskStatus::Running, _) => Self::Running,
+            (
+                TaskStatus::Running,
+                Some(
+                    WaitingFor::Approval
+                    | WaitingFor::Resume
+                    | WaitingFor::ToolResult
+                    | WaitingFor::Budget,
+                )
+                | None,
+            ) => Self::Running,
             (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Self::NeedsApproval,
             (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => Self::Paused,
-            (
+            (TaskStatus::Running, _)
+            | (
                 TaskStatus::InputRequired,
-                Some(WaitingFor::ToolResult | WaitingFor::Budget) | None,
+                Some(
+                    WaitingFor::ToolResult
+                    | WaitingFor::Budget
+                    | WaitingFor::Model
+                    | WaitingFor::Storage,
+                )
+                | None,
             ) => Self::Waiting,
             (TaskStatus::Completed, _) => Self::Completed,
             (TaskStatus::Failed, _) => Self::Failed,

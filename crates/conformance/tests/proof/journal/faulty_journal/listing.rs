@@ -47,7 +47,14 @@ impl FaultyJournal {
                 tasks.retain(|task| task.task_id == *id && task.ended_at.is_none());
             }
             (Fault::TakesBeginningsForPatterns, TaskSelector::IdPrefix(start)) => {
-                tasks.retain(|task| is_like(task.task_id.as_str(), start));
+                tasks.retain(|task| {
+                    let random = task.task_id.random_part();
+                    is_like(task.task_id.as_str(), start)
+                        || random.is_some_and(|part| part.starts_with(start))
+                });
+            }
+            (Fault::KnowsNoRandomParts, TaskSelector::IdPrefix(start)) => {
+                tasks.retain(|task| task.task_id.as_str().starts_with(start));
             }
             (Fault::LeavesOutGrandchildren, TaskSelector::Tree(root)) => {
                 let near = |task: &TaskSummary| {
@@ -125,6 +132,9 @@ impl FaultyJournal {
             let of_it = tasks.iter().filter(|task| task.session_id == session.session_id);
             if self.fault == Fault::CountsUnfinishedTasksOnly && session.tasks > 2 {
                 session.tasks = of_it.clone().filter(|task| task.ended_at.is_none()).count() as u64;
+            }
+            if self.fault == Fault::DatesImportsByTheirEvents {
+                session.created_at = of_it.clone().map(|task| task.created_at).min().unwrap();
             }
             if self.fault == Fault::TitlesSessionsByTheirLastTask {
                 session.title = of_it.map(|task| task.title.clone()).next().unwrap();

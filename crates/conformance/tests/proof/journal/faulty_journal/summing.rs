@@ -11,6 +11,7 @@ impl FaultyJournal {
         match self.fault {
             Fault::ForgetsParents => task.parent = None,
             Fault::ForgetsWhatIsWaitedFor => task.waiting_for = None,
+            Fault::ForgetsWhyItWaits => task.wait = None,
             Fault::KeepsTheFirstAgent => task.agent = self.creation(&task.task_id).await.agent,
             Fault::KeepsTheFirstModel => task.model = self.creation(&task.task_id).await.model,
             Fault::LagsBehind if task.seq > Seq(1) => task.seq.0 -= 1,

@@ -36,6 +36,10 @@ fn arrival(
         (None, None, Some(RequestBody { intent, params })) => {
             InteractionContent::Request { intent, params }
         }
+        // An event may have no text: its label says that it happened.
+        (None, None, None) if matches!(from, Sender::External(_)) => {
+            InteractionContent::Message { body: String::new(), blocks: None }
+        }
         (None, None, None) | (Some(_), _, _) | (_, Some(_), _) => {
             let message = "exactly one of `message`, `request` and `content` is needed";
             return Err(ApiError::invalid(message));
@@ -48,13 +52,19 @@ fn arrival(
     }
     let until = request_deadline(&from, &content, sent.timeout_s, SystemClock.now())?;
     let class = render_class(&from, &content);
+    let is_message = matches!(content, InteractionContent::Message { .. });
+    if sent.progress && (sent.salience.is_some() || sent.wake.is_some() || !is_message) {
+        let message = "`progress`: a message without `salience` and `wake`; omit them";
+        return Err(ApiError::invalid(message));
+    }
+    let shown = sent.salience.map(|salience| RenderMetadata { class, salience });
     Ok(Arrival {
         to,
         from,
         content,
         mode: sent.mode,
-        render_metadata: sent.salience.map(|salience| RenderMetadata { class, salience }),
-        wake: if sent.wake == Some(false) { Wake::No } else { Wake::Yes },
+        render_metadata: if sent.progress { Some(RenderMetadata::PROGRESS) } else { shown },
+        wake: if sent.progress || sent.wake == Some(false) { Wake::No } else { Wake::Yes },
         until,
         key,
         payload: None,

@@ -1,4 +1,4 @@
-//! Commands to a task: cancel, pause, resume, a message, the result of an external tool.
+//! Commands to a task: cancel, interrupt, pause, resume, a message, the result of an external tool.
 
 use std::sync::Arc;
 
@@ -11,6 +11,8 @@ use antiphon_runtime::TaskMessage;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
+use super::CREATED;
+
 type Answer = Result<axum::Json<TaskSummary>, ApiError>;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
@@ -18,6 +20,15 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         route
             .describe("cancel_task", Tag::Tasks, "Cancels a task and its descendants.")
             .fails(&[409])
+    });
+    let interrupt = post_with(interrupt, |route| {
+        let summary = "Interrupts the turn of a task, which then waits until it is resumed.";
+        route.describe("interrupt_task", Tag::Tasks, summary).fails(&[409])
+    });
+    let cancel_by_key = post_with(cancel_by_key, |route| {
+        let summary = "Cancels the task that was created with this `Idempotency-Key`, or will be.";
+        let route = route.describe("cancel_task_by_key", Tag::Tasks, summary);
+        route.with_idempotency_key().fails(&[400])
     });
     let pause = post_with(pause, |route| {
         route.describe("pause_task", Tag::Tasks, "Pauses a task.").fails(&[409])
@@ -41,6 +52,8 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     });
     ApiRouter::new()
         .api_route("/v1/tasks/{id}/cancel", cancel)
+        .api_route("/v1/tasks/{id}/interrupt", interrupt)
+        .api_route("/v1/tasks/cancel", cancel_by_key)
         .api_route("/v1/tasks/{id}/pause", pause)
         .api_route("/v1/tasks/{id}/resume", resume)
         .api_route("/v1/tasks/{id}/messages", messages)
@@ -53,6 +66,31 @@ pub(crate) async fn cancel(
     PathId(task_id): PathId<TaskId>,
 ) -> Answer {
     state.deps.orchestrator.cancel(&task_id).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}
+
+/// Interrupts the turn of a task, as Ctrl-C does in `antiphon run`: its model call and its running tools
+/// end, and it waits until a user resumes it. That is durable before the response.
+pub(crate) async fn interrupt(
+    State(state): State<Arc<AppState>>,
+    PathId(task_id): PathId<TaskId>,
+) -> Answer {
+    state.deps.orchestrator.interrupt(&task_id).await?;
+    state.summary(&task_id).await.map(axum::Json)
+}
+
+/// Cancels the task of a key. When there is none, a creation with this key that comes later finds a canceled task.
+pub(crate) async fn cancel_by_key(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Answer {
+    let Some(key) = idempotency::key(&caller, CREATED, &headers)? else {
+        return Err(ApiError::invalid(
+            "`Idempotency-Key` is missing: send the key that the task was created with",
+        ));
+    };
+    let task_id = state.deps.orchestrator.cancel_by_key(key).await?;
     state.summary(&task_id).await.map(axum::Json)
 }
 

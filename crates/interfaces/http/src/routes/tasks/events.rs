@@ -60,6 +60,9 @@ pub(crate) async fn events(
     if after == summary.seq && summary.status.is_terminal() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
+    if query.owner {
+        state.deps.orchestrator.client_follows(&task_id).await?;
+    }
     let scope = StreamScope::Task { task_id, after };
     event_stream(&state, &caller, scope, deltas(query.deltas))
 }

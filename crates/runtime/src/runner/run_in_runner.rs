@@ -4,12 +4,14 @@
 //! answers. Then the orchestrator acts, and the runner continues. A runner has the time and the budget
 //! of its task, and is dropped when it does not stop.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{Run, RunnerError, TaskUpdates};
 use antiphon_core::{
-    Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, WaitingFor,
+    Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, ToolCallId,
+    WaitingFor,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -21,6 +23,7 @@ use crate::deps::Dispatch;
 use crate::inbox::input_permission::TaskInput;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
+use crate::runner::peer_cancel;
 use crate::runner::runner_journal::RunnerJournal;
 use crate::task::decide::Action;
 use crate::task::limits;
@@ -33,8 +36,9 @@ const TRIES_MAX: u32 = 5;
 /// Pause before the second attempt; it doubles with each further one.
 const TRY_AFTER: Duration = Duration::from_millis(200);
 
-/// How long another orchestrator may take to receive a cancellation.
-const CANCEL_WAIT: Duration = Duration::from_secs(5);
+/// How long another orchestrator may take to receive a cancellation and to end the task. After that the task ends
+/// here, and an order delivers the cancellation.
+const CANCEL_WAIT: Duration = Duration::from_millis(500);
 
 /// How long a runner may take to stop.
 const STOP_WAIT: Duration = Duration::from_secs(10);
@@ -46,28 +50,44 @@ impl TaskRun {
     }
 
     fn is_orchestrated_elsewhere(&self) -> bool {
-        self.services.deps.is_orchestrated(self.state.created.runner.as_ref())
+        self.deps.is_orchestrated(self.state.created.runner.as_ref())
     }
 
     /// Whether the runner reads the inbox of this task itself.
     fn reads_inbox(&self) -> bool {
         let Some(config) = &self.state.created.runner else { return false };
-        let mut runners = self.services.deps.runners.iter();
+        let mut runners = self.deps.runners.iter();
         runners.any(|known| known.kind() == config.kind && known.reads_inbox())
     }
 
-    /// Cancels the task in another orchestrator, if it runs there.
+    /// Cancels the task in another orchestrator, if it runs there and can be reached now.
     pub(crate) async fn cancel_remote(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };
-        if self.is_orchestrated_elsewhere() {
-            // Also during a shutdown. An unreachable orchestrator ends the task by its own limits.
+        if self.is_orchestrated_elsewhere()
+            && !std::mem::replace(&mut self.at_peer.cancel_tried, true)
+        {
+            // Also during a shutdown.
             let patience = Cancel::when(tokio::time::sleep(CANCEL_WAIT));
-            let canceled = self.run_in_runner(&config, patience, &CancellationToken::new()).await?;
+            let (spent, calls) = (CancellationToken::new(), Arc::default());
+            let canceled = self.run_in_runner(&config, patience, &spent, calls).await?;
             self.rebase().await?;
             if let Err(error) = canceled {
-                tracing::warn!(task.id = %self.state.task_id, %error, "could not cancel in the runner");
+                tracing::debug!(task.id = %self.state.task_id, %error, "could not cancel in the runner");
             }
         }
+        Ok(())
+    }
+
+    /// Records that the peer has to cancel the task, before it ends here.
+    pub(crate) async fn remember_cancel(&self) -> Result<(), OrchestratorError> {
+        let services = &self.services;
+        if self.at_peer.refused || !peer_cancel::may_run_on_peer(services, &self.state.created) {
+            return Ok(());
+        }
+        let order = peer_cancel::order(services, &self.state);
+        let heartbeat = || self.running.heartbeat();
+        let appended = services.append_when_possible(|| order.clone(), heartbeat).await?;
+        peer_cancel::start(services, &appended);
         Ok(())
     }
 
@@ -79,8 +99,9 @@ impl TaskRun {
         }
         match action {
             Action::Ended | Action::FailOnLimit(_) | Action::WaitForBudget(_) => false,
-            // In a task of another orchestrator these refer to its own tasks and requests.
+            // In a task of another orchestrator these refer to its own tasks, requests and model.
             Action::CompleteCalls(_)
+            | Action::WaitForModel
             | Action::ReportDetached(_)
             | Action::WaitForClient
             | Action::ExpireRequests(_)
@@ -117,6 +138,7 @@ impl TaskRun {
             | Action::ExpireRequests(_)
             | Action::TimeOutRequests(_)
             | Action::AnswerRequest(_)
+            | Action::WaitForModel
             | Action::Idle => true,
             Action::CallTools(pending) => pending.iter().all(|pending| {
                 self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
@@ -148,14 +170,26 @@ impl TaskRun {
             let before = self.state.seq;
             // Fires when the budget is spent: then the runner suspends the task, and it waits here.
             let (stop, spent) = (self.services.background.stop.clone(), CancellationToken::new());
-            let rests = spent.clone();
+            let (rests, cut_off) = (spent.clone(), self.services.background.cut_off.clone());
+            let running_calls = Arc::new(watch::Sender::new(HashSet::new()));
+            let mut calls = running_calls.subscribe();
+            let elsewhere = self.is_orchestrated_elsewhere();
             let rest = Cancel::when(async move {
+                // Calls that run may finish first, unless they go on in another orchestrator.
+                let drained = async {
+                    stop.cancelled().await;
+                    tokio::select! {
+                        () = cut_off.cancelled() => {}
+                        _ = calls.wait_for(|calls| elsewhere || calls.is_empty()) => {}
+                    }
+                };
                 tokio::select! {
-                    () = stop.cancelled() => {}
+                    () = drained => {}
                     () = rests.cancelled() => {}
                 }
             });
-            let stopped = self.run_in_runner(&config, rest, &spent).await?;
+            let stopped = self.run_in_runner(&config, rest, &spent, running_calls).await?;
+            self.at_peer.cancel_tried |= self.running.cancel.is_cancelled();
             self.rebase().await?;
             if self.must_stop() || spent.is_cancelled() {
                 return Ok(());
@@ -166,6 +200,7 @@ impl TaskRun {
                 Err(RunnerError::Journal(error)) => return Err(error.into()),
                 Err(RunnerError::Unavailable { reason }) => reason,
                 Err(RunnerError::Refused { reason }) => {
+                    self.at_peer.refused = self.state.relayed.is_none();
                     self.fail_runner("runner_refused", &config, &reason);
                     return Ok(());
                 }
@@ -192,7 +227,7 @@ impl TaskRun {
         self.running.cancel.is_cancelled()
             || self.services.background.stop.is_cancelled()
             || self.state.status.is_terminal()
-            || limits::deadline(&self.state).is_some_and(|at| self.services.deps.clock.now() >= at)
+            || limits::deadline(&self.state).is_some_and(|at| self.services.time.has_passed(at))
             || limits::used_up(&self.trees, &self.services.deps.prices).is_some()
     }
 
@@ -206,13 +241,13 @@ impl TaskRun {
         config: &RunnerConfig,
         rest: Cancel,
         spent: &CancellationToken,
+        running_calls: Arc<watch::Sender<HashSet<ToolCallId>>>,
     ) -> Result<Result<(), RunnerError>, OrchestratorError> {
-        let runners = &self.services.deps.runners;
-        let Some(runner) = runners.iter().find(|known| known.kind() == config.kind) else {
+        let Some(runner) = self.deps.runner(&config.kind) else {
             let reason = "there is no such runner here".to_owned();
             return Ok(Err(RunnerError::Refused { reason }));
         };
-        let provider = match self.services.deps.provider_of(&self.state.created) {
+        let provider = match self.deps.provider_of(&self.state.created) {
             Ok(provider) => provider,
             Err(_) if !runner.uses_run_provider() => Arc::new(NoModel) as Arc<dyn Provider>,
             Err(reason) => return Ok(Err(RunnerError::Refused { reason })),
@@ -228,7 +263,7 @@ impl TaskRun {
         let over = end.clone();
         let deps = &self.services.deps;
         let (limits, dispatches) =
-            limits::left(&self.state, &self.trees, &deps.prices, deps.clock.now());
+            limits::left(&self.state, &self.trees, &deps.prices, &self.services.time);
         let run = Run {
             task_id: self.state.task_id.clone(),
             config: config.config.clone(),
@@ -236,6 +271,7 @@ impl TaskRun {
             dispatches,
             journal: Arc::new(RunnerJournal {
                 services: Arc::clone(&self.services),
+                gate: Arc::clone(&self.deps.gate),
                 task_id: self.state.task_id.clone(),
                 root: self.root().clone(),
                 readable: self.readable().await?,
@@ -248,6 +284,7 @@ impl TaskRun {
                 uses_run_provider: runner.uses_run_provider(),
                 is_unrestricted: runner.is_unrestricted(),
                 end: end.clone(),
+                running_calls,
             }),
             provider: Arc::new(BoundedModel { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
@@ -271,17 +308,17 @@ impl TaskRun {
     ) -> Result<(), RunnerError> {
         let mut work = std::pin::pin!(work);
         let mut alive = tokio::time::interval(Duration::from_secs(30));
-        let left = limits::deadline(&self.state)
-            .map(|until| (until - self.services.deps.clock.now()).to_std().unwrap_or_default());
+        let left = limits::deadline(&self.state).map(|until| self.services.time.left(until));
         let mut time_over = std::pin::pin!(async {
             match left {
                 Some(left) => tokio::time::sleep(left).await,
                 None => std::future::pending().await,
             }
         });
+        let stop_wait = if self.is_orchestrated_elsewhere() { CANCEL_WAIT } else { STOP_WAIT };
         let mut stubborn = std::pin::pin!(async {
             end.cancelled().await;
-            tokio::time::sleep(STOP_WAIT).await;
+            tokio::time::sleep(stop_wait).await;
         });
         loop {
             tokio::select! {

@@ -7,22 +7,24 @@
 //! | `update_agent_context` | `name`, `context`                    |                                      |
 //! | `send`                 | `name`, and `message` or `intent`    | `params`, `mode`, `salience`, `wake` |
 //! | `invoke`               | `prompt`                             | `name`, `model`, `wait`              |
+//! | `respond`              | `requestId`, and `message` or `result` | `status`                           |
 //! | `cancel`               | `taskId`                             |                                      |
 //!
 //! Every action may have an `id`. Unknown fields are ignored; a known field must not appear twice.
 //! Texts are trimmed, and a blank text counts as missing.
 
 use antiphon_core::{
-    AgentName, Command, CommandError, HandlingMode, InteractionContent, ModelRef,
-    OrchestratorRequest, RawJson, Salience, TaskId,
+    AgentName, Command, CommandError, HandlingMode, InteractionContent, InteractionId, ModelRef,
+    OrchestratorRequest, RawJson, ResponseStatus, Salience, TaskId,
 };
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::digest::trimmed;
 use crate::fault::Fault;
-use crate::orders::{Order, Wait, Wake};
+use crate::order::{Order, Wait, Wake};
 
 /// Longest `id`, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
@@ -94,6 +96,21 @@ struct InvokeWire {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct RespondWire {
+    request_id: Option<String>,
+    message: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
+    status: Option<ResponseStatus>,
+}
+
+/// Reads `null` as a value, so that it differs from an absent field.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct CancelWire {
     task_id: Option<String>,
 }
@@ -102,6 +119,7 @@ fn order(action: &str, bytes: &[u8]) -> Result<Order, Fault> {
     match action {
         "send" => send(read(bytes)?),
         "invoke" => invoke(read(bytes)?),
+        "respond" => respond(read(bytes)?),
         "cancel" => cancel(read(bytes)?),
         _ => control(read(bytes)?),
     }
@@ -152,6 +170,28 @@ fn invoke(wire: InvokeWire) -> Result<Order, Fault> {
         model: model.map_err(Fault::invalid)?.map(String::from),
         wait: if wire.wait == Some(true) { Wait::ForResult } else { Wait::No },
     })
+}
+
+fn respond(wire: RespondWire) -> Result<Order, Fault> {
+    let request_id = need("respond", "requestId", wire.request_id)?;
+    let invalid = |error| Fault::invalid(format_args!("`requestId` names no request: {error}"));
+    let request_id = InteractionId::from(request_id.parse::<Uuid>().map_err(invalid)?);
+    let status = wire.status.unwrap_or(ResponseStatus::Completed);
+    let result = match (non_blank(wire.message), wire.result) {
+        (Some(_), Some(_)) => {
+            return Err(Fault::invalid("`respond` has a `message` or a `result`, not both"));
+        }
+        (Some(text), None) => Value::String(text),
+        (None, Some(result)) => {
+            // A value in the journal must survive a round trip.
+            RawJson::of(&result)
+                .map_err(|error| Fault::invalid(format_args!("`result`: {error}")))?;
+            result
+        }
+        (None, None) if status == ResponseStatus::Accepted => Value::Null,
+        (None, None) => return Err(missing("respond", "message")),
+    };
+    Ok(Order::Respond { request_id, status, result })
 }
 
 fn cancel(wire: CancelWire) -> Result<Order, Fault> {

@@ -1,30 +1,11 @@
-//! The port to the orchestrator: executes orders.
-//!
-//! The same order may be requested again: after a crash, after a failed write, and when a file is
-//! dropped a second time. It then has the same key. The implementation of [`Orders`] ensures that
-//! it has one effect.
+//! What a request asks for, and what its execution resulted in.
 
 use antiphon_core::{
-    AgentName, Command, HandlingMode, InteractionContent, InteractionId, Salience, TaskId,
+    AgentName, Command, HandlingMode, InteractionContent, InteractionId, ResponseStatus, Salience,
+    TaskId,
 };
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Executes orders.
-#[async_trait]
-pub trait Orders: Send + Sync {
-    /// Executes an order once: the same key has the same result and one effect, also for concurrent
-    /// calls and across restarts. The result is durable when this returns.
-    ///
-    /// May be dropped at any point; the same order is then requested again with the same key.
-    async fn carry_out(
-        &self,
-        order: Order,
-        requester: &str,
-        key: &str,
-    ) -> Result<OrderResult, OrderError>;
-}
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +36,15 @@ pub enum Order {
         /// When the response is written.
         wait: Wait,
     },
+    /// Answer a request that was sent to the requester.
+    Respond {
+        /// Id of the request.
+        request_id: InteractionId,
+        /// Whether it is done, has failed, or is answered later.
+        status: ResponseStatus,
+        /// What came of it.
+        result: Value,
+    },
     /// Cancel a task.
     Cancel {
         /// Id of the task to cancel.
@@ -68,7 +58,7 @@ pub enum Wake {
     /// An agent that is not running is started.
     #[default]
     Yes,
-    /// The interaction stays in the inbox until the agent's next turn.
+    /// The interaction starts no turn: an idle agent reads it with the next interaction that does.
     No,
 }
 
@@ -120,6 +110,8 @@ pub enum OrderStatus {
     Updated,
     /// The task or the interaction is in the journal.
     Accepted,
+    /// The request was answered.
+    Answered,
     /// The same order was executed before; the ids are those of that time.
     Deduplicated,
     /// The task ended successfully.

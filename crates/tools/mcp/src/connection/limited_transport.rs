@@ -16,7 +16,7 @@ use crate::connection::traffic::Traffic;
 pub const REQUESTS_MAX: usize = 16;
 
 /// A transport with limits.
-pub(crate) struct Guard<T> {
+pub(crate) struct LimitedTransport<T> {
     inner: T,
     traffic: Arc<Traffic>,
     rate_limiter: RateLimiter,
@@ -24,19 +24,19 @@ pub(crate) struct Guard<T> {
     delayed: Option<ServerJsonRpcMessage>,
 }
 
-impl<T> Guard<T> {
+impl<T> LimitedTransport<T> {
     pub(crate) fn new(inner: T, traffic: Arc<Traffic>) -> Self {
         Self { inner, traffic, rate_limiter: RateLimiter::for_messages(), delayed: None }
     }
 }
 
-impl<T> Drop for Guard<T> {
+impl<T> Drop for LimitedTransport<T> {
     fn drop(&mut self) {
         self.traffic.closed.cancel();
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Guard<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedTransport<T> {
     type Error = T::Error;
 
     fn name() -> Cow<'static, str> {

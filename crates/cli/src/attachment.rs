@@ -1,0 +1,263 @@
+//! The task of this process, wherever it runs: here, when this process owns the journal, or in the owner. When the
+//! owner ends, this process takes its place, or is the client of the process that did.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use antiphon_api::{RunStarted, RunTarget, StartRun};
+use antiphon_client::{ClientError, RetryPolicy};
+use antiphon_core::{Position, RawJson, TaskId};
+use antiphon_project::environment::Environment;
+use antiphon_project::project::{OwnerRole, Project};
+use antiphon_project::settings::UserSettings;
+use antiphon_project::task_process::TaskProcess;
+use antiphon_project::{Principal, TaskFactory as _};
+use chrono::{DateTime, Utc};
+
+use crate::connection::{Connection, OwnerBefore, Ownership, ProjectServer, lock_taken_at};
+use crate::failure::{Exit, Failure};
+use crate::feed::Feed;
+use crate::owner::Owner;
+
+/// Pause before an owner that is about to end is asked again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a task may be without an owner.
+const OWNER_WAIT: Duration = Duration::from_secs(30);
+
+/// What a process gives to its task.
+pub(crate) struct OwnTask<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) environment: &'a Environment,
+    /// What this process has read of the settings. They are read again when it takes the journal later.
+    pub(crate) settings: Option<UserSettings>,
+    pub(crate) process: TaskProcess,
+}
+
+/// The task of this process, wherever it runs.
+pub(crate) struct Attachment<'a> {
+    own: OwnTask<'a>,
+    connection: Connection,
+    /// Present when this process owns the journal.
+    owner: Option<Owner>,
+    /// Deltas from before the task was started.
+    deltas: Option<Feed>,
+    /// The user wants this process to end at once.
+    pub(crate) ends_at_once: bool,
+    /// When the owner that this process is a client of took the journal.
+    owner_since: Option<SystemTime>,
+}
+
+impl<'a> Attachment<'a> {
+    /// Takes the journal, or connects to its owner. No task is started yet.
+    pub(crate) async fn open(mut own: OwnTask<'a>) -> Result<Self, Failure> {
+        let (connection, owner, _) = connect(&mut own).await?;
+        let owner_since = lock_taken_at(own.project);
+        let ends_at_once = false;
+        let mut attachment =
+            Self { own, connection, owner, deltas: None, ends_at_once, owner_since };
+        attachment.listen();
+        Ok(attachment)
+    }
+
+    /// Where commands about the task go.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Whether this process owns the journal.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.owner.is_some()
+    }
+
+    /// Whether tasks of other processes work here.
+    pub(crate) fn is_working_besides(&self, task_id: &TaskId) -> bool {
+        let orchestrator = self.owner.as_ref().map(|owner| &owner.project.orchestrator);
+        orchestrator.is_some_and(|orchestrator| orchestrator.is_working_besides(task_id))
+    }
+
+    /// The owner that this process is, if it is one.
+    pub(crate) fn into_owner(self) -> Option<Owner> {
+        self.owner
+    }
+
+    /// Returns when a server wants the journal that this process owns.
+    pub(crate) async fn asked_to_leave(&self) {
+        match &self.owner {
+            Some(owner) => owner.project.environments.leaving().cancelled_owned().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets every call that runs here end and be recorded.
+    pub(crate) fn hand_over(&self) -> impl Future<Output = ()> + Send + 'static {
+        let orchestrator = self.owner.as_ref().map(|owner| owner.project.orchestrator.clone());
+        async move {
+            if let Some(orchestrator) = orchestrator {
+                orchestrator.hand_over().await;
+            }
+        }
+    }
+
+    /// Frees the journal. This process is a client from now on.
+    pub(crate) async fn leave(&mut self) {
+        let nothing = Connection::reader_only(self.own.project);
+        let connection = nothing.map(|reader| std::mem::replace(&mut self.connection, reader));
+        drop(connection);
+        self.deltas = None;
+        if let Some(owner) = self.owner.take() {
+            owner.shutdown().await;
+        }
+    }
+
+    /// Subscribes before the task starts, so that no delta is missed.
+    fn listen(&mut self) {
+        self.deltas = match &self.connection {
+            Connection::Local(orchestrator) => Some(Feed::local(orchestrator)),
+            Connection::Server(..) => None,
+        };
+    }
+
+    /// Starts the task, or goes on with it. The journal has it when this returns. `key` makes it the same task for
+    /// the next owner when this one ends meanwhile.
+    pub(crate) async fn start(
+        &mut self,
+        target: RunTarget,
+        key: Option<&str>,
+    ) -> Result<RunStarted, Failure> {
+        let end = Instant::now() + OWNER_WAIT;
+        loop {
+            match self.try_start(target.clone(), key).await {
+                Ok(started) => {
+                    if let Some(owner) = &mut self.owner {
+                        // Beside the first request to the model.
+                        owner.serve(self.own.project);
+                    }
+                    return Ok(started);
+                }
+                Err(failed)
+                    if failed.is_passing && self.owner.is_none() && Instant::now() < end =>
+                {
+                    tokio::time::sleep(PAUSE).await;
+                    self.connect_again().await?;
+                }
+                Err(failed) => return Err(failed.failure),
+            }
+        }
+    }
+
+    async fn try_start(
+        &self,
+        target: RunTarget,
+        key: Option<&str>,
+    ) -> Result<RunStarted, FailedStart> {
+        let process = RawJson::of(&self.own.process)
+            .map_err(|error| FailedStart::from(Failure::failed(error.to_string())))?;
+        let version = antiphon_http::VERSION.to_owned();
+        match (&self.owner, &self.connection) {
+            (Some(owner), _) => {
+                let run = StartRun { version, variables: BTreeMap::new(), process, target };
+                let key = key.map(|key| Principal::default().idempotency_key("run", key));
+                let started = owner.project.tasks.start_run(run, key).await;
+                started.map_err(|error| Failure::from_response(error).into())
+            }
+            (None, Connection::Server(server, _)) => {
+                let variables = self.own.environment.texts();
+                let run = StartRun { version, variables, process, target };
+                let started = server.client.start_run(&run, key).await;
+                started.map_err(|error| FailedStart::of(server, error))
+            }
+            (None, Connection::Local(_)) => Err(Failure::failed("the journal has no owner").into()),
+        }
+    }
+
+    /// The events of the task and its descendants behind a position, and deltas.
+    pub(crate) fn feed(&mut self, root: &TaskId, after: Position) -> Feed {
+        match (&self.connection, self.deltas.take()) {
+            (Connection::Local(orchestrator), Some(feed)) => feed.following(orchestrator, after),
+            (Connection::Local(orchestrator), None) => {
+                Feed::local(orchestrator).following(orchestrator, after)
+            }
+            (Connection::Server(server, _), _) => {
+                Feed::remote(&server.client, root, after, RetryPolicy::NEVER)
+            }
+        }
+    }
+
+    /// Goes on with the task after its owner has ended, or the connection to it broke. Returns whether this process
+    /// is the owner now.
+    pub(crate) async fn attach_again(&mut self, task_id: &TaskId) -> Result<bool, Failure> {
+        let was_owner = self.is_owner();
+        self.connect_again().await?;
+        self.start(RunTarget::Attach(task_id.clone()), None).await?;
+        Ok(self.is_owner() && !was_owner)
+    }
+
+    async fn connect_again(&mut self) -> Result<(), Failure> {
+        if self.owner.is_some() {
+            return Ok(());
+        }
+        let (connection, owner, before) = connect(&mut self.own).await?;
+        (self.connection, self.owner) = (connection, owner);
+        self.listen();
+        let since = before.and_then(|before| before.since.min(self.owner_since).or(before.since));
+        if let (Some(owner), Some(since)) = (&self.owner, since) {
+            // The tasks that the owner before worked on.
+            owner.project.orchestrator.recover_since(DateTime::<Utc>::from(since)).await?;
+        }
+        self.owner_since = lock_taken_at(self.own.project);
+        Ok(())
+    }
+}
+
+/// A task that was not started.
+struct FailedStart {
+    failure: Failure,
+    /// Whether another owner may start it.
+    is_passing: bool,
+}
+
+impl From<Failure> for FailedStart {
+    fn from(failure: Failure) -> Self {
+        Self { failure, is_passing: false }
+    }
+}
+
+impl FailedStart {
+    fn of(server: &ProjectServer, error: ClientError) -> Self {
+        // A server of an earlier version has no such route.
+        let is_earlier = matches!(&error, ClientError::Refused { status: 404 | 405, error }
+            if error.message.contains("no such route"));
+        if is_earlier {
+            return Failure::unavailable(format!(
+                "an earlier version of Antiphon works on the tasks of this project at {}: wait until it has ended, or \
+                 use that version",
+                server.client.endpoint()
+            ))
+            .into();
+        }
+        let is_passing = error.is_transient();
+        let failure = server.failure(error);
+        Self { is_passing: is_passing && failure.exit == Exit::Unavailable, failure }
+    }
+}
+
+/// Takes the journal, or connects to its owner.
+async fn connect(
+    own: &mut OwnTask<'_>,
+) -> Result<(Connection, Option<Owner>, Option<OwnerBefore>), Failure> {
+    let OwnTask { project, environment, settings, process } = own;
+    match Ownership::find(project).await? {
+        Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None, None)),
+        Ownership::Owner(journal, before) => {
+            let settings = match settings.take() {
+                Some(settings) => settings,
+                None => project.settings(environment)?,
+            };
+            let role = OwnerRole::Run(process.clone());
+            let owner = Owner::open(project, environment, settings, journal, role).await?;
+            let connection = Connection::Local(owner.project.orchestrator.clone());
+            Ok((connection, Some(owner), Some(before)))
+        }
+    }
+}

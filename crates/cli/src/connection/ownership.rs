@@ -1,0 +1,122 @@
+//! What a process is to the project's journal: its owner, or a client of its owner. Whichever process first needs
+//! the journal holds its lock; every other one reaches it through its socket.
+//!
+//! | the lock is | and the socket              | then                                                          |
+//! |-------------|-----------------------------|---------------------------------------------------------------|
+//! | free        |                             | this process takes it, whatever file an owner before left     |
+//! | held        | is answered                 | this process is a client                                      |
+//! | held        | is missing or refuses       | looks again: the owner starts, or is about to end             |
+//! | held        | accepts and does not answer | looks again, and fails in the end: the owner may be stopped   |
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::time::{Duration, Instant, SystemTime};
+
+use antiphon_project::project::Project;
+use antiphon_sqlite::SqliteJournal;
+
+use super::{ProjectServer, journal_owner};
+use crate::failure::Failure;
+
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The lock of the process that is the next owner, in the state folder.
+const NEXT_OWNER: &str = "next-owner.lock";
+
+/// How long an owner may take to answer.
+const OWNER_WAIT: Duration = Duration::from_secs(10);
+
+/// What this process is to the journal.
+pub(crate) enum Ownership {
+    /// It holds the lock.
+    Owner(SqliteJournal, OwnerBefore),
+    /// Another process does.
+    Client(ProjectServer),
+}
+
+/// The owner before this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct OwnerBefore {
+    /// When it took the lock; absent when there was none.
+    pub(crate) since: Option<SystemTime>,
+}
+
+impl Ownership {
+    /// Takes the journal, or connects to its owner.
+    pub(crate) async fn find(project: &Project) -> Result<Self, Failure> {
+        Self::find_with(project, None).await
+    }
+
+    /// The same for the process that has reserved the journal.
+    pub(crate) async fn find_with(
+        project: &Project,
+        reservation: Option<&Reservation>,
+    ) -> Result<Self, Failure> {
+        let end = Instant::now() + OWNER_WAIT;
+        loop {
+            let since = lock_taken_at(project);
+            let is_reserved = reservation.is_none() && Reservation::exists(project);
+            if !is_reserved && let Some(journal) = project.try_journal()? {
+                return Ok(Self::Owner(journal, OwnerBefore { since }));
+            }
+            if let Some(server) = ProjectServer::find(project).await? {
+                return Ok(Self::Client(server));
+            }
+            if Instant::now() > end {
+                return Err(silent_owner(project));
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The journal is reserved for this process: no other takes it when its owner ends. The system ends the reservation
+/// with the process.
+pub(crate) struct Reservation {
+    _lock: File,
+}
+
+impl Reservation {
+    /// Reserves the journal; `None` when another process has done so.
+    pub(crate) fn new(project: &Project) -> Result<Option<Self>, Failure> {
+        project.prepare()?;
+        let fault = |error: io::Error| Failure::unavailable(format!("{NEXT_OWNER}: {error}"));
+        let folder = File::open(project.state()).map_err(fault)?;
+        let lock = antiphon_private_file::open_lock_at(folder, NEXT_OWNER).map_err(fault)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Self { _lock: lock })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(fault(error)),
+        }
+    }
+
+    fn exists(project: &Project) -> bool {
+        let lock = File::open(project.state().join(NEXT_OWNER));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+}
+
+/// When the lock was last taken: its file is written then.
+pub(crate) fn lock_taken_at(project: &Project) -> Option<SystemTime> {
+    fs::metadata(journal_owner::lock_path(&project.journal_path())).ok()?.modified().ok()
+}
+
+/// Why the owner cannot be used.
+fn silent_owner(project: &Project) -> Failure {
+    let Some(owner) = journal_owner::owner_of(&project.journal_path()) else {
+        return Failure::unavailable(
+            "the journal of this project is taken again and again: try again",
+        );
+    };
+    if journal_owner::is_stopped(owner) {
+        return Failure::unavailable(format!(
+            "process {owner} works on the tasks of this project, and it is stopped: continue it with `kill -CONT \
+             {owner}`, or end it"
+        ));
+    }
+    Failure::unavailable(format!(
+        "process {owner} needs the journal of this project alone, or does not answer: try again when it is done, or \
+         end it"
+    ))
+}

@@ -1,0 +1,152 @@
+//! The process in front of `antiphon run`: the one that the shell knows.
+//!
+//! The work is done in a process behind it, in the same process group. When that has answered and calls of other
+//! processes' tasks still run there, it leaves the terminal, and the process in front ends with its exit code: the
+//! shell has its prompt back, and no call is cut off.
+//!
+//! | what happens to the process in front | then                                                             |
+//! |---------------------------------------|------------------------------------------------------------------|
+//! | a signal of the terminal              | the process behind has got it too                                |
+//! | a signal of another process           | it is passed on                                                  |
+//! | it is killed                          | the process behind is killed too                                 |
+//! | the process behind ends               | it ends with the same exit code                                  |
+//! | the process behind leaves the terminal | it ends with the exit code that the name of that process says   |
+
+use std::env;
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
+use rustix::process::{
+    Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
+};
+
+/// Variable that names the process in front.
+pub(crate) const VARIABLE: &str = "ANTIPHON_FRONT";
+
+/// Name of a process that has left the terminal, before its exit code.
+const LEFT: &str = "antiphon:";
+
+/// Signals that are passed on. The last one is of the process behind.
+const PASSED_ON: [Signal; 6] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR2,
+    Signal::SIGUSR1,
+];
+
+/// Stands in front of a process that does the work, and returns its exit code. `None` when this process does the
+/// work itself.
+pub(crate) fn stand_in_front() -> Option<ExitCode> {
+    if is_behind() {
+        // It starts with the signals blocked that the process in front waits for.
+        let _ = waited_for().thread_unblock();
+        // Killing the process that the shell knows ends the work.
+        let _ = set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+        if !is_behind() {
+            std::process::exit(1);
+        }
+        return None;
+    }
+    if !env::args_os().skip(1).any(|argument| argument == "run") {
+        return None;
+    }
+    let signals = waited_for();
+    let received = SignalFd::new(&signals).ok()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args(env::args_os().skip(1)).env(VARIABLE, getpid().as_raw_nonzero().to_string());
+    // Before the process starts, so that none of its signals is missed.
+    signals.thread_block().ok()?;
+    match command.spawn() {
+        Ok(child) => Some(watch(child, &received)),
+        Err(_) => {
+            let _ = signals.thread_unblock();
+            None
+        }
+    }
+}
+
+/// The signals that the process in front waits for.
+fn waited_for() -> SigSet {
+    PASSED_ON.iter().chain(&[Signal::SIGCHLD]).copied().collect()
+}
+
+/// Whether the parent of this process is the one in front of it.
+fn is_behind() -> bool {
+    let front = env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
+    front.is_some() && getppid().map(|parent| parent.as_raw_nonzero().get()) == front
+}
+
+fn watch(mut child: Child, received: &SignalFd) -> ExitCode {
+    loop {
+        let info = match received.read_signal() {
+            Ok(Some(info)) => info,
+            Ok(None) | Err(Errno::EINTR) => continue,
+            Err(_) => return child.wait().map_or(ExitCode::FAILURE, ended),
+        };
+        let signal = i32::try_from(info.ssi_signo).ok().and_then(|it| Signal::try_from(it).ok());
+        let is_of_child = info.ssi_pid == child.id();
+        match signal {
+            Some(Signal::SIGCHLD) => {
+                if let Ok(Some(status)) = child.try_wait() {
+                    return ended(status);
+                }
+            }
+            Some(Signal::SIGUSR1) if is_of_child => return left(&child),
+            // Signals of the terminal have a positive code, and go to the whole group.
+            Some(signal) if info.ssi_code <= 0 => pass_on(&child, signal),
+            Some(_) | None => {}
+        }
+    }
+}
+
+fn pass_on(child: &Child, signal: Signal) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let signal = rustix::process::Signal::from_named_raw(signal as i32);
+    if let (Some(pid), Some(signal)) = (pid, signal) {
+        // It may have ended just now.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn ended(status: ExitStatus) -> ExitCode {
+    if status.signal() == Some(Signal::SIGKILL as i32) {
+        // The shell reports it as it would without a process in front.
+        let _ = kill_process(getpid(), rustix::process::Signal::KILL);
+    }
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The exit code of a process that has left the terminal.
+fn left(child: &Child) -> ExitCode {
+    let name = fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
+    let code = name.trim().strip_prefix(LEFT).and_then(|code| code.parse::<u8>().ok());
+    ExitCode::from(code.unwrap_or(1))
+}
+
+/// Leaves the terminal: the process in front ends with this exit code, and this one goes on. Without a process in
+/// front it stays where it is. On the main thread.
+pub(crate) fn leave_terminal(exit_code: u8) {
+    if !is_behind() {
+        return;
+    }
+    let Some(front) = getppid() else { return };
+    let _ = set_parent_process_death_signal(None);
+    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+    let _ = setsid();
+    if let Ok(name) = CString::new(format!("{LEFT}{exit_code}")) {
+        let _ = rustix::thread::set_name(&name);
+    }
+    let _ = kill_process(front, rustix::process::Signal::USR1);
+}

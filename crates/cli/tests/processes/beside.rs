@@ -1,0 +1,143 @@
+//! Commands beside a process that works.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::project::{PATIENCE, Project, Run, until};
+
+/// Until the file `go` is there.
+const WAIT: &str = "until [ -e go ]; do sleep 0.02; done; echo waited >> effects";
+
+fn project_at_work() -> (Project, Run) {
+    let project = Project::new();
+    project.script("owner", &[WAIT]);
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    (project, owner)
+}
+
+#[test]
+fn a_second_run_works_beside_the_first_and_streams_its_own_task() {
+    let (project, owner) = project_at_work();
+    project.script("second", &["echo second >> effects"]);
+    let second = project.run("second").end();
+    second.assert_whole();
+    assert!(second.lines.iter().all(|line| line["task_id"] == second.task_id().as_str()));
+    let plain = project.succeed(&["run", "hello"]);
+    assert!(plain.starts_with("Hello"), "{plain}");
+    assert_eq!(project.read("effects"), "second\n");
+    fs::write(project.path().join("go"), "").unwrap();
+    owner.end().assert_whole();
+    assert_eq!(project.read("effects"), "second\nwaited\n");
+}
+
+#[test]
+fn every_command_works_beside_a_run_and_none_waits_for_the_lock() {
+    let (project, mut owner) = project_at_work();
+    let task = project.tasks()[0]["task_id"].as_str().unwrap().to_owned();
+    let before = Instant::now();
+    for _ in 0..5 {
+        project.succeed(&["tasks", "list"]);
+    }
+    assert!(before.elapsed() < Duration::from_secs(4), "{:?}", before.elapsed());
+    project.succeed(&["tasks", "show", &task]);
+    project.succeed(&["tasks", "send", &task, "and then?"]);
+    project.succeed(&["approvals", "list"]);
+    project.succeed(&["inbox", "list"]);
+    project.succeed(&["run", "hello"]);
+    let sessions = project.json(&["sessions", "list", "--json"]);
+    let session = sessions[0]["session_id"].as_str().unwrap();
+    project.succeed(&["sessions", "fork", session]);
+    project.succeed(&["sessions", "export", session, "session.json"]);
+    project.succeed(&["tasks", "pause", &task]);
+    project.succeed(&["tasks", "cancel", &task]);
+    let status = owner.child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "the task was canceled from another terminal");
+}
+
+#[test]
+fn an_approval_of_a_second_run_is_decided_from_a_third_terminal() {
+    let (project, _owner) = project_at_work();
+    project.script("asks", &["touch ../outside-of-the-project"]);
+    let asks = Run::start(project.run_command("asks", &["--mode", "read-only", "--ask", "wait"]));
+    let pending = || project.json(&["approvals", "list", "--json"]).as_array().unwrap().clone();
+    until("an approval", || {
+        !pending().is_empty() || asks.printed().iter().any(|line| line["type"] == "tool_refused")
+    });
+    if let Some(approval) = pending().first() {
+        let id = approval["approval_id"].as_str().unwrap().to_owned();
+        project.succeed(&["approvals", "deny", &id]);
+    }
+    asks.end().assert_whole();
+}
+
+#[test]
+fn a_server_that_starts_beside_a_run_takes_the_journal_when_its_calls_are_recorded() {
+    let (project, owner) = project_at_work();
+    let mut serve = project.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let serve = serve.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut serve = serve.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(serve.try_wait().unwrap().is_none(), "it waits for the call that runs");
+    fs::write(project.path().join("go"), "").unwrap();
+    owner.end().assert_whole();
+    until("the server", || project.state().join("server.json").exists());
+    assert_eq!(project.owner(), serve.id());
+    assert_eq!(project.read("effects"), "waited\n", "the call was not cut off");
+    let after = project.succeed(&["run", "hello"]);
+    assert!(after.starts_with("Hello"), "{after}");
+    let id = serve.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert!(serve.wait().unwrap().success());
+}
+
+#[test]
+fn an_owner_that_is_stopped_is_named_and_waited_for_no_longer_than_it_takes() {
+    let (project, mut owner) = project_at_work();
+    let pid = project.owner().to_string();
+    assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+    let before = Instant::now();
+    let output = project.output(&["run", "hello"]);
+    assert!(before.elapsed() < PATIENCE);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains(&format!("kill -CONT {pid}")), "{said}");
+    project.succeed(&["tasks", "list"]);
+    assert!(Command::new("kill").args(["-CONT", &pid]).status().unwrap().success());
+    owner.kill();
+}
+
+#[test]
+fn files_that_an_owner_left_are_no_owner() {
+    let project = Project::new();
+    project.succeed(&["run", "hello"]);
+    // A socket on which no process listens, and the id of a process that is none of ours.
+    drop(std::os::unix::net::UnixListener::bind(project.state().join("server.sock")).unwrap());
+    fs::write(project.state().join("journal.db.lock"), "1\n").unwrap();
+    fs::write(project.state().join("server.json"), json!({"pid": 1, "socket": true}).to_string())
+        .unwrap();
+    project.succeed(&["run", "hello"]);
+    assert_eq!(project.tasks().len(), 2);
+}
+
+#[test]
+fn a_file_system_that_cannot_be_written_still_lets_one_look() {
+    let project = Project::new();
+    project.succeed(&["run", "hello"]);
+    let outer = project.path().parent().unwrap().to_owned();
+    let look = "mount --bind \"$0\" \"$0\" && mount -o remount,ro,bind \"$0\" && cd \"$0/project\" && \
+                ! touch written && \"$1\" tasks list && \"$1\" tasks show last && \"$1\" sessions list";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", look]).arg(&outer);
+    command.arg(assert_cmd::cargo::cargo_bin!("antiphon"));
+    command.env("HOME", outer.join("home")).env_remove("XDG_STATE_HOME");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("completed") && shown.contains("hello"), "{shown}");
+}

@@ -1,0 +1,18 @@
+//! Any number of processes in one project, one owner of its journal: with the real binary.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/anthropic_wire.rs"]
+mod anthropic_wire;
+#[path = "../support/project_folder.rs"]
+mod project_folder;
+#[path = "../support/pty.rs"]
+mod pty;
+
+mod beside;
+mod lingering;
+mod project;
+mod settings;
+mod start;
+mod take_over;
+mod terminal;

@@ -1,0 +1,51 @@
+//! At a terminal.
+
+use std::time::Duration;
+
+use crate::project::{Project, Run, is_running, until};
+use crate::pty::Terminal;
+
+#[test]
+fn a_client_at_a_terminal_notices_no_more_than_a_line_when_the_owner_is_killed() {
+    let project = Project::new();
+    project.script("owner", &["sleep 30"]);
+    project.script("client", &["sleep 0.4; echo one >> effects", "sleep 2; echo two >> effects"]);
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    let mut command = project.command(&["run", "--mode", "full", "--model", "scripted/client"]);
+    command.args(["--script", "client.toml", "go"]).env("TERM", "xterm");
+    let mut client = Terminal::start(command);
+    client.until("step 0");
+    owner.kill();
+    client.until("this one goes on");
+    client.press("and then?\n");
+    client.until("Queued: the agent reads it");
+    let (code, shown) = client.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("step 1") && shown.contains("done"), "{shown}");
+    assert_eq!(shown.matches("step 0").count(), 1, "{shown}");
+    assert_eq!(shown.matches("has ended; this one goes on").count(), 1, "{shown}");
+}
+
+#[test]
+fn an_owner_at_a_terminal_gives_it_back_while_the_call_of_another_runs() {
+    let project = Project::new();
+    project.script("owner", &["until [ -e started ]; do sleep 0.02; done"]);
+    project.script("client", &["touch started; sleep 1.5; echo called >> effects"]);
+    let mut command = project.command(&["run", "--mode", "full", "--model", "scripted/owner"]);
+    command.args(["--script", "owner.toml", "go"]).env("TERM", "xterm");
+    let mut owner = Terminal::start(command);
+    owner.until("step 0");
+    project.wait_for_owner();
+    let worker = project.owner();
+    let client = Run::start(project.run_command("client", &["--mode", "full"]));
+    let (code, shown) = owner.end();
+    assert_eq!(code, 0, "{shown}");
+    // No process holds the terminal any more, and the call goes on.
+    assert!(is_running(worker));
+    std::thread::sleep(Duration::from_millis(10));
+    client.end().assert_whole();
+    assert_eq!(project.read("effects"), "called\n");
+    until("its end", || !is_running(worker));
+}

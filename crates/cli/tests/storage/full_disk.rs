@@ -1,0 +1,98 @@
+//! A really full disk: the state of the project is on a small file system in a namespace of its own,
+//! which is filled and emptied while the server works.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::project_folder::{home, state};
+use crate::server::{Server, commands, project, text, until, with_environment};
+
+/// A path in the namespace of a process.
+fn inside(process: u32, path: &Path) -> PathBuf {
+    let path = path.strip_prefix("/").unwrap();
+    Path::new("/proc").join(process.to_string()).join("root").join(path)
+}
+
+/// A server whose state is on a file system of a few megabytes.
+fn on_small_disk(folder: &Path) -> Server {
+    let small = home(folder).join(".local/state");
+    fs::create_dir_all(&small).unwrap();
+    let script = "mount -t tmpfs -o size=6m,mode=0700 tmpfs \"$1\" && exec \"$0\" serve --listen \
+                  127.0.0.1:0 --mode full";
+    let mut command = Command::new("unshare");
+    with_environment(&mut command, folder);
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    command.arg(assert_cmd::cargo::cargo_bin!("antiphon")).arg(&small);
+    let token = state(folder).join("token");
+    Server::spawn(command, |process| inside(process, &token))
+}
+
+fn fill(disk: &Path) {
+    let mut filler = fs::File::create(disk.join("filler")).unwrap();
+    let block = [0_u8; 4096];
+    while filler.write_all(&block).is_ok() {}
+    // The rest, byte by byte.
+    while filler.write_all(&block[..1]).is_ok() {}
+}
+
+#[test]
+fn a_full_disk_makes_a_task_wait_and_it_goes_on_when_there_is_room() {
+    let steps: Vec<String> =
+        (0..6).map(|number| format!("echo {number} >> log; sleep 0.4")).collect();
+    let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let folder = project(&commands(&steps));
+    let server = on_small_disk(folder.path());
+    let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
+    let log = folder.path().join("log");
+    let task = server.task();
+    until("the first command ran", || text(&log).contains('0').then_some(()));
+    fill(&disk);
+    let unhealthy = until("the disk is full", || {
+        let health = server.ask("GET", "/health", "");
+        let waits = server.metric("antiphon_tasks_waiting{reason=\"storage\"}") > 0.0;
+        (health.status == 503 && waits).then_some(health)
+    });
+    assert_eq!(unhealthy.json()["problems"], json!(["journal_unavailable"]), "{unhealthy:?}");
+    assert_eq!(server.ask("GET", "/health/ready", "").status, 503);
+    assert_eq!(server.ask("GET", "/health/live", "").status, 200);
+    assert!(server.metric("antiphon_journal_errors_total") >= 1.0);
+    assert!(server.metric("antiphon_journal_up") < 0.5);
+    let refused = server.ask("POST", "/v1/tasks", r#"{"message":"more"}"#);
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.head.contains("retry-after:"), "{refused:?}");
+    assert_eq!(refused.json()["details"]["cause"], "journal", "{refused:?}");
+    for listed in [
+        server.ask("GET", "/v1/tasks", "").json()["tasks"][0].clone(),
+        server.ask("GET", &task, "").json(),
+    ] {
+        assert_eq!(listed["waiting_for"], "storage", "{listed}");
+        assert_eq!(listed["wait"]["code"], "storage", "{listed}");
+        assert!(listed["wait"]["next_at"].is_string(), "{listed}");
+    }
+    // Longer than all restarts of a task took before: 3.3 seconds.
+    let before = text(&log);
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(text(&log), before, "nothing runs that could not be recorded");
+    assert_eq!(server.status(&task), "running");
+    fs::remove_file(disk.join("filler")).unwrap();
+    server.completed(&task);
+    assert_eq!(text(&log), "0\n1\n2\n3\n4\n5\n", "each command ran once");
+    until("the server is healthy again", || {
+        (server.ask("GET", "/health", "").status == 200).then_some(())
+    });
+    assert!(server.metric("antiphon_tasks_waiting{reason=\"storage\"}") < 0.5);
+    assert!(server.metric("antiphon_journal_up") > 0.5);
+    let events = server.ask("GET", &format!("{task}/events"), "").body;
+    assert!(!events.contains("outcome unknown"), "{events}");
+    server.task();
+    server.signal("-TERM");
+    let (status, said) = server.ended();
+    assert!(status.success(), "{said}");
+    assert!(said.contains("the journal cannot be written"), "{said}");
+    assert!(said.contains("the journal can be written again"), "{said}");
+}

@@ -1,0 +1,44 @@
+//! Which folders of requests the user trusts. A folder may have come with a clone of the project: its requests
+//! are answered with a refusal.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Which folders of requests the user trusts, by absolute path. The default trusts every folder.
+#[derive(Clone)]
+pub struct FolderTrust {
+    is_trusted: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
+    created: Arc<dyn Fn(&Path) + Send + Sync>,
+}
+
+impl FolderTrust {
+    /// Asks `is_trusted` before each request is executed, and tells `created` of each folder that this
+    /// process created. Both may block on files.
+    pub fn new(
+        is_trusted: impl Fn(&Path) -> bool + Send + Sync + 'static,
+        created: impl Fn(&Path) + Send + Sync + 'static,
+    ) -> Self {
+        Self { is_trusted: Arc::new(is_trusted), created: Arc::new(created) }
+    }
+
+    pub(crate) fn is_trusted(&self, folder: &Path) -> bool {
+        (self.is_trusted)(folder)
+    }
+
+    pub(crate) fn created(&self, folder: &Path) {
+        (self.created)(folder);
+    }
+}
+
+impl Default for FolderTrust {
+    fn default() -> Self {
+        Self::new(|_| true, |_| {})
+    }
+}
+
+impl fmt::Debug for FolderTrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FolderTrust")
+    }
+}

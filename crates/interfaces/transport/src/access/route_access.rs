@@ -1,0 +1,51 @@
+//! Which credentials a route needs.
+
+use std::sync::Arc;
+
+use antiphon_keys::Level;
+use axum::http::Method;
+
+use crate::access::caller::level_for;
+use crate::interface::Interface;
+use crate::openapi::ApiRouter;
+use crate::state::AppState;
+
+/// How routes may be reached.
+#[derive(Debug, Default)]
+pub(crate) struct RouteAccess {
+    open: Vec<&'static str>,
+    signed: Vec<&'static str>,
+    agent_writable: Vec<&'static str>,
+    admin: Vec<&'static str>,
+}
+
+impl RouteAccess {
+    /// Builds the routes, and takes their access apart.
+    pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
+        let Interface { routes, open, signed, agent_writable, admin } = interface;
+        (routes(), Self { open, signed, agent_writable, admin })
+    }
+
+    /// Whether a route needs no credentials.
+    pub(crate) fn is_open(&self, route: &str) -> bool {
+        self.open.contains(&route)
+    }
+
+    /// Whether a request needs no credentials because its sender signs it.
+    pub(crate) fn is_signed(&self, method: &Method, route: Option<&str>) -> bool {
+        *method == Method::POST && route.is_some_and(|route| self.signed.contains(&route))
+    }
+
+    /// The level that a person's key needs for a request.
+    pub(crate) fn level(&self, method: &Method, route: Option<&str>) -> Level {
+        match level_for(method) {
+            Level::Write if route.is_some_and(|route| self.admin.contains(&route)) => Level::Admin,
+            level @ (Level::Read | Level::Write | Level::Admin) => level,
+        }
+    }
+
+    /// Whether an agent's key may change something through a route.
+    pub(crate) fn is_agent_writable(&self, route: Option<&str>) -> bool {
+        route.is_some_and(|route| self.agent_writable.contains(&route))
+    }
+}

@@ -1,0 +1,94 @@
+//! The process that holds the journal of a project and runs its tasks: those of its own user interface, and those
+//! of every other process of the user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_mcp::Mcp;
+use antiphon_runtime::Orchestrator;
+use antiphon_sqlite::SqliteJournal;
+
+use super::Project;
+use crate::agent_files::AgentFiles;
+use crate::environment::Environment;
+use crate::error::ProjectError;
+use crate::settings::UserSettings;
+use crate::task::environments::ProjectEnvironments;
+use crate::task::process_environment::ProcessEnvironment;
+use crate::task::project_task_factory::ProjectTaskFactory;
+use crate::task::task_process::TaskProcess;
+use crate::toolset::mcp_servers;
+
+/// How long running tasks and MCP servers may take to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a process owns a journal.
+#[derive(Debug, Clone)]
+pub enum OwnerRole {
+    /// It is a server: tasks that are created through it work with these permissions.
+    Server(TaskProcess),
+    /// It has a task of its own. Everything else works with the settings alone.
+    Run(TaskProcess),
+}
+
+/// Everything that the owner of a journal needs to run tasks.
+pub struct ProjectOwner {
+    /// Runs the tasks.
+    pub orchestrator: Orchestrator,
+    /// What the tasks of other processes work with.
+    pub environments: Arc<ProjectEnvironments>,
+    /// What the owner's own tasks work with.
+    pub own: Arc<ProcessEnvironment>,
+    /// Builds tasks of requests.
+    pub tasks: Arc<ProjectTaskFactory>,
+    /// Changes agent definitions.
+    pub files: AgentFiles,
+    mcp: Option<Arc<Mcp>>,
+}
+
+impl ProjectOwner {
+    /// Sets up everything. No task runs yet.
+    pub async fn open(
+        project: &Project,
+        environment: &Environment,
+        settings: UserSettings,
+        journal: SqliteJournal,
+        role: OwnerRole,
+    ) -> Result<Self, ProjectError> {
+        settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
+        let mcp = mcp_servers(project, &settings).await;
+        let (process, base) = match role {
+            OwnerRole::Server(process) => (process.clone(), Some(process)),
+            OwnerRole::Run(process) => (process, None),
+        };
+        let is_run = base.is_none();
+        let own = Arc::new(ProcessEnvironment::build(project, settings, &process, mcp.clone())?);
+        let project = Arc::new(project.clone());
+        let environments =
+            ProjectEnvironments::new(Arc::clone(&project), environment.clone(), base, mcp.clone());
+        let environments = Arc::new(environments);
+        if let Some(id) = process.id {
+            environments.insert(id, Arc::clone(&own))?;
+        }
+        let orchestrator = project.owner_orchestrator(journal, &own, Arc::clone(&environments));
+        if is_run {
+            // A server recovers everything instead.
+            orchestrator.deliver_cancels();
+        }
+        let files = AgentFiles::new(&orchestrator, &own.catalog, &project);
+        let (rules, for_files) = (own.rules.clone(), files.clone());
+        let models = Arc::clone(&own.models);
+        let tasks = ProjectTaskFactory::new(&project, &orchestrator, models, rules, for_files);
+        let tasks = Arc::new(tasks.with_environments(Arc::clone(&environments)));
+        Ok(Self { orchestrator, environments, own, tasks, files, mcp })
+    }
+
+    /// Stops everything that still runs. The journal is free when the last clone of the orchestrator is gone.
+    pub async fn shutdown(self) {
+        self.orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
+        self.environments.close().await;
+        if let Some(mcp) = self.mcp {
+            mcp.shutdown(SHUTDOWN_TIMEOUT).await;
+        }
+    }
+}

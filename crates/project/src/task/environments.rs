@@ -1,0 +1,246 @@
+//! The environments of the processes whose tasks run here, by the id that each task's route names.
+//!
+//! | the process of a task          | the task works with                                                     |
+//! |--------------------------------|-------------------------------------------------------------------------|
+//! | gave its variables             | these variables, and what was recorded with the task                    |
+//! | is gone, or never had any here | this process's variables, and what was recorded with the task           |
+//! | used a provider at an address that is another one here | nothing: it stops until its process, or one like it, resumes it |
+//!
+//! Variables are kept in memory, until the task of their process has ended.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon_core::{Position, RawJson, TaskId};
+use antiphon_mcp::Mcp;
+use antiphon_runtime::{Orchestrator, TaskEnvironment};
+use secrecy::SecretString;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::environment::{Environment, Warnings};
+use crate::error::ProjectError;
+use crate::models::Route;
+use crate::project::Project;
+use crate::task::process_environment::ProcessEnvironment;
+use crate::task::task_process::TaskProcess;
+
+/// Processes whose variables are kept at a time. One more is refused.
+pub const PROCESSES_MAX: usize = 4096;
+
+/// Environments of processes that are gone, at most. One more forgets the others.
+const DERIVED_MAX: usize = 64;
+
+/// The environments of the processes whose tasks run here.
+pub struct ProjectEnvironments {
+    project: Arc<Project>,
+    /// What this process was started with.
+    own: Environment,
+    /// What tasks work with that were created through the interfaces of this process; absent when it is no server:
+    /// then the settings alone count for them.
+    base: Option<TaskProcess>,
+    mcp: Option<Arc<Mcp>>,
+    tables: Mutex<Tables>,
+    /// Fires when a server wants the journal.
+    leaving: CancellationToken,
+    /// Fires when requests that are dropped as files are to be carried out.
+    requests_wanted: CancellationToken,
+    /// Forgets variables when their task has ended.
+    watchers: Mutex<JoinSet<()>>,
+}
+
+#[derive(Default)]
+struct Tables {
+    processes: HashMap<Uuid, Arc<ProcessEnvironment>>,
+    derived: HashMap<TaskProcess, Arc<ProcessEnvironment>>,
+    /// Redacted from the tool results of every environment.
+    secrets: Vec<SecretString>,
+}
+
+impl ProjectEnvironments {
+    /// Without the environment of any process. `base` is what tasks work with that were created through the
+    /// interfaces of this process, if it is a server.
+    pub(crate) fn new(
+        project: Arc<Project>,
+        own: Environment,
+        base: Option<TaskProcess>,
+        mcp: Option<Arc<Mcp>>,
+    ) -> Self {
+        let (tables, watchers) = (Mutex::default(), Mutex::default());
+        let leaving = CancellationToken::new();
+        let requests_wanted = CancellationToken::new();
+        Self { project, own, base, mcp, tables, leaving, requests_wanted, watchers }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fires when a server wants the journal.
+    pub fn leaving(&self) -> CancellationToken {
+        self.leaving.clone()
+    }
+
+    /// Fires when requests that are dropped as files are to be carried out.
+    pub fn requests_wanted(&self) -> CancellationToken {
+        self.requests_wanted.clone()
+    }
+
+    /// Asks this process to give the journal to a server. False when it is a server itself.
+    pub(crate) fn ask_to_leave(&self) -> bool {
+        if self.base.is_none() {
+            self.leaving.cancel();
+        }
+        self.base.is_none()
+    }
+
+    /// Redacts a secret from the tool results of every environment.
+    pub fn add_secret(&self, secret: &SecretString) {
+        let mut tables = self.tables();
+        for environment in tables.processes.values().chain(tables.derived.values()) {
+            environment.secrets.add(secret);
+        }
+        tables.secrets.push(secret.clone());
+    }
+
+    /// The environment of a process, built from its variables, under `id`.
+    pub(crate) fn register(
+        &self,
+        id: Uuid,
+        process: &TaskProcess,
+        variables: BTreeMap<String, String>,
+    ) -> Result<Arc<ProcessEnvironment>, ProjectError> {
+        let environment = Environment {
+            variables: variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+            current_dir: process.folder.clone(),
+            account_home: self.own.account_home.clone(),
+            // The process has reported them itself.
+            warnings: Warnings::new(|_| {}),
+            ..Environment::default()
+        };
+        let built = self.build(&environment, process)?;
+        self.insert(id, Arc::clone(&built))?;
+        Ok(built)
+    }
+
+    /// Adds an environment that was built before.
+    pub(crate) fn insert(
+        &self,
+        id: Uuid,
+        environment: Arc<ProcessEnvironment>,
+    ) -> Result<(), ProjectError> {
+        let mut tables = self.tables();
+        if tables.processes.len() >= PROCESSES_MAX && !tables.processes.contains_key(&id) {
+            let message = format!("more than {PROCESSES_MAX} processes work here: try again later");
+            return Err(ProjectError::Unavailable(message));
+        }
+        for secret in &tables.secrets {
+            environment.secrets.add(secret);
+        }
+        tables.processes.insert(id, environment);
+        Ok(())
+    }
+
+    /// The environment that a process has registered.
+    pub(crate) fn registered(&self, id: Uuid) -> Option<Arc<ProcessEnvironment>> {
+        self.tables().processes.get(&id).cloned()
+    }
+
+    /// Forgets an environment when its task has ended.
+    pub(crate) fn forget_after(self: &Arc<Self>, id: Uuid, task: TaskId, here: &Orchestrator) {
+        let (environments, orchestrator) = (Arc::downgrade(self), here.clone());
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        while watchers.try_join_next().is_some() {}
+        watchers.spawn(async move {
+            let mut events = orchestrator.follow(Some(task), Position(0));
+            loop {
+                match events.next().await {
+                    Ok(event) if event.body.ends_task() => break,
+                    Ok(_) => {}
+                    Err(_) => return,
+                }
+            }
+            if let Some(environments) = environments.upgrade() {
+                environments.tables().processes.remove(&id);
+            }
+        });
+    }
+
+    fn build(
+        &self,
+        environment: &Environment,
+        process: &TaskProcess,
+    ) -> Result<Arc<ProcessEnvironment>, ProjectError> {
+        let settings = self.project.settings(environment)?;
+        let built = ProcessEnvironment::build(&self.project, settings, process, self.mcp.clone())?;
+        Ok(Arc::new(built))
+    }
+
+    /// What a task of a process that gave no variables here works with.
+    fn derived(&self, process: TaskProcess) -> Result<Arc<ProcessEnvironment>, ProjectError> {
+        let process = TaskProcess { id: None, ..process };
+        if let Some(known) = self.tables().derived.get(&process) {
+            return Ok(Arc::clone(known));
+        }
+        let environment = Environment {
+            current_dir: process.folder.clone().or_else(|| self.own.current_dir.clone()),
+            warnings: Warnings::new(|_| {}),
+            ..self.own.clone()
+        };
+        let built = self.build(&environment, &process)?;
+        let mut tables = self.tables();
+        for secret in &tables.secrets {
+            built.secrets.add(secret);
+        }
+        if tables.derived.len() >= DERIVED_MAX {
+            tables.derived.clear();
+        }
+        tables.derived.insert(process, Arc::clone(&built));
+        Ok(built)
+    }
+
+    /// Forgets every environment, and lets go of the orchestrator.
+    pub(crate) async fn close(&self) {
+        let mut watchers =
+            std::mem::take(&mut *self.watchers.lock().unwrap_or_else(PoisonError::into_inner));
+        watchers.shutdown().await;
+        *self.tables() = Tables::default();
+    }
+
+    /// What is recorded with a task that is created through the interfaces of this process.
+    pub(crate) fn recorded(&self) -> Option<TaskProcess> {
+        self.base.clone().filter(TaskProcess::has_own_permissions)
+    }
+
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+}
+
+impl antiphon_runtime::TaskEnvironments for ProjectEnvironments {
+    fn find(&self, route: Option<&RawJson>) -> Result<Option<Arc<TaskEnvironment>>, String> {
+        let process = Route::parse(route)?.process.unwrap_or_default();
+        if let Some(known) = process.id.and_then(|id| self.registered(id)) {
+            return Ok(Some(Arc::clone(&known.task)));
+        }
+        if self
+            .base
+            .as_ref()
+            .is_some_and(|base| *base == process || process == TaskProcess::default())
+        {
+            return Ok(None);
+        }
+        let derived = self.derived(process).map_err(|error| error.to_string())?;
+        Ok(Some(Arc::clone(&derived.task)))
+    }
+
+    fn all(&self) -> Vec<Arc<TaskEnvironment>> {
+        let tables = self.tables();
+        let all = tables.processes.values().chain(tables.derived.values());
+        all.map(|environment| Arc::clone(&environment.task)).collect()
+    }
+}

@@ -1,0 +1,166 @@
+//! What a task works with: models, tools, permissions, agents and runners, as the process that asked for it would
+//! have built them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon_agent_files::AgentCatalog;
+use antiphon_core::port::{Agents, Clock, SystemClock};
+use antiphon_core::redaction::Secrets;
+use antiphon_core::{AgentDefinition, AgentName, ModelRef, Provenance, UserMessage};
+use antiphon_mcp::Mcp;
+use antiphon_runtime::{NewTask, Orchestrator, TaskEnvironment};
+use tokio::sync::mpsc;
+
+use crate::agent_files::find_entry;
+use crate::error::ProjectError;
+use crate::models::Models;
+use crate::project::Project;
+use crate::project_agents::ProjectAgents;
+use crate::prompt::Rules;
+use crate::settings::UserSettings;
+use crate::task::run_request::{RunRequest, RunSession};
+use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
+use crate::task::task_process::TaskProcess;
+use crate::toolset::Toolset;
+
+/// What the tasks of one process work with.
+pub struct ProcessEnvironment {
+    /// What the runtime uses of it.
+    pub task: Arc<TaskEnvironment>,
+    /// The agents of the project, with the rules of the process.
+    pub catalog: Arc<AgentCatalog>,
+    /// Rules for agents.
+    pub rules: Rules,
+    /// Secrets that are redacted from tool results; more can be added.
+    pub secrets: Secrets,
+    pub(crate) models: Arc<Models>,
+    removed: Mutex<Option<mpsc::Receiver<AgentName>>>,
+    /// Follows the agents' files until it is dropped.
+    _agents: ProjectAgents,
+}
+
+impl ProcessEnvironment {
+    /// Builds what the tasks of a process work with. `mcp` are the MCP servers that are connected.
+    pub fn build(
+        project: &Project,
+        settings: UserSettings,
+        process: &TaskProcess,
+        mcp: Option<Arc<Mcp>>,
+    ) -> Result<Self, ProjectError> {
+        let overrides = process.overrides();
+        let toolset = Toolset::with_servers(project, &settings, &overrides, mcp)?;
+        let toolset = toolset.with_approvals(process.approvals());
+        let rules = match (&process.folder, process.no_rules) {
+            (_, true) => Rules::default(),
+            (Some(folder), false) => Rules::find(settings.path.parent(), project.root(), folder),
+            (None, false) => project.rules(&settings),
+        };
+        let mut agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
+        let removed = std::mem::replace(&mut agents.removed, mpsc::channel(1).1);
+        let catalog = Arc::clone(&agents.agents);
+        let models = Models::new(settings).expecting(process.providers.clone());
+        let models = Arc::new(models);
+        let task = TaskEnvironment {
+            models: Arc::clone(&models) as _,
+            tools: toolset.tools,
+            gate: toolset.gate,
+            agents: Some(Arc::clone(&catalog) as Arc<dyn Agents>),
+            runners: agents.runners.clone(),
+            approvals: toolset.approvals,
+        };
+        Ok(Self {
+            task: Arc::new(task),
+            catalog,
+            rules,
+            secrets: toolset.secrets,
+            models,
+            removed: Mutex::new(Some(removed)),
+            _agents: agents,
+        })
+    }
+
+    /// The settings it was built from.
+    pub fn settings(&self) -> &UserSettings {
+        self.models.settings()
+    }
+
+    /// Names of agents whose definitions were removed, as it happens. Only the first caller gets them.
+    pub fn take_removed(&self) -> mpsc::Receiver<AgentName> {
+        let removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        removed.unwrap_or_else(|| mpsc::channel(1).1)
+    }
+
+    /// Builds a task of the process. Everything in the request is checked.
+    pub(crate) async fn task(
+        &self,
+        orchestrator: &Orchestrator,
+        project: &Project,
+        request: RunRequest,
+    ) -> Result<NewTask, ProjectError> {
+        let agent = request.agent.as_deref().map(|name| find_entry(&self.catalog, name));
+        let agent = agent.transpose()?.map(|entry| entry.definition);
+        self.check_model(&request, agent.as_deref())?;
+        let conversation = conversation(orchestrator, request.session).await?;
+        let system_prompt = match (request.system, &conversation.system_prompt) {
+            (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
+            (Some(text), None) => SystemPrompt::Text(text),
+            (None, None) => SystemPrompt::Default,
+        };
+        let spec = TaskSpec {
+            agent,
+            model: request.model,
+            conversation,
+            system_prompt,
+            limits: request.limits,
+            output_schema: request.output_schema,
+            route: request.route,
+            ..TaskSpec::new(UserMessage::text(request.prompt, SystemClock.now()))
+        };
+        let builder = TaskBuilder {
+            orchestrator,
+            agents: &*self.catalog,
+            default_model: &self.settings().default_model(),
+            root: project.root(),
+            rules: &self.rules,
+        };
+        Ok(NewTask { provenance: Provenance::Owner, ..builder.build(spec)? })
+    }
+
+    /// Checks that the model can be reached. A session without a requested model brings its own, which the
+    /// orchestrator checks.
+    fn check_model(
+        &self,
+        request: &RunRequest,
+        agent: Option<&AgentDefinition>,
+    ) -> Result<(), ProjectError> {
+        let of_agent = || agent.and_then(|agent| agent.model.clone());
+        let model: Option<ModelRef> = request.model.clone().or_else(of_agent);
+        if request.session.is_some() && model.is_none() {
+            return Ok(());
+        }
+        let model = model.unwrap_or_else(|| self.settings().default_model());
+        // Agents that the task calls may have other models, which the script does not concern.
+        if request.route.script.is_some() && model.provider() != "scripted" {
+            let message = "--script goes with a `scripted/…` model".to_owned();
+            return Err(ProjectError::InvalidInput(message));
+        }
+        self.models.provider(&model, &request.route).map(drop)
+    }
+}
+
+async fn conversation(
+    orchestrator: &Orchestrator,
+    session: Option<RunSession>,
+) -> Result<Conversation, ProjectError> {
+    match session {
+        None => Ok(Conversation::default()),
+        Some(RunSession::File(path)) => {
+            let session = antiphon_session_file::load(&path);
+            let session = session.map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
+            Ok(Conversation::of_session(session))
+        }
+        Some(RunSession::Stored { session_id, last_task }) => {
+            Ok(Conversation::after_task(orchestrator, session_id, last_task).await?)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Asks the user about what a project brings, once; without a user to ask, says what has no effect.
+
+use antiphon_agent_files::version_of;
+use antiphon_core::visible;
+
+use super::{Brought, ProjectTrust, TrustRecord, TrustStatus};
+use crate::environment::{Environment, TrustPolicy};
+use crate::error::{ProjectError, unusable};
+
+/// Most effects of one file in a list. Those that give it power come first.
+const EFFECTS_SHOWN: usize = 40;
+
+impl ProjectTrust {
+    /// Asks the user about everything in the project that is not trusted, unless the user declined exactly
+    /// that before. Commands that run tasks call it first.
+    pub fn review(&self, environment: &Environment) -> Result<(), ProjectError> {
+        let mut brought = self.brought()?;
+        brought.retain(|item| item.status != TrustStatus::Trusted);
+        if brought.is_empty() {
+            return Ok(());
+        }
+        if environment.trust_policy == TrustPolicy::TrustAll {
+            return self.trust(&brought);
+        }
+        if self.is_declined(&brought)? {
+            environment.warnings.report(&format!(
+                "{} not trusted and without effect (`antiphon trust` shows what)",
+                counted(brought.len())
+            ));
+            return Ok(());
+        }
+        environment.warnings.report(&format!(
+            "this project brings files that have no effect until you trust them:\n{}",
+            listed(&brought)
+        ));
+        match environment.questions.ask("Trust them as they are now?") {
+            Some(true) => self.trust(&brought),
+            Some(false) => self.decline(&brought),
+            None => {
+                environment.warnings.report(
+                    "read them, then trust them with `antiphon trust` or, in scripts, with `--trust`",
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// Records that the user was asked about this and declined.
+    pub fn decline(&self, brought: &[Brought]) -> Result<(), ProjectError> {
+        let declined = digest(brought);
+        self.update(|record| record.declined = Some(declined))
+    }
+
+    fn is_declined(&self, brought: &[Brought]) -> Result<bool, ProjectError> {
+        let record =
+            TrustRecord::read(&self.state).map_err(|error| unusable(&self.state, &error))?;
+        Ok(record.declined == Some(digest(brought)))
+    }
+}
+
+/// The files and folders, each with what it would do.
+pub fn listed(brought: &[Brought]) -> String {
+    let lines = |item: &Brought| {
+        let about = format!("{} ({}): {}", item.path, item.kind.as_str(), item.status.as_str());
+        let mut lines = vec![format!("  {}", one_line(&about))];
+        let shown = item.effects.iter().take(EFFECTS_SHOWN);
+        lines.extend(shown.map(|effect| format!("      {}", one_line(effect))));
+        let more = item.effects.len().saturating_sub(EFFECTS_SHOWN);
+        if more > 0 {
+            lines.push(format!("      … {more} more: read the file"));
+        }
+        lines.join("\n")
+    };
+    brought.iter().map(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// A name or a rule may hold a line break.
+fn one_line(text: &str) -> String {
+    visible(&text.replace(['\n', '\r'], " "))
+}
+
+/// Names a set of files and folders in their present state.
+fn digest(brought: &[Brought]) -> String {
+    let pins: Vec<_> = brought.iter().map(|item| (&item.path, &item.pin)).collect();
+    version_of(serde_json::to_string(&pins).unwrap_or_default().as_bytes())
+}
+
+fn counted(count: usize) -> String {
+    if count == 1 {
+        "1 file of this project is".to_owned()
+    } else {
+        format!("{count} files of this project are")
+    }
+}

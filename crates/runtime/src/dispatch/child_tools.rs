@@ -1,0 +1,177 @@
+//! The tools of a child.
+//!
+//! | child               | its own tools                                          |
+//! |---------------------|--------------------------------------------------------|
+//! | a defined agent     | those of its definition; without a list, its caller's  |
+//! | an ad-hoc agent     | those that the call names, at most its caller's        |
+//!
+//! The policy of the call lends tools of the caller's client beside them: all, these or none. It takes none of the
+//! child's own away. Whatever tools a child has, the gate judges each call, with permissions that are at most its
+//! caller's. What the child was to have and does not get is returned, for the result of the call.
+
+use antiphon_core::{
+    AgentDefinition, AgentRef, CallableAgents, LeftOutTool, TaskId, Tool, ToolPolicy,
+};
+
+use crate::dispatch::call_agent::CALL_AGENT;
+use crate::dispatch::child_plan::CallingTask;
+use crate::dispatch::refusal::Refusal;
+use crate::task::step::tools;
+
+const NOT_HERE: &str = "there is no such tool here";
+const NOT_LENT: &str = "it is a tool of your client, and the call does not lend it";
+const NOT_YOURS: &str = "you do not have it, and an ad-hoc agent has at most your tools";
+const NOT_OF_CLIENT: &str =
+    "only tools of your client are lent, and it is not among the agent's own";
+
+/// What a child may use.
+pub(crate) struct ChildTools {
+    /// Names of its tools; `None` is every tool.
+    pub(crate) tools: Option<Vec<String>>,
+    /// The client's tools that it borrows.
+    pub(crate) external: Vec<Tool>,
+    /// Agents it may call.
+    pub(crate) agents: CallableAgents,
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// A tool that a child was to have and does not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) tool: String,
+    pub(crate) reason: &'static str,
+}
+
+impl LeftOut {
+    pub(crate) fn of_task(&self, task_id: &TaskId) -> LeftOutTool {
+        let Self { tool, reason } = self;
+        LeftOutTool { task_id: task_id.clone(), tool: tool.clone(), reason: (*reason).to_owned() }
+    }
+}
+
+impl CallingTask<'_> {
+    /// What the child of a call may use.
+    pub(crate) fn child_tools(
+        &self,
+        definition: Option<&AgentDefinition>,
+        agent: &AgentRef,
+        policy: &ToolPolicy,
+    ) -> Result<ChildTools, Refusal> {
+        let exact: &[String] = match policy {
+            ToolPolicy::Exact { tools } => tools,
+            ToolPolicy::Inherit | ToolPolicy::None => &[],
+        };
+        self.check_lent(exact)?;
+        let (external, mut left_out) = (self.lent(policy), Vec::new());
+        let mut own = match (agent, definition.and_then(|definition| definition.tools.as_ref())) {
+            (AgentRef::Named { .. }, Some(own)) => self.defined(own, &external, &mut left_out),
+            (AgentRef::AdHoc { tools: Some(own), .. }, _) => {
+                self.ad_hoc(own, &external, &mut left_out)
+            }
+            (AgentRef::Named { .. } | AgentRef::AdHoc { .. }, _) => {
+                if *policy == ToolPolicy::Inherit {
+                    let (tools, agents) =
+                        (self.state.created.tools.clone(), self.callable(definition, agent));
+                    return Ok(ChildTools { tools, external, agents, left_out });
+                }
+                self.callers_tools()
+            }
+        };
+        own.extend(external.iter().map(|tool| tool.name.clone()));
+        for name in exact.iter().filter(|name| !own.contains(name) && *name != CALL_AGENT) {
+            leave_out(&mut left_out, name, NOT_OF_CLIENT);
+        }
+        let agents = self.callable(definition, agent);
+        Ok(ChildTools { tools: Some(own), external, agents, left_out })
+    }
+
+    /// The own tools of a defined agent. One that is not here now may be later: tools of a server come
+    /// and go.
+    fn defined(&self, own: &[String], lent: &[Tool], left_out: &mut Vec<LeftOut>) -> Vec<String> {
+        let here = self.deps.tools.tools();
+        let clients = &self.state.created.external_tools;
+        let mut tools = Vec::new();
+        for name in own.iter().filter(|name| !has(lent, name)) {
+            if has(clients, name) && !has(&here, name) {
+                leave_out(left_out, name, NOT_LENT);
+                continue;
+            }
+            if !has(&here, name) && name != CALL_AGENT {
+                leave_out(left_out, name, NOT_HERE);
+            }
+            tools.push(name.clone());
+        }
+        tools
+    }
+
+    /// The own tools of an ad-hoc agent.
+    fn ad_hoc(&self, own: &[String], lent: &[Tool], left_out: &mut Vec<LeftOut>) -> Vec<String> {
+        let mine = self.callers_tools();
+        let mut tools = Vec::new();
+        for name in own.iter().filter(|name| !has(lent, name) && *name != CALL_AGENT) {
+            if mine.contains(name) {
+                tools.push(name.clone());
+            } else {
+                leave_out(left_out, name, NOT_YOURS);
+            }
+        }
+        tools
+    }
+
+    /// Names of the caller's tools, without those of its client.
+    fn callers_tools(&self) -> Vec<String> {
+        let mine = tools::usable(&self.state.created, &*self.deps.tools);
+        mine.into_iter().map(|tool| tool.name).collect()
+    }
+
+    fn check_lent(&self, names: &[String]) -> Result<(), Refusal> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut known = self.callers_tools();
+        let external = self.state.created.external_tools.iter();
+        known.extend(external.map(|tool| tool.name.clone()));
+        known.push(CALL_AGENT.to_owned());
+        match names.iter().find(|tool| !known.contains(tool)) {
+            Some(tool) => Err(Refusal::UnknownTool { tool: tool.clone(), known }),
+            None => Ok(()),
+        }
+    }
+
+    /// The tools of the caller's client that the policy lends.
+    fn lent(&self, policy: &ToolPolicy) -> Vec<Tool> {
+        let created = &self.state.created;
+        let mine = created.external_tools.iter().filter(|tool| tools::may_use(created, &tool.name));
+        match policy {
+            ToolPolicy::Inherit => mine.cloned().collect(),
+            ToolPolicy::None => Vec::new(),
+            ToolPolicy::Exact { tools } => {
+                mine.filter(|tool| tools.contains(&tool.name)).cloned().collect()
+            }
+        }
+    }
+
+    /// The agents a child may call: those of its definition. An ad-hoc agent whose tools are named needs
+    /// `call_agent` among them.
+    fn callable(&self, definition: Option<&AgentDefinition>, agent: &AgentRef) -> CallableAgents {
+        match (definition, agent) {
+            (Some(definition), _) => definition.agents.clone(),
+            (None, AgentRef::AdHoc { tools: Some(tools), .. })
+                if !tools.iter().any(|tool| tool == CALL_AGENT) =>
+            {
+                CallableAgents::default()
+            }
+            (None, _) => self.state.created.agents.clone(),
+        }
+    }
+}
+
+fn has(tools: &[Tool], name: &str) -> bool {
+    tools.iter().any(|tool| tool.name == name)
+}
+
+fn leave_out(left_out: &mut Vec<LeftOut>, tool: &str, reason: &'static str) {
+    if !left_out.iter().any(|left| left.tool == tool) {
+        left_out.push(LeftOut { tool: tool.to_owned(), reason });
+    }
+}

@@ -1,0 +1,251 @@
+//! Whether the journal takes events, and the wait until it does again.
+//!
+//! A full or failing disk stops no task. What a task has to record stays in memory and is appended
+//! again until it is stored; nothing is run a second time for it. New work is refused meanwhile,
+//! because its append fails.
+//!
+//! | what fails                         | what happens                                               |
+//! |------------------------------------|------------------------------------------------------------|
+//! | an append of a running task        | it is tried again, with a pause of at most [`PAUSE_MAX`]    |
+//! | a read, or an append for a new task | the task records what it has, and starts again from the journal |
+//! | an append of a caller              | the caller gets the error                                  |
+//!
+//! The first append that succeeds wakes every task that waits.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::port::{AppendFault, Appended, Clock, JournalError};
+use antiphon_core::{ModelWait, TaskId, TaskSummary, WaitingFor};
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::deps::RuntimeDeps;
+use crate::orchestrator_error::OrchestratorError;
+
+/// Pause before the second attempt; it doubles with each further one.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// Longest pause between two attempts.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// What is wrong with the storage of an orchestrator, and what waits for it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StorageStatus {
+    /// Why an append would fail now; `None` when it would succeed.
+    pub fault: Option<AppendFault>,
+    /// Appends that failed since the start.
+    pub journal_errors: u64,
+    /// Tasks that wait until the journal can be written.
+    pub tasks_waiting: usize,
+    /// Tasks that have not ended, and stopped because of an error that no retry can help.
+    pub tasks_stuck: usize,
+}
+
+/// Knows whether the last append succeeded.
+#[derive(Debug)]
+pub(crate) struct StorageMonitor {
+    /// Why and since when appends fail; `None` while they succeed.
+    failing: watch::Sender<Option<Failing>>,
+    errors: AtomicU64,
+    /// Tasks that wait, with the next attempt of each.
+    waiting: Mutex<HashMap<TaskId, NextAttempt>>,
+    /// Whether the last check found a fault.
+    is_reported: AtomicBool,
+}
+
+#[derive(Debug, Clone)]
+struct Failing {
+    since: Instant,
+    reason: String,
+}
+
+/// The next attempt of a task to record what it has.
+#[derive(Debug, Clone, Copy)]
+struct NextAttempt {
+    failed: u32,
+    at: DateTime<Utc>,
+}
+
+impl Default for StorageMonitor {
+    fn default() -> Self {
+        Self {
+            failing: watch::Sender::new(None),
+            errors: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            is_reported: AtomicBool::new(false),
+        }
+    }
+}
+
+impl StorageMonitor {
+    /// Notes the outcome of an append.
+    pub(crate) fn note(&self, appended: &Result<Appended, JournalError>) {
+        match appended {
+            Ok(_) => self.works(),
+            Err(JournalError::Unavailable { reason } | JournalError::Corrupt { reason, .. }) => {
+                self.fails(reason);
+            }
+            // The journal works, and refused the append.
+            Err(
+                JournalError::Stale { .. }
+                | JournalError::Ended { .. }
+                | JournalError::Invalid { .. },
+            ) => {}
+        }
+    }
+
+    /// Notes that appends succeed, and wakes the tasks that wait for that.
+    pub(crate) fn works(&self) {
+        // Checked first: the usual append takes no lock for writing.
+        if self.failing.borrow().is_none() {
+            return;
+        }
+        let failed = self.failing.send_replace(None);
+        if let Some(Failing { since, .. }) = failed {
+            let seconds = since.elapsed().as_secs();
+            tracing::warn!(seconds, "the journal can be written again: tasks continue");
+        }
+    }
+
+    fn fails(&self, reason: &str) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        self.failing.send_if_modified(|failing| {
+            let began = failing.is_none();
+            if began {
+                tracing::warn!(
+                    reason,
+                    "the journal cannot be written: tasks wait, and continue when it can"
+                );
+                *failing = Some(Failing { since: Instant::now(), reason: reason.to_owned() });
+            }
+            began
+        });
+    }
+
+    /// Logs what a check found, when it differs from the check before.
+    pub(crate) fn report(&self, fault: Option<&AppendFault>) {
+        let before = self.is_reported.swap(fault.is_some(), Ordering::Relaxed);
+        if let Some(fault) = fault.filter(|_| !before) {
+            tracing::warn!(%fault, "an append would fail");
+        }
+    }
+
+    /// Returns when appends fail.
+    pub(crate) async fn failed(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.failing.subscribe().wait_for(Option::is_some).await;
+    }
+
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tasks_waiting(&self) -> usize {
+        self.waiting().len()
+    }
+
+    /// Says of each of these tasks that waits for the journal why, and when it tries again.
+    pub(crate) fn mark_waiting(&self, tasks: &mut [TaskSummary]) {
+        let waiting = self.waiting();
+        if waiting.is_empty() {
+            return;
+        }
+        let reason = self.failing.borrow().as_ref().map(|failing| failing.reason.clone());
+        let error = reason.unwrap_or_else(|| "the journal could not be written".to_owned());
+        for task in tasks {
+            let Some(NextAttempt { failed, at }) = waiting.get(&task.task_id).copied() else {
+                continue;
+            };
+            let wait = ModelWait {
+                code: "storage".to_owned(),
+                error: error.clone(),
+                attempt: failed,
+                next_at: at,
+                superseded: false,
+            };
+            (task.waiting_for, task.wait) = (Some(WaitingFor::Storage), Some(wait.shortened()));
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<TaskId, NextAttempt>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The wait of one task for the journal.
+pub(crate) struct StorageWait {
+    monitor: Arc<StorageMonitor>,
+    task_id: TaskId,
+    clock: Arc<dyn Clock>,
+    failed: u32,
+    began: Instant,
+    pause: Duration,
+    wait_max: Option<Duration>,
+}
+
+impl StorageWait {
+    pub(crate) fn begin(
+        monitor: &Arc<StorageMonitor>,
+        deps: &RuntimeDeps,
+        task_id: &TaskId,
+    ) -> Self {
+        Self {
+            monitor: Arc::clone(monitor),
+            task_id: task_id.clone(),
+            clock: Arc::clone(&deps.clock),
+            failed: 0,
+            began: Instant::now(),
+            pause: PAUSE_MIN,
+            wait_max: deps.settings.storage_wait_max,
+        }
+    }
+
+    /// Waits for the next attempt. Returns false when the task has waited for as long as it may.
+    pub(crate) async fn pause(&mut self) -> bool {
+        if self.wait_max.is_some_and(|max| self.began.elapsed() >= max) {
+            return false;
+        }
+        self.failed = self.failed.saturating_add(1);
+        let at = self.clock.now() + PAUSE_MIN + self.pause;
+        let _listed =
+            Listed::begin(&self.monitor, &self.task_id, NextAttempt { failed: self.failed, at });
+        // Also when others succeed meanwhile: a longer append may fail where shorter ones succeed.
+        tokio::time::sleep(PAUSE_MIN).await;
+        let mut failing = self.monitor.failing.subscribe();
+        tokio::select! {
+            () = tokio::time::sleep(self.pause) => {}
+            // The monitor lives as long as `self`.
+            _ = failing.wait_for(Option::is_none) => {}
+        }
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        true
+    }
+}
+
+/// One more task that waits, until it is dropped.
+struct Listed<'a> {
+    monitor: &'a StorageMonitor,
+    task_id: &'a TaskId,
+}
+
+impl<'a> Listed<'a> {
+    fn begin(monitor: &'a StorageMonitor, task_id: &'a TaskId, next: NextAttempt) -> Self {
+        monitor.waiting().insert(task_id.clone(), next);
+        Self { monitor, task_id }
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.monitor.waiting().remove(self.task_id);
+    }
+}
+
+/// Whether the journal could not be read or written.
+pub(crate) fn is_unavailable(error: &OrchestratorError) -> bool {
+    matches!(error, OrchestratorError::Journal(JournalError::Unavailable { .. }))
+}
