@@ -11,6 +11,7 @@ mod review;
 
 use std::fs;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,11 @@ impl ProjectTrust {
         self.update(|record| record.pin(&self.relative(path), record::Pin::Content(version)))
     }
 
-    /// Trusts the folder at `path`: one of our own commands created it.
-    pub fn trust_created(&self, path: &Path) -> Result<(), ProjectError> {
-        let identity = self.folder_identity(path).map_err(|error| unusable(path, &error))?;
+    /// Trusts this open folder at `path`: one of our own commands created it.
+    pub fn trust_created(&self, path: &Path, folder: BorrowedFd<'_>) -> Result<(), ProjectError> {
+        let identity =
+            folder.try_clone_to_owned().and_then(|folder| fs::File::from(folder).metadata());
+        let identity = FolderIdentity::from(&identity.map_err(|error| unusable(path, &error))?);
         self.update(|record| record.pin(&self.relative(path), record::Pin::Folder(identity)))
     }
 
@@ -184,4 +187,31 @@ fn only_reads(agent: &AgentDefinition) -> bool {
     agent.tools.as_ref().is_some_and(|tools| tools.iter().all(is_reading))
         && agent.agents.allows_none()
         && agent.runtimes.iter().all(runs_here)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_took_the_place_of_a_created_one_is_not_trusted() {
+        let (root, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let trust = ProjectTrust::new(root.path(), state.path());
+        let [path, theirs, aside] =
+            ["requests", "theirs", "aside"].map(|name| root.path().join(name));
+        for folder in [&path, &theirs] {
+            fs::create_dir(folder).unwrap();
+        }
+        let created = fs::File::open(&path).unwrap();
+        fs::rename(&path, &aside).unwrap();
+        fs::rename(&theirs, &path).unwrap();
+        trust.trust_created(&path, created.as_fd()).unwrap();
+        assert!(!trust.is_trusted_folder(&path));
+
+        fs::rename(&path, &theirs).unwrap();
+        fs::rename(&aside, &path).unwrap();
+        assert!(trust.is_trusted_folder(&path));
+    }
 }

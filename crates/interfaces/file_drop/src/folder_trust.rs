@@ -2,6 +2,7 @@
 //! are answered with a refusal.
 
 use std::fmt;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,15 +10,15 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct FolderTrust {
     is_trusted: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
-    created: Arc<dyn Fn(&Path) + Send + Sync>,
+    created: Arc<dyn Fn(&Path, BorrowedFd<'_>) + Send + Sync>,
 }
 
 impl FolderTrust {
     /// Asks `is_trusted` before each request is executed, and tells `created` of each folder that this
-    /// process created. Both may block on files.
+    /// process created, and gives it the open folder. Both may block on files.
     pub fn new(
         is_trusted: impl Fn(&Path) -> bool + Send + Sync + 'static,
-        created: impl Fn(&Path) + Send + Sync + 'static,
+        created: impl Fn(&Path, BorrowedFd<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self { is_trusted: Arc::new(is_trusted), created: Arc::new(created) }
     }
@@ -26,14 +27,14 @@ impl FolderTrust {
         (self.is_trusted)(folder)
     }
 
-    pub(crate) fn created(&self, folder: &Path) {
-        (self.created)(folder);
+    pub(crate) fn created(&self, path: &Path, folder: BorrowedFd<'_>) {
+        (self.created)(path, folder);
     }
 }
 
 impl Default for FolderTrust {
     fn default() -> Self {
-        Self::new(|_| true, |_| {})
+        Self::new(|_| true, |_, _| {})
     }
 }
 

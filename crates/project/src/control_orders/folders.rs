@@ -20,8 +20,8 @@ pub fn drop_settings(trust: &ProjectTrust) -> Settings {
     let (checker, recorder) = (trust.clone(), trust.clone());
     let trust = FolderTrust::new(
         move |folder| checker.is_trusted_folder(folder),
-        move |folder| {
-            if let Err(error) = recorder.trust_created(folder) {
+        move |path, folder| {
+            if let Err(error) = recorder.trust_created(path, folder) {
                 tracing::warn!(%error, "requests in the new folder are refused");
             }
         },

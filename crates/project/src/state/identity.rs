@@ -21,9 +21,7 @@ pub(crate) struct FolderIdentity {
 impl FolderIdentity {
     /// The identity of the folder at `root`.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
-        let about = fs::metadata(root)?;
-        let born = about.created().ok().map(DateTime::from);
-        Ok(Self { device: about.dev(), inode: about.ino(), born })
+        fs::metadata(root).map(|about| Self::from(&about))
     }
 
     /// Whether both are one folder. The number of a device may change when the machine starts; an inode may
@@ -34,6 +32,13 @@ impl FolderIdentity {
             (None, _) | (_, None) => self.device == other.device,
         };
         self.inode == other.inode && born
+    }
+}
+
+impl From<&fs::Metadata> for FolderIdentity {
+    fn from(about: &fs::Metadata) -> Self {
+        let born = about.created().ok().map(DateTime::from);
+        Self { device: about.dev(), inode: about.ino(), born }
     }
 }
 

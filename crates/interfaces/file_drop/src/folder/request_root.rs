@@ -3,14 +3,14 @@
 //!
 //! Any other folder is not used: nothing in it is read, written or moved.
 
-use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, Stat, fchmod, flock, fstat, mkdirat,
-    openat, statat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, fchmod, flock,
+    fstat, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -70,14 +70,16 @@ impl RequestRoot {
         let mut is_created = false;
         for part in folder.path.components() {
             let name = part.as_os_str();
+            is_created = false;
             descriptor = match open_folder(&descriptor, name) {
                 Err(Errno::NOENT) if folder.absent == WhenAbsent::Create => {
-                    match mkdirat(&descriptor, name, Mode::RWXU) {
-                        Ok(()) => is_created = true,
-                        Err(Errno::EXIST) => {}
-                        Err(error) => return Err(unusable(error)),
+                    match create_folder(&descriptor, name).map_err(unusable)? {
+                        Some(created) => {
+                            is_created = true;
+                            Ok(created)
+                        }
+                        None => open_folder(&descriptor, name),
                     }
-                    open_folder(&descriptor, name)
                 }
                 opened => opened,
             }
@@ -89,7 +91,7 @@ impl RequestRoot {
         let group_writes = GroupWrites::within(&stat);
         let path = project.join(&folder.path);
         if is_created {
-            trust.created(&path);
+            trust.created(&path, descriptor.as_fd());
         }
         if stat.st_mode & 0o077 != 0 && trust.is_trusted(&path) {
             fchmod(&descriptor, Mode::RWXU).map_err(unusable)?;
@@ -107,6 +109,28 @@ impl RequestRoot {
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.identity)
+    }
+}
+
+/// Creates a private subfolder and opens it; `None` if there is one by now. The folder gets its name when it
+/// is open: what another process puts at that name is never taken for it.
+fn create_folder(parent: &OwnedFd, name: &OsStr) -> Result<Option<OwnedFd>, Errno> {
+    let mut unnamed = OsString::from(format!(".{}.", std::process::id()));
+    unnamed.push(name);
+    match unlinkat(parent, &unnamed, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => return Err(error),
+    }
+    mkdirat(parent, &unnamed, Mode::RWXU)?;
+    let created = open_folder(parent, &unnamed)?;
+    match renameat_with(parent, &unnamed, parent, name, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(Some(created)),
+        // The file system does not know the flag. An empty folder at the name is replaced.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            renameat(parent, &unnamed, parent, name).map(|()| Some(created))
+        }
+        Err(Errno::EXIST) => unlinkat(parent, &unnamed, AtFlags::REMOVEDIR).map(|()| None),
+        Err(error) => Err(error),
     }
 }
 
@@ -131,7 +155,7 @@ pub(crate) fn names(folder: &OwnedFd) -> Result<(Vec<OsString>, bool), Errno> {
         if names.len() >= ENTRIES_MAX {
             return Ok((names, false));
         }
-        names.push(std::ffi::OsStr::from_bytes(name).to_owned());
+        names.push(OsStr::from_bytes(name).to_owned());
     }
     Ok((names, true))
 }

@@ -364,7 +364,7 @@ async fn requests_in_a_folder_that_is_not_trusted_are_answered_with_a_refusal() 
     let (asked, told) = (Arc::clone(&trusted), Arc::clone(&created));
     world.settings.trust = FolderTrust::new(
         move |folder| folder.ends_with(".antiphon/requests") && asked.load(Ordering::SeqCst),
-        move |folder| {
+        move |folder, _| {
             told.fetch_add(usize::from(folder.ends_with(".antiphon/requests")), Ordering::SeqCst);
         },
     );
