@@ -6,11 +6,14 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Told of a folder that this process created: its absolute path, and the open folder.
+type OnCreated = dyn Fn(&Path, BorrowedFd<'_>) + Send + Sync;
+
 /// Which folders of requests the user trusts, by absolute path. The default trusts every folder.
 #[derive(Clone)]
 pub struct FolderTrust {
     is_trusted: Arc<dyn Fn(&Path) -> bool + Send + Sync>,
-    created: Arc<dyn Fn(&Path, BorrowedFd<'_>) + Send + Sync>,
+    created: Arc<OnCreated>,
 }
 
 impl FolderTrust {
