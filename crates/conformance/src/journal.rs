@@ -15,6 +15,7 @@ mod all_events;
 mod approval;
 mod arrival;
 pub mod durable;
+mod history;
 mod inbox;
 mod keys;
 mod lifecycle;
@@ -101,6 +102,12 @@ fn of_events() -> Vec<Check<'static, TestJournal>> {
             a_page_is_never_longer_than_its_limit,
             a_reader_at_the_end_continues_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
+        },
+        history::{
+            a_history_goes_through_every_task_it_continues,
+            a_history_ends_with_the_event_it_names,
+            a_recent_history_begins_with_what_the_compaction_kept,
+            the_last_status_of_a_task_has_its_detail,
         },
         racing::{
             one_of_many_writers_wins_each_seq,

@@ -345,11 +345,10 @@ impl ProjectOrders {
     /// Waits until a task has ended, also while it is suspended.
     async fn result(&self, task_id: &TaskId) -> Result<OrderResult, OrderError> {
         loop {
-            let state = self
-                .orchestrator
-                .wait(task_id)
-                .await
-                .map_err(|error| OrderError::Unavailable { reason: error.to_string() })?;
+            let unavailable =
+                |error: OrchestratorError| OrderError::Unavailable { reason: error.to_string() };
+            self.orchestrator.rest(task_id).await.map_err(unavailable)?;
+            let state = self.orchestrator.task_alone(task_id).await.map_err(unavailable)?;
             let status = match state.status {
                 TaskStatus::Completed => OrderStatus::Completed,
                 TaskStatus::Failed => OrderStatus::Failed,

@@ -68,6 +68,10 @@ async fn recorded(
     key: &IdempotencyKey,
 ) -> Result<Option<Value>, OrchestratorError> {
     let Some(first) = services.deps.journal.answered(key).await? else { return Ok(None) };
-    let state = services.reader.load(&first.task_id).await?;
-    Ok(state.detail.filter(|_| state.created.agent == ORDERS))
+    let task = services.reader.summary(&first.task_id).await?;
+    if task.agent != ORDERS {
+        return Ok(None);
+    }
+    let last = services.deps.journal.last_status(&first.task_id).await?;
+    Ok(last.and_then(|last| last.detail))
 }

@@ -41,6 +41,7 @@ use crate::task::control::new_task::{ImportedConversation, NewTask};
 use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
+use crate::task::state::reader::Before;
 use crate::task::step;
 use crate::watch::delta::Delta;
 use crate::watch::follower::Follower;
@@ -157,7 +158,7 @@ impl Orchestrator {
     /// more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.services.background.check_accepts()?;
-        let state = self.task(task_id).await?;
+        let state = self.task_alone(task_id).await?;
         self.services.check_model(&state)?;
         self.services.budget.check_wait(&state).await?;
         let root = self.services.reader.summary(task_id).await?.root;
@@ -183,7 +184,7 @@ impl Orchestrator {
     /// Starts a task in its current state: a paused task stays paused.
     pub async fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.services.background.check_accepts()?;
-        self.services.check_model(&self.task(task_id).await?)?;
+        self.services.check_model(&self.task_alone(task_id).await?)?;
         self.services.reader.unfinished(task_id).await?;
         supervise::start(&self.services, task_id);
         Ok(())
@@ -519,9 +520,23 @@ impl Orchestrator {
         }
     }
 
-    /// The current state of a task.
+    /// The current state of a task, with its whole conversation.
     pub async fn task(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        self.services.reader.load(task_id).await
+        self.services.reader.load_with(task_id, Before::All).await
+    }
+
+    /// The current state of a task, without the conversation that it continues.
+    pub async fn task_alone(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        self.services.reader.load_alone(task_id).await
+    }
+
+    /// The last recorded status of a task, with its result or the reason for a failure or a wait. `None` before the
+    /// first one. Does not read the rest of the task.
+    pub async fn last_status(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<Option<StatusChanged>, OrchestratorError> {
+        Ok(self.services.deps.journal.last_status(task_id).await?)
     }
 
     /// All events after a position, of one task or of all: recorded ones, then new ones as they come.
@@ -579,7 +594,7 @@ impl Orchestrator {
     ) -> Result<(), OrchestratorError> {
         loop {
             let summary = self.services.reader.unfinished(task_id).await?;
-            let events = events(&summary, &self.task(task_id).await?)?;
+            let events = events(&summary, &self.task_alone(task_id).await?)?;
             if events.is_empty() || self.services.append_after(&summary, events).await? {
                 supervise::start(&self.services, task_id);
                 return Ok(());

@@ -51,6 +51,7 @@ use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::deadlines::Deadlines;
 use crate::task::schedule::run_slots::RunSlots;
 use crate::task::state::TaskState;
+use crate::task::state::conversation_cache::ConversationCache;
 use crate::task::state::reader::TaskReader;
 use crate::task::state::state_cache::TaskCache;
 use crate::watch::delta::Deltas;
@@ -102,7 +103,10 @@ impl Services {
             storage: Arc::clone(&storage),
         };
         Self {
-            reader: TaskReader { journal: Arc::clone(&deps.journal) },
+            reader: TaskReader {
+                journal: Arc::clone(&deps.journal),
+                conversations: ConversationCache::default(),
+            },
             writer,
             cache: TaskCache::default(),
             environments,

@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, ApprovalQuery, ApprovalSelector, Expected, IdempotencyKey, Journal,
-    JournalError, Page, Read, TaskQuery, TaskSelector,
+    Append, Appended, ApprovalQuery, ApprovalSelector, Expected, History, HistoryExtent,
+    IdempotencyKey, Journal, JournalError, Page, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, LiveAgent, Message, MessageAppended, Position,
-    QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged, TaskCreated,
-    TaskId, TaskStatus, TaskSummary, UserMessage,
+    Approval, DayRange, Event, EventBody, HistoryRef, LiveAgent, Message, MessageAppended,
+    Position, QueuedMessage, Replied, Seq, SessionId, SessionSummary, Spending, StatusChanged,
+    TaskCreated, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 use uuid::Uuid;
@@ -131,6 +131,19 @@ impl TestJournal {
     /// The answer to the `n`th request.
     pub(super) async fn reply(&self, n: u128) -> Result<Option<Replied>, Finding> {
         self.journal.reply(interaction_id(n)).await.during("reply")
+    }
+
+    pub(super) async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, Finding> {
+        self.journal.history(until, extent).await.during("history")
+    }
+
+    /// The last status of the `n`th task.
+    pub(super) async fn last_status(&self, n: u64) -> Result<Option<StatusChanged>, Finding> {
+        self.journal.last_status(&task(n)).await.during("last_status")
     }
 
     pub(super) async fn answered(&self, key: &str) -> Result<Option<Appended>, Finding> {

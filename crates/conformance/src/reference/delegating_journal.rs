@@ -1,13 +1,13 @@
 //! A journal for tests that differs from another journal in a few methods.
 
 use antiphon_core::port::{
-    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, Journal,
-    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
-    TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, History, HistoryExtent,
+    IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read,
+    SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -26,6 +26,20 @@ pub trait JournalHooks: Send + Sync {
     /// See [`JournalLog::read`].
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.inner().read(read).await
+    }
+
+    /// See [`JournalLog::history`].
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.inner().history(until, extent).await
+    }
+
+    /// See [`JournalLog::last_status`].
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.inner().last_status(task_id).await
     }
 
     /// See [`JournalLog::answered`].
@@ -94,6 +108,18 @@ impl<T: JournalHooks> JournalLog for DelegatingJournal<T> {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.0.read(read).await
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.0.history(until, extent).await
+    }
+
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.0.last_status(task_id).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -117,6 +117,11 @@ impl AssistantMessage {
     pub fn text(&self) -> String {
         self.content.iter().filter_map(AssistantBlock::as_text).collect()
     }
+
+    /// Whether the answer is neither broken off nor interrupted.
+    pub fn is_complete(&self) -> bool {
+        !matches!(self.stop_reason, StopReason::Error | StopReason::Aborted)
+    }
 }
 
 impl From<UserMessage> for Message {

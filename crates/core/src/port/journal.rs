@@ -2,7 +2,7 @@
 //!
 //! | trait            | methods                                                              | needed by                  |
 //! |------------------|----------------------------------------------------------------------|----------------------------|
-//! | [`JournalLog`]   | `append`, `read`, `answered`, `check_append`                         | every task, every runner   |
+//! | [`JournalLog`]   | `append`, `read`, `history`, `answered`, `check_append`              | every task, every runner   |
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
 //! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`     | the orchestrator           |
 //! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
@@ -34,6 +34,7 @@
 
 mod append;
 mod error;
+mod history;
 mod query;
 mod single_task_journal;
 
@@ -43,6 +44,9 @@ pub use append::{
     APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, KEY_BYTES_MAX, TaskHead,
 };
 pub use error::{AppendFault, JournalError};
+pub use history::{
+    HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent, missing_task, too_many_tasks,
+};
 pub use query::{
     AgentQuery, ApprovalQuery, ApprovalSelector, Page, QueuedQuery, Read, SessionQuery, TaskQuery,
     TaskSelector,
@@ -50,8 +54,8 @@ pub use query::{
 pub use single_task_journal::SingleTaskJournal;
 
 use crate::{
-    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 
 /// The log of events: appends them in order and reads them back.
@@ -62,6 +66,23 @@ pub trait JournalLog: Send + Sync {
 
     /// Reads events in the order of their positions.
     async fn read(&self, read: Read) -> Result<Page, JournalError>;
+
+    /// The conversation up to an event: of its task, after those of the tasks that one continues. One
+    /// read, however many tasks they are, where the journal can do that; the default reads each task.
+    /// A task that is not there is [`JournalError::Corrupt`].
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        history::read_history(self, until, extent).await
+    }
+
+    /// The last recorded status of a task, with its detail. `None` before the first one. The default
+    /// reads the task.
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        history::read_last_status(self, task_id).await
+    }
 
     /// The answer of the append with this key. `None` when no append used the key.
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError>;

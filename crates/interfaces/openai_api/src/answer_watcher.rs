@@ -11,10 +11,11 @@ use std::pin::Pin;
 use antiphon_core::port::{ApprovalSelector, Clock, JournalError, SystemClock};
 use antiphon_core::{
     Approval, AssistantMessage, Event, EventBody, Message, ModelWait, Position, Seq, StatusChanged,
-    StopReason, StreamEvent, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
+    StopReason, StreamEvent, TaskId, TaskStatus, TaskSummary, ToolCallBlock, ToolCallId, Usage,
+    WaitingFor,
 };
 use antiphon_project::{TreeScope, task_and_descendants};
-use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
+use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -72,7 +73,7 @@ pub(crate) enum FinishReason {
 /// at the journal.
 type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Event, JournalError>)> + Send>>;
 
-type Waiting = Pin<Box<dyn Future<Output = Result<TaskState, OrchestratorError>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Result<TaskSummary, OrchestratorError>> + Send>>;
 
 /// Watches the task of a chat request.
 pub(crate) struct AnswerWatcher {
@@ -185,7 +186,7 @@ impl AnswerWatcher {
             let receives = self.held.is_none();
             let waiting = self.waiting.get_or_insert_with(|| {
                 let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
-                Box::pin(async move { orchestrator.wait(&task_id).await })
+                Box::pin(async move { orchestrator.rest(&task_id).await })
             });
             tokio::select! {
                 biased;
@@ -208,8 +209,8 @@ impl AnswerWatcher {
                 },
                 stopped = waiting => match stopped {
                     // The client does not wait until the spend limit resets.
-                    Ok(state) if state.waiting_for == Some(WaitingFor::Budget) => {
-                        let payer = state.created.payer;
+                    Ok(task) if task.waiting_for == Some(WaitingFor::Budget) => {
+                        let payer = task.payer;
                         let spent = self.orchestrator.check_budget(payer.as_deref(), None).await;
                         self.waiting = Some(Box::pin(std::future::pending()));
                         if let Err(error) = spent {
@@ -217,9 +218,9 @@ impl AnswerWatcher {
                         }
                     }
                     // The task is suspended, or the journal is about to record its end.
-                    Ok(state) => {
+                    Ok(task) => {
                         self.waiting = Some(Box::pin(std::future::pending()));
-                        self.suspended_at = Some(state.seq).filter(|_| !state.status.is_terminal());
+                        self.suspended_at = Some(task.seq).filter(|_| !task.status.is_terminal());
                     }
                     Err(error) => return Err(ChatError::native(error).await),
                 },

@@ -181,7 +181,7 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         OrchestratorError::Replay(ReplayError::NoTask { .. })
         | OrchestratorError::NoApproval { .. }
         | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
-        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
+        OrchestratorError::Replay(ReplayError::OutOfOrder { .. })
         | OrchestratorError::Panicked { .. } => ErrorCode::InternalError,
         OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::Limit(_)

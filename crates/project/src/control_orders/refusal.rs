@@ -43,7 +43,7 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
         OrchestratorError::Replay(ReplayError::NoTask { .. })
         | OrchestratorError::NoApproval { .. }
         | OrchestratorError::NoSuchCall { .. } => ErrorCode::NotFound,
-        OrchestratorError::Replay(ReplayError::OutOfOrder { .. } | ReplayError::TooDeep { .. })
+        OrchestratorError::Replay(ReplayError::OutOfOrder { .. })
         | OrchestratorError::Panicked { .. } => ErrorCode::InternalError,
         OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::CannotStart { .. }

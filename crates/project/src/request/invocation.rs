@@ -213,7 +213,8 @@ async fn task_result(
     task_id: &TaskId,
 ) -> Result<AgentResult, OrchestratorError> {
     loop {
-        let state = orchestrator.wait(task_id).await?;
+        orchestrator.rest(task_id).await?;
+        let state = orchestrator.task_alone(task_id).await?;
         if state.status.is_terminal() {
             let content = state.detail.unwrap_or_default();
             return Ok(AgentResult { content, task_id: task_id.clone(), status: state.status });

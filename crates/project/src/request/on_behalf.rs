@@ -104,7 +104,7 @@ pub async fn check_message_allowed(
     if principal.agent.is_none() {
         return Ok(());
     }
-    let created = orchestrator.task(task_id).await?.created;
+    let created = orchestrator.task_alone(task_id).await?.created;
     match unlimited_runner(orchestrator, created.runner.as_ref()) {
         Some(kind) => Err(message_refused(&created.agent, kind).into()),
         None => Ok(()),

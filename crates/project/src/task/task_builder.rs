@@ -98,7 +98,7 @@ impl Conversation {
         session_id: SessionId,
         last: TaskId,
     ) -> Result<Self, OrchestratorError> {
-        let state = orchestrator.task(&last).await?;
+        let state = orchestrator.task_alone(&last).await?;
         Ok(Self {
             session_id: Some(session_id),
             history: PriorHistory::Task(HistoryRef { task_id: last, seq: state.seq }),

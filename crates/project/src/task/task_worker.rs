@@ -101,13 +101,13 @@ async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), Runne
             ..Settings::default()
         },
     });
-    let state = orchestrator.task(&task_id).await.map_err(stopped)?;
+    let state = orchestrator.task_alone(&task_id).await.map_err(stopped)?;
     if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
         return Ok(());
     }
     orchestrator.start(&task_id).await.map_err(stopped)?;
     let ended = tokio::select! {
-        ended = orchestrator.wait(&task_id) => match ended {
+        ended = orchestrator.rest(&task_id) => match ended {
             // Suspended: only the orchestrator that started the worker can answer its calls.
             Ok(_) | Err(OrchestratorError::NotRunning { .. }) => Ok(()),
             Err(error) => Err(stopped(error)),

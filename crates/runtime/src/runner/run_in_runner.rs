@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Run, RunnerError, TaskUpdates};
+use antiphon_core::port::{HISTORY_TASKS_MAX, Run, RunnerError, TaskUpdates};
 use antiphon_core::{
     Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, ToolCallId,
     WaitingFor,
@@ -27,7 +27,6 @@ use crate::runner::peer_cancel;
 use crate::runner::runner_journal::RunnerJournal;
 use crate::task::decide::Action;
 use crate::task::limits;
-use crate::task::state::reader::HISTORY_TASKS_MAX;
 use crate::task::step::TaskRun;
 
 /// Maximum number of attempts to reach a runner.

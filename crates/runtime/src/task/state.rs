@@ -3,10 +3,12 @@
 //! | file           | subject                                       |
 //! |----------------|-----------------------------------------------|
 //! | `conversation` | the messages, and which the model still reads |
+//! | `conversation_cache` | conversations of tasks that have ended  |
 //! | `reader`       | rebuilds tasks from the journal               |
 //! | `state_cache`  | states kept in memory between runs            |
 
 pub(crate) mod conversation;
+pub(crate) mod conversation_cache;
 pub(crate) mod reader;
 pub(crate) mod state_cache;
 
@@ -17,8 +19,8 @@ use antiphon_core::port::Rule;
 use antiphon_core::{
     AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
     Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StopReason, TaskCreated,
-    TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
+    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, TaskCreated, TaskId,
+    TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -147,12 +149,6 @@ pub enum ReplayError {
         task_id: TaskId,
         /// Sequence number of the event.
         seq: Seq,
-    },
-    /// The conversation continues too many other tasks.
-    #[error("the history of task {task_id} goes through too many tasks")]
-    TooDeep {
-        /// Id of the task.
-        task_id: TaskId,
     },
 }
 
@@ -417,14 +413,14 @@ impl TaskState {
             self.pending_calls.remove(&result.tool_call_id);
         }
         if let Message::Assistant(answer) = &*appended.message
-            && is_complete(answer)
+            && answer.is_complete()
         {
             self.outage.end();
         }
         self.conversation.push(Arc::clone(&appended.message));
     }
 
-    /// All messages, including those of the tasks it continues.
+    /// The messages, including those of the tasks it continues.
     pub fn messages(&self) -> &[Arc<Message>] {
         self.conversation.messages()
     }
@@ -433,16 +429,18 @@ impl TaskState {
     pub(crate) fn last_step(&self) -> Option<(&AssistantMessage, &[Arc<Message>])> {
         let said = self.conversation.own();
         said.iter().enumerate().rev().find_map(|(index, message)| match &**message {
-            Message::Assistant(answer) if is_complete(answer) => Some((answer, &said[index + 1..])),
+            Message::Assistant(answer) if answer.is_complete() => {
+                Some((answer, &said[index + 1..]))
+            }
             Message::Assistant(_) | Message::User(_) | Message::ToolResult(_) => None,
         })
     }
 
-    /// The last user message and its index.
+    /// The last user message and its index in the conversation.
     pub(crate) fn last_request(&self) -> Option<(usize, &UserMessage)> {
         let messages = self.messages().iter().enumerate();
         messages.rev().find_map(|(index, message)| match &**message {
-            Message::User(user) => Some((index, user)),
+            Message::User(user) => Some((self.conversation.first() + index, user)),
             Message::Assistant(_) | Message::ToolResult(_) => None,
         })
     }
@@ -455,9 +453,4 @@ impl TaskState {
         }
         total
     }
-}
-
-/// Whether an answer is neither broken off nor interrupted.
-fn is_complete(answer: &AssistantMessage) -> bool {
-    !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
 }

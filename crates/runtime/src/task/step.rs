@@ -21,8 +21,8 @@ pub(crate) mod tools;
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentId, AgentState, Cancel, EventBody, InteractionId, Message, MessageAppended, StateChanged,
-    StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
+    AgentId, AgentState, Cancel, EventBody, HistoryRef, InteractionId, Message, MessageAppended,
+    StateChanged, StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -120,6 +120,7 @@ pub(crate) async fn run(
     }
     // The process that recorded the end may have died before it woke the waiters.
     wake_parent::found_ended(&run.services, &run.state);
+    keep_conversation(&mut run);
     if run.state.has_children
         && matches!(run.state.status, TaskStatus::Failed | TaskStatus::Canceled)
     {
@@ -127,6 +128,15 @@ pub(crate) async fn run(
         cancel::cancel_descendants(&run.services, task_id).await?;
     }
     Ok(end)
+}
+
+/// Keeps the conversation of an ended task for the next task of its session.
+fn keep_conversation(run: &mut TaskRun) {
+    let TaskState { task_id, seq, created, conversation, .. } = &mut run.state;
+    let until = HistoryRef { task_id: task_id.clone(), seq: *seq };
+    let conversation = std::mem::take(conversation);
+    let conversations = &run.services.reader.conversations;
+    conversations.insert(until, conversation, created.history.as_ref());
 }
 
 /// Why a run returned.

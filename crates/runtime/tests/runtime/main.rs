@@ -18,6 +18,7 @@ mod dispatch;
 mod drain;
 mod external;
 mod far_inbox;
+mod flat_cost;
 mod follow;
 mod history;
 mod inbox_crash;

@@ -6,6 +6,7 @@
 //! | `spending` | spending by day                                    |
 //! | `rebuild`  | writes them again from the events                  |
 
+pub(crate) mod history;
 pub(crate) mod rebuild;
 pub(crate) mod spending;
 pub(crate) mod tables;

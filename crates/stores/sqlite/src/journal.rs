@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, JournalError,
-    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, History, HistoryExtent,
+    IdempotencyKey, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery,
+    TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 use rusqlite::config::DbConfig;
@@ -154,6 +155,18 @@ impl JournalLog for SqliteJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.readers.read(read).await
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.readers.history(until, extent).await
+    }
+
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.readers.last_status(task_id.clone()).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

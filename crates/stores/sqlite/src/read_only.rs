@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey,
+    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
+    TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -72,6 +73,18 @@ impl JournalLog for ReadOnlyJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.readers.read(read).await
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.readers.history(until, extent).await
+    }
+
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.readers.last_status(task_id.clone()).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -3,9 +3,11 @@
 //! | file            | subject                            |
 //! |-----------------|------------------------------------|
 //! | `page`          | pages of events                    |
+//! | `history`       | conversations                      |
 //! | `index_queries` | lists of the index                 |
 //! | `task_filter`   | lists of tasks that match a filter |
 
+pub(crate) mod history;
 pub(crate) mod index_queries;
 pub(crate) mod page;
 pub(crate) mod task_filter;
@@ -14,12 +16,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::port::{
-    AgentQuery, Appended, ApprovalQuery, IdempotencyKey, JournalError, Page, QueuedQuery, Read,
-    SessionQuery, TaskQuery,
+    AgentQuery, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey, JournalError,
+    Page, QueuedQuery, Read, SessionQuery, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, InteractionId, LiveAgent, Position, QueuedMessage, Replied, SessionSummary,
-    Spending, TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -79,6 +81,21 @@ impl Readers {
 
     pub(crate) async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.with(move |connection| page(connection, &read)).await
+    }
+
+    pub(crate) async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.with(move |connection| history::history(connection, &until, extent)).await
+    }
+
+    pub(crate) async fn last_status(
+        &self,
+        task_id: TaskId,
+    ) -> Result<Option<StatusChanged>, JournalError> {
+        self.with(move |connection| history::last_status(connection, &task_id)).await
     }
 
     pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {

@@ -5,6 +5,7 @@ mod arriving;
 mod listing;
 mod racing;
 mod reading;
+mod recalling;
 mod spending;
 mod summing;
 mod waiting;
@@ -17,12 +18,14 @@ use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey,
+    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
+    TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, EventBody, InteractionId, LiveAgent, Position, QueuedMessage,
-    Replied, Seq, SessionSummary, Spending, TaskCreated, TaskId, TaskSummary,
+    Approval, DayRange, Event, EventBody, HistoryRef, InteractionId, LiveAgent, Position,
+    QueuedMessage, Replied, Seq, SessionSummary, Spending, StatusChanged, TaskCreated, TaskId,
+    TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -133,6 +136,10 @@ pub(super) enum Fault {
     IgnoresCursorOfApprovals,
     IgnoresCursorOfAgents,
     IgnoresCursorOfMessages,
+    RecallsTwoTasks,
+    RecallsToTheEnd,
+    RecallsEverything,
+    TellsTheFirstStatus,
 }
 
 /// A correct journal with a fault around it.
@@ -237,6 +244,18 @@ impl JournalLog for FaultyJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.read_wrongly(read).await
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.history_wrongly(until, extent).await
+    }
+
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.last_status_wrongly(task_id).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

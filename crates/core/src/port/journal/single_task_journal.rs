@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{
-    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, IdempotencyKey, JournalError,
-    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskJournal,
-    TaskQuery,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, History, HistoryExtent,
+    IdempotencyKey, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery,
+    TaskIndex, TaskJournal, TaskQuery,
 };
 use crate::{
-    Approval, DayRange, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary, Spending,
-    TaskSummary,
+    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 
 /// Makes a [`Journal`](super::Journal) out of a [`TaskJournal`], for an orchestrator that works on
@@ -37,6 +37,18 @@ impl JournalLog for SingleTaskJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.journal.read(read).await
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        self.journal.history(until, extent).await
+    }
+
+    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
+        self.journal.last_status(task_id).await
     }
 
     async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {

@@ -95,7 +95,8 @@ pub(crate) async fn show(
     if !summary.status.is_terminal() && !waits {
         return Ok(axum::Json(TaskDetail { summary, result: None, reason: None, canonical }));
     }
-    let detail = state.deps.orchestrator.task(&task_id).await?.detail;
+    let last = state.deps.orchestrator.last_status(&task_id).await?;
+    let detail = last.and_then(|last| last.detail);
     let (result, reason) = match summary.status {
         TaskStatus::Completed => (detail, None),
         TaskStatus::Pending

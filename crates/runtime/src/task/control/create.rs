@@ -1,8 +1,8 @@
 //! Creates an accepted task and starts it.
 //!
 //! The creation and the first state change are one append, and the new state goes to the cache, so
-//! that the start reads nothing from the journal. Tasks that continue another conversation, use a
-//! runner, have a parent, or have no model here, take the usual way: created, then loaded.
+//! that the start reads nothing from the journal. Tasks that continue a conversation which is not in memory,
+//! use a runner, have a parent, or have no model here, take the usual way: created, then loaded.
 
 use std::sync::Arc;
 
@@ -66,7 +66,11 @@ fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask>
     if services.background.stop.is_cancelled() || !is_plain(created) {
         return None;
     }
-    let (task_id, before) = (append.task_id.clone(), Conversation::default());
+    let before = match &created.history {
+        Some(history) => services.reader.conversations.find(history)?,
+        None => Conversation::default(),
+    };
+    let task_id = append.task_id.clone();
     let mut state = TaskState::created(task_id.clone(), created.clone(), append.at, before);
     for body in said {
         state.apply(body);
@@ -86,7 +90,7 @@ fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask>
     Some(CachedTask { state, trees, thinking: Some(agent_id), freshness: Freshness::Complete })
 }
 
-/// Whether the creation event alone describes the task.
+/// Whether the creation event and the conversation before it alone describe the task.
 fn is_plain(created: &TaskCreated) -> bool {
-    created.runner.is_none() && created.history.is_none() && created.parent.is_none()
+    created.runner.is_none() && created.parent.is_none()
 }

@@ -16,9 +16,15 @@ use crate::task::state::TaskState;
 const RECHECK_AFTER: Duration = Duration::from_millis(200);
 
 impl Orchestrator {
+    /// Waits as [`rest`](Self::rest) does, and reads the task with its whole conversation.
+    pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+        self.rest(task_id).await?;
+        self.task(task_id).await
+    }
+
     /// Waits until a task has ended, or until neither it nor a descendant can continue without the
     /// user or a client. Returns an error when the task stopped early or does not run.
-    pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
+    pub async fn rest(&self, task_id: &TaskId) -> Result<TaskSummary, OrchestratorError> {
         let mut seen = None;
         loop {
             // Subscribes before it checks, so that no change is missed.
@@ -26,9 +32,9 @@ impl Orchestrator {
             let mut updates = self.services.notifier.subscribe(Some(task_id));
             updates.borrow_and_update();
             self.services.slots.released(task_id).await;
-            let state = self.task(task_id).await?;
-            if state.status.is_terminal() || state.status == TaskStatus::InputRequired {
-                return Ok(state);
+            let task = self.services.reader.summary(task_id).await?;
+            if task.status.is_terminal() || task.status == TaskStatus::InputRequired {
+                return Ok(task);
             }
             // Another caller may have started it meanwhile.
             if self.services.slots.find(task_id).is_some() {
@@ -37,16 +43,16 @@ impl Orchestrator {
             if let Some(why) = self.services.slots.stop_reason(task_id) {
                 return Err(why);
             }
-            if !waits_for_others(&self.services, &state) {
+            if !waits_for_others(&self.services, &task).await? {
                 // A start that was requested a moment ago may not have happened yet.
-                if seen == Some(state.seq) {
+                if seen == Some(task.seq) {
                     return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
                 }
-                seen = Some(state.seq);
+                seen = Some(task.seq);
                 tokio::time::sleep(RECHECK_AFTER).await;
                 continue;
             }
-            match tree_progress(&self.services, &state).await? {
+            match tree_progress(&self.services, &task).await? {
                 TreeProgress::Active { suspended } => {
                     let look_again = async {
                         if suspended {
@@ -61,7 +67,7 @@ impl Orchestrator {
                         _ = updates.changed() => {}
                     }
                 }
-                TreeProgress::Suspended => return Ok(state),
+                TreeProgress::Suspended => return Ok(task),
                 TreeProgress::Stopped(why) => return Err(why),
             }
         }
@@ -82,31 +88,35 @@ pub(crate) enum TreeProgress {
 }
 
 /// Whether a task that does not run will be started by another task, a peer or a client.
-pub(crate) fn waits_for_others(services: &Services, state: &TaskState) -> bool {
+async fn waits_for_others(
+    services: &Services,
+    task: &TaskSummary,
+) -> Result<bool, OrchestratorError> {
+    // The parent orchestrator handles requests, and waits for the model, in the other case.
+    let is_here = services.deps.settings.dispatch == Dispatch::Here;
+    let model = is_here && task.waiting_for == Some(WaitingFor::Model);
+    if model || services.waiters.waits(&task.task_id) {
+        return Ok(true);
+    }
     let client = |pending_call: &PendingCall| matches!(pending_call, PendingCall::External { .. });
-    // The parent orchestrator handles requests in that case.
-    let asked =
-        services.deps.settings.dispatch == Dispatch::Here && !state.outbound_requests.is_empty();
-    // The parent orchestrator also waits for the model.
-    let model = services.deps.settings.dispatch == Dispatch::Here
-        && state.waiting_for == Some(WaitingFor::Model);
-    let waits = state.pending_calls.values().any(client) || asked || model;
-    services.waiters.waits(&state.task_id) || waits
+    let state = services.reader.load_alone(&task.task_id).await?;
+    let asked = is_here && !state.outbound_requests.is_empty();
+    Ok(state.pending_calls.values().any(client) || asked)
 }
 
 /// Checks whether any descendant of a task can continue without a user or a client.
 pub(crate) async fn tree_progress(
     services: &Services,
-    state: &TaskState,
+    task: &TaskSummary,
 ) -> Result<TreeProgress, OrchestratorError> {
-    let root = state.created.root.as_ref().unwrap_or(&state.task_id);
-    let mut below = services.reader.descendants(std::slice::from_ref(&state.task_id), root).await?;
+    let ids = std::slice::from_ref(&task.task_id);
+    let mut below = services.reader.descendants(ids, &task.root).await?;
     below.retain(|task| !task.status.is_terminal());
     let suspended = below.iter().any(|task| task.status == TaskStatus::InputRequired);
     let active = |task: &TaskSummary| {
         task.waiting_for == Some(WaitingFor::Model) || services.slots.is_active(&task.task_id)
     };
-    if state.waiting_for == Some(WaitingFor::Model) || below.iter().any(active) {
+    if task.waiting_for == Some(WaitingFor::Model) || below.iter().any(active) {
         return Ok(TreeProgress::Active { suspended });
     }
     if suspended {

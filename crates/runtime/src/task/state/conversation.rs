@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use antiphon_core::port::History;
 use antiphon_core::{
-    AssistantBlock, InputBlock, Message, StopReason, TokenUsage, ToolArguments, UserMessage,
+    AssistantBlock, EventBody, InputBlock, Message, TokenUsage, ToolArguments, UserMessage,
 };
 
 /// Bytes of text per token, as a low estimate: compacting early does no harm.
@@ -12,15 +13,23 @@ const TOKEN_BYTES: u64 = 3;
 /// Tokens of an image, roughly.
 const IMAGE_TOKENS: u64 = 1600;
 
-/// The messages of a conversation, in order.
+/// Bytes of a message beside its content, roughly.
+const MESSAGE_BYTES: usize = 256;
+
+/// The messages of a conversation, in order. The oldest ones may be left out when a summary replaces them. Indexes count
+/// from 0 over the whole conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
     messages: Vec<Arc<Message>>,
+    /// Index of the first message here: those before it are not in memory.
+    first: usize,
     /// Number of messages from tasks before this one.
     inherited: usize,
     compaction: Option<Compaction>,
     /// Number of messages and tokens that the last answer's usage covers.
     measured: Option<(usize, u64)>,
+    /// Memory of the messages, roughly.
+    bytes: usize,
 }
 
 /// The summary that replaces the older messages.
@@ -31,34 +40,83 @@ struct Compaction {
 }
 
 impl Conversation {
-    /// All messages.
+    /// The conversation that a journal returned.
+    pub(crate) fn of(history: History) -> Self {
+        let first = usize::try_from(history.first).unwrap_or(usize::MAX);
+        let mut conversation = Self { first, ..Self::default() };
+        for event in history.events {
+            if let EventBody::MessageAppended(appended) = event.body {
+                conversation.push(appended.message);
+            } else if let EventBody::Compacted(compacted) = event.body {
+                conversation.compact(&compacted.summary, compacted.kept_from);
+            }
+        }
+        conversation
+    }
+
+    /// The messages, all of them unless a summary replaces the oldest ones.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
     }
 
+    /// Number of messages of the whole conversation.
+    pub(crate) fn len(&self) -> usize {
+        self.first + self.messages.len()
+    }
+
+    /// Index of the first message in memory.
+    pub(crate) fn first(&self) -> usize {
+        self.first
+    }
+
+    /// Memory of the messages, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The messages of this task.
     pub fn own(&self) -> &[Arc<Message>] {
-        &self.messages[self.inherited..]
+        &self.messages[self.inherited.saturating_sub(self.first)..]
     }
 
     /// The same messages as the history of the next task.
     pub(crate) fn inherited(mut self) -> Self {
-        self.inherited = self.messages.len();
+        self.inherited = self.len();
+        self
+    }
+
+    /// Leaves out the oldest messages that neither the model nor the task reads any more: the same part stays as a journal
+    /// returns for [`HistoryExtent::Recent`](antiphon_core::port::HistoryExtent).
+    pub(crate) fn without_summarized(mut self) -> Self {
+        let Some(compaction) = &self.compaction else { return self };
+        let last = |wanted: fn(&Message) -> bool| self.messages.iter().rposition(|it| wanted(it));
+        let request = last(|message| matches!(message, Message::User(_)));
+        let answer =
+            last(|message| matches!(message, Message::Assistant(answer) if answer.is_complete()));
+        let (Some(request), Some(answer)) = (request, answer) else { return self };
+        let kept = compaction.kept_from.saturating_sub(self.first);
+        let gone = kept.min(request).min(answer);
+        for message in self.messages.drain(..gone) {
+            self.bytes -= bytes(&message);
+        }
+        self.first += gone;
         self
     }
 
     pub(crate) fn push(&mut self, message: Arc<Message>) {
         if let Message::Assistant(answer) = &*message
-            && !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+            && answer.is_complete()
         {
             let tokens = u64::from(TokenUsage::from(answer.usage).total_tokens);
-            self.measured = (tokens > 0).then_some((self.messages.len() + 1, tokens));
+            self.measured = (tokens > 0).then_some((self.len() + 1, tokens));
         }
+        self.bytes += bytes(&message);
         self.messages.push(message);
     }
 
     pub(crate) fn compact(&mut self, summary: &str, kept_from: u64) {
-        let kept_from = usize::try_from(kept_from).unwrap_or(usize::MAX).min(self.messages.len());
+        let kept_from = usize::try_from(kept_from).unwrap_or(usize::MAX);
+        let kept_from = kept_from.clamp(self.first, self.len());
         let at = self.messages.last().map_or_else(Default::default, |last| last.timestamp());
         let summary = Arc::new(UserMessage::text(summary, at).into());
         self.compaction = Some(Compaction { summary, kept_from });
@@ -70,7 +128,7 @@ impl Conversation {
         match &self.compaction {
             None => self.messages.clone(),
             Some(Compaction { summary, kept_from }) => {
-                let kept = self.messages[*kept_from..].iter();
+                let kept = self.messages[kept_from.saturating_sub(self.first)..].iter();
                 [summary].into_iter().chain(kept).map(Arc::clone).collect()
             }
         }
@@ -79,7 +137,7 @@ impl Conversation {
     /// The part of the view before the message at index `end`.
     pub(crate) fn view_until(&self, end: usize) -> Vec<Arc<Message>> {
         let mut view = self.view();
-        view.truncate(view.len().saturating_sub(self.messages.len().saturating_sub(end)));
+        view.truncate(view.len().saturating_sub(self.len().saturating_sub(end)));
         view
     }
 
@@ -97,6 +155,7 @@ impl Conversation {
     /// by their length.
     pub fn tokens(&self) -> u64 {
         let (counted, known) = self.measured.unwrap_or((self.kept_from(), 0));
+        let counted = counted.saturating_sub(self.first);
         let unknown = self.messages[counted..].iter().map(|message| tokens(message)).sum::<u64>();
         let summary = match (&self.compaction, self.measured) {
             (Some(compaction), None) => tokens(&compaction.summary),
@@ -108,10 +167,20 @@ impl Conversation {
 
 /// Estimated tokens of a message.
 pub(crate) fn tokens(message: &Message) -> u64 {
-    let text = |bytes: usize| bytes as u64 / TOKEN_BYTES + 8;
+    blocks(message, |bytes| bytes as u64 / TOKEN_BYTES + 8, |_| IMAGE_TOKENS)
+}
+
+/// Memory of a message, roughly.
+fn bytes(message: &Message) -> usize {
+    let content = blocks(message, |bytes| bytes as u64, |bytes| bytes as u64);
+    MESSAGE_BYTES + usize::try_from(content).unwrap_or(usize::MAX)
+}
+
+/// Sums up the blocks of a message, by the bytes of texts and of images.
+fn blocks(message: &Message, text: fn(usize) -> u64, image: fn(usize) -> u64) -> u64 {
     let input = |block: &InputBlock| match block {
         InputBlock::Text(block) => text(block.text.len()),
-        InputBlock::Image(_) => IMAGE_TOKENS,
+        InputBlock::Image(block) => image(block.data().len()),
     };
     match message {
         Message::User(user) => user.content.iter().map(input).sum(),

@@ -4,17 +4,15 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Journal, Read, TaskQuery, TaskSelector};
+use antiphon_core::port::{HistoryExtent, Journal, Read, TaskQuery, TaskSelector};
 use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskId, TaskSummary};
 
 use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::state::conversation::Conversation;
+use crate::task::state::conversation_cache::ConversationCache;
 use crate::task::state::{ReplayError, TaskState};
-
-/// Maximum number of tasks that one conversation history spans.
-pub(crate) const HISTORY_TASKS_MAX: usize = 10_000;
 
 /// Maximum number of ancestors that are followed.
 pub(crate) const DEPTH_MAX: usize = 1024;
@@ -22,29 +20,71 @@ pub(crate) const DEPTH_MAX: usize = 1024;
 /// Reads tasks from the journal.
 pub(crate) struct TaskReader {
     pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) conversations: ConversationCache,
+}
+
+/// How much of the conversation before a task is read with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Every message.
+    All,
+    /// What the task goes on with.
+    Recent,
+    /// Nothing: the caller needs the task alone.
+    Nothing,
 }
 
 impl TaskReader {
-    /// Reads a task, after the conversation of the tasks it continues.
+    /// Reads a task with what it needs to go on.
     pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        let mut chapters = vec![(task_id.clone(), self.events(task_id).await?)];
-        while let Some(HistoryRef { task_id: before, seq }) = history(&chapters) {
-            if chapters.len() == HISTORY_TASKS_MAX {
-                return Err(ReplayError::TooDeep { task_id: task_id.clone() }.into());
-            }
-            let mut events = self.events(&before).await?;
-            events.retain(|event| event.seq <= seq);
-            chapters.push((before, events));
+        self.load_with(task_id, Before::Recent).await
+    }
+
+    /// Reads a task without the conversation before it.
+    pub(crate) async fn load_alone(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<TaskState, OrchestratorError> {
+        self.load_with(task_id, Before::Nothing).await
+    }
+
+    /// Reads a task with the conversation before it.
+    pub(crate) async fn load_with(
+        &self,
+        task_id: &TaskId,
+        before: Before,
+    ) -> Result<TaskState, OrchestratorError> {
+        let events = self.events(task_id).await?;
+        let history = match events.first().map(|event| &event.body) {
+            Some(EventBody::TaskCreated(created)) => created.history.clone(),
+            Some(_) | None => None,
+        };
+        let conversation = match history {
+            Some(history) => self.conversation(history, before).await?,
+            None => Conversation::default(),
+        };
+        Ok(TaskState::replay(task_id, conversation, &events)?)
+    }
+
+    /// The conversation up to an event.
+    async fn conversation(
+        &self,
+        until: HistoryRef,
+        before: Before,
+    ) -> Result<Conversation, OrchestratorError> {
+        let extent = match before {
+            Before::Nothing => return Ok(Conversation::default()),
+            Before::All => HistoryExtent::All,
+            Before::Recent => HistoryExtent::Recent,
+        };
+        if let Some(found) = self.conversations.find(&until)
+            && (before == Before::Recent || found.first() == 0)
+        {
+            return Ok(found);
         }
-        let mut before = Conversation::default();
-        while let Some((task_id, events)) = chapters.pop() {
-            let state = TaskState::replay(&task_id, before, &events)?;
-            if chapters.is_empty() {
-                return Ok(state);
-            }
-            before = state.conversation;
-        }
-        Err(ReplayError::NoTask { task_id: task_id.clone() }.into())
+        let read = Conversation::of(self.journal.history(until.clone(), extent).await?);
+        self.conversations.insert(until, read.clone(), None);
+        Ok(read)
     }
 
     async fn events(&self, task_id: &TaskId) -> Result<Vec<Event>, OrchestratorError> {
@@ -53,11 +93,13 @@ impl TaskReader {
         loop {
             let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
             let page = self.journal.read(read).await?;
-            if page.events.is_empty() {
+            after = page.next;
+            // Nothing follows the end of a task, or the last event of the journal.
+            let is_last = page.events.last().is_none_or(|last| last.body.ends_task());
+            events.extend(page.events);
+            if is_last || after >= page.head {
                 return Ok(events);
             }
-            after = page.next;
-            events.extend(page.events);
         }
     }
 
@@ -100,9 +142,10 @@ impl TaskReader {
 
     /// How a task that has ended did.
     pub(crate) async fn outcome(&self, task: &TaskSummary) -> Result<Outcome, OrchestratorError> {
-        let state = self.load(&task.task_id).await?;
+        let last = self.journal.last_status(&task.task_id).await?;
         let ended_at = task.ended_at.unwrap_or(task.last_event_at);
-        Ok(Outcome::of_status(state.status, state.detail.as_ref(), ended_at))
+        let detail = last.and_then(|last| last.detail);
+        Ok(Outcome::of_status(task.status, detail.as_ref(), ended_at))
     }
 
     /// All descendants of these tasks of a tree, oldest first.
@@ -126,11 +169,4 @@ impl TaskReader {
         descendants.reverse();
         Ok(descendants)
     }
-}
-
-/// The history that the oldest of these tasks continues.
-fn history(chapters: &[(TaskId, Vec<Event>)]) -> Option<HistoryRef> {
-    let (_, events) = chapters.last()?;
-    let EventBody::TaskCreated(created) = &events.first()?.body else { return None };
-    created.history.clone()
 }

@@ -2,8 +2,8 @@
 
 use antiphon_core::{
     AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, ModelWait,
-    ProviderError, Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent,
-    TaskStatus, Usage, UsageRecorded, WaitingFor,
+    ProviderError, Purpose, Request, StatusChanged, StreamError, StreamEvent, TaskStatus, Usage,
+    UsageRecorded, WaitingFor,
 };
 use serde_json::json;
 
@@ -228,7 +228,7 @@ impl TaskRun {
 
 /// Whether the provider ended the stream without a usable answer: filtered or malformed.
 fn is_unusable(answer: &AssistantMessage) -> bool {
-    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+    !answer.is_complete()
 }
 
 /// An answer that ended with an error.

@@ -112,7 +112,7 @@ fn reduced_tokens_max(state: &TaskState, window_tokens: Option<u64>) -> u64 {
 /// `tokens_max` tokens. `None` when nothing would be saved.
 pub(crate) fn first_kept(state: &TaskState, tokens_max: u64) -> Option<usize> {
     let messages = state.messages();
-    let (mut kept, mut first) = (0, messages.len());
+    let (mut kept, mut first) = (0, state.conversation.len());
     for (index, message) in messages.iter().enumerate().rev() {
         kept += tokens(message);
         if kept > tokens_max {
@@ -120,7 +120,7 @@ pub(crate) fn first_kept(state: &TaskState, tokens_max: u64) -> Option<usize> {
         }
         // A result stays with its call.
         if !matches!(&**message, Message::ToolResult(_)) {
-            first = index;
+            first = state.conversation.first() + index;
         }
     }
     (first > state.conversation.kept_from() + 1).then_some(first)

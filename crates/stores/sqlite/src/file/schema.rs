@@ -5,11 +5,12 @@ use std::path::Path;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::file::header::{self, APPLICATION_ID};
+use crate::index::history;
 use crate::index::rebuild::{fill_short_names_and_waits, rebuild, rebuild_spending};
 use crate::journal::{OpenError, Sync, open_error};
 
 /// The latest schema.
-pub(crate) const SCHEMA: u32 = 7;
+pub(crate) const SCHEMA: u32 = 8;
 
 /// Prepared statements that are cached; about half as many exist.
 const STATEMENTS_MAX: usize = 64;
@@ -29,6 +30,7 @@ const STEPS: [Step; SCHEMA as usize] = [
     Step { tables: include_str!("../../migrations/005.sql"), then: rebuild_spending },
     Step { tables: include_str!("../../migrations/006.sql"), then: |_| Ok(()) },
     Step { tables: include_str!("../../migrations/007.sql"), then: fill_short_names_and_waits },
+    Step { tables: include_str!("../../migrations/008.sql"), then: history::fill },
 ];
 
 struct Step {

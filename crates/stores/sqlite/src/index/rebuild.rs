@@ -164,7 +164,8 @@ fn rebuild_task(transaction: &Transaction<'_>, legacy: &LegacyTask) -> rusqlite:
             continue;
         }
         let mut cached = legacy.begin(stored.as_ref().map(|stored| &stored.body), at)?;
-        tables.create(&mut cached)?;
+        // A later step of the migration fills the history.
+        tables.create(&mut cached, None)?;
         begun = Some(cached);
     }
     let Some(mut cached) = begun else { return Ok(()) };

@@ -4,11 +4,12 @@
 use std::mem;
 
 use antiphon_core::{
-    AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, InteractionId, Position,
-    Replied, Seq, SessionId, TaskId, Usage,
+    AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, HistoryRef, InteractionId,
+    Position, Replied, Seq, SessionId, TaskId, Usage,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use crate::index::history::HistoryColumns;
 use crate::index::spending;
 use crate::row::column::{json, read_usage, usage, word};
 use crate::row::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
@@ -86,8 +87,13 @@ impl<'a> Tables<'a> {
             .query_row((), |row| row.get(0))
     }
 
-    /// Inserts a task.
-    pub(crate) fn create(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
+    /// Inserts a task that continues this conversation.
+    pub(crate) fn create(
+        &self,
+        cached: &mut CachedTask,
+        history: Option<&HistoryRef>,
+    ) -> rusqlite::Result<()> {
+        let history = HistoryColumns::of(self.transaction, history)?;
         let (row, task) = (cached.row, &cached.summary);
         let session = self.add_to_session(&task.session_id, row)?;
         let root = Some(task.root.as_str()).filter(|root| *root != task.task_id.as_str());
@@ -95,8 +101,10 @@ impl<'a> Tables<'a> {
             .prepare_cached(
                 "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
                      waiting_for, title, preview, seq, turns, calls, messages, created_s,
-                     created_ns, last_s, last_ns, ended, payer, random_part, wait, imported)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     created_ns, last_s, last_ns, ended, payer, random_part, wait, imported,
+                     history, history_seq, history_messages)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                     ?)",
             )?
             .execute(params![
                 row,
@@ -123,6 +131,9 @@ impl<'a> Tables<'a> {
                 task.task_id.random_part(),
                 task.wait.as_ref().map(json).transpose()?,
                 task.imported.as_ref().map(json).transpose()?,
+                history.row,
+                history.seq,
+                history.messages,
             ])?;
         if !task.runs_on.is_local() {
             self.transaction

@@ -196,6 +196,7 @@ const REMOVE: &str = "
     DELETE FROM inbox WHERE task IN (SELECT id FROM gone);
     DELETE FROM agents WHERE task IN (SELECT id FROM gone);
     DELETE FROM usage WHERE task IN (SELECT id FROM gone);
+    DELETE FROM checkpoints WHERE task IN (SELECT id FROM gone);
     DELETE FROM runners WHERE task IN (SELECT id FROM gone);
     DELETE FROM events WHERE task IN (SELECT id FROM gone);
     DELETE FROM tasks WHERE id IN (SELECT id FROM gone);

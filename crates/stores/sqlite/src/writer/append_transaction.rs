@@ -119,7 +119,7 @@ impl<'a> AppendTransaction<'a> {
             for body in others {
                 cached.apply(body, *at);
             }
-            self.tables.create(&mut cached)?;
+            self.tables.create(&mut cached, created.history.as_ref())?;
             self.cache.insert(cached);
         }
         Ok(())

@@ -18,5 +18,6 @@ mod restore;
 mod schema_3;
 mod schema_4;
 mod schema_6;
+mod schema_7;
 mod settled;
 mod world;

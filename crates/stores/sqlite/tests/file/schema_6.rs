@@ -13,8 +13,10 @@ use tempfile::TempDir;
 
 use crate::world::{note, open};
 
-/// What schema 7 added.
-const ADDED: &str = "DROP TABLE runners; DROP INDEX tasks_by_random_part; ALTER TABLE tasks DROP COLUMN random_part;
+/// What schemas 7 and 8 added.
+const ADDED: &str = "DROP TABLE checkpoints; ALTER TABLE tasks DROP COLUMN history;
+    ALTER TABLE tasks DROP COLUMN history_seq; ALTER TABLE tasks DROP COLUMN history_messages;
+    DROP TABLE runners; DROP INDEX tasks_by_random_part; ALTER TABLE tasks DROP COLUMN random_part;
     ALTER TABLE tasks DROP COLUMN wait; ALTER TABLE tasks DROP COLUMN imported;
     PRAGMA user_version = 6";
 

@@ -28,7 +28,7 @@ pub(crate) async fn wait(
     QueryParams(query): QueryParams<TaskWaitQuery>,
 ) -> Result<axum::Json<TaskRest>, ApiError> {
     let timeout = wait_time(query.wait_s)?;
-    let waiting = tokio::time::timeout(timeout, state.deps.orchestrator.wait(&task_id));
+    let waiting = tokio::time::timeout(timeout, state.deps.orchestrator.rest(&task_id));
     let rests = tokio::select! {
         () = state.closing.cancelled() => return Err(shutting_down()),
         waited = waiting => waited.ok().transpose()?.is_some(),
