@@ -14,6 +14,7 @@ mod agent;
 mod all_events;
 mod approval;
 mod arrival;
+mod checkpoint;
 pub mod durable;
 mod history;
 mod inbox;
@@ -179,6 +180,10 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             nothing_is_queued_in_a_task_that_has_ended,
             a_replaced_message_leaves_the_inbox,
             a_request_is_queued_until_its_task_answers_it,
+        },
+        checkpoint::{
+            a_checkpoint_is_the_last_one_of_its_task,
+            a_checkpoint_that_does_not_fit_the_log_is_none,
         },
         reply::{
             a_request_has_its_first_final_answer,

@@ -25,10 +25,10 @@ pub use clock::{BootTime, Clock, IdSource, RandomIds, SystemClock};
 pub use gate::{Gate, GateRequest, Rule, Verdict};
 pub use journal::{
     APPEND_EVENTS_MAX, AgentQuery, Append, AppendFault, Appended, ApprovalQuery, ApprovalSelector,
-    Expected, HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent, IdempotencyKey, Journal,
-    JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page, QueuedQuery, Read, SessionQuery,
-    SingleTaskJournal, TaskHead, TaskIndex, TaskJournal, TaskQuery, TaskSelector, missing_task,
-    too_many_tasks,
+    Checkpoint, Expected, HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent,
+    IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, KEY_BYTES_MAX, Page,
+    QueuedQuery, Read, SessionQuery, SingleTaskJournal, TaskHead, TaskIndex, TaskJournal,
+    TaskQuery, TaskSelector, missing_task, too_many_tasks,
 };
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{

@@ -222,6 +222,8 @@ impl Orchestrator {
         task_id: &TaskId,
         file: &str,
     ) -> Result<(), OrchestratorError> {
+        // They may have been made by another user too.
+        self.services.deps.journal.forget_checkpoints().await?;
         self.amend(task_id, |summary, state| {
             let open = state.approvals.values().filter(|question| question.answer.is_none());
             let mut events: Vec<EventBody> = open

@@ -1,7 +1,7 @@
 //! A journal for tests that differs from another journal in a few methods.
 
 use antiphon_core::port::{
-    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, History, HistoryExtent,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, Checkpoint, History, HistoryExtent,
     IdempotencyKey, Journal, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read,
     SessionQuery, TaskIndex, TaskQuery,
 };
@@ -86,6 +86,21 @@ pub trait JournalHooks: Send + Sync {
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.inner().spending(days).await
     }
+
+    /// See [`JournalIndex::save_checkpoint`].
+    async fn save_checkpoint(&self, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        self.inner().save_checkpoint(checkpoint).await
+    }
+
+    /// See [`JournalIndex::checkpoint`].
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.inner().checkpoint(task_id).await
+    }
+
+    /// See [`JournalIndex::forget_checkpoints`].
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        self.inner().forget_checkpoints().await
+    }
 }
 
 /// A journal whose methods are those of its [`JournalHooks`].
@@ -162,5 +177,17 @@ impl<T: JournalHooks> JournalIndex for DelegatingJournal<T> {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.0.spending(days).await
+    }
+
+    async fn save_checkpoint(&self, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        self.0.save_checkpoint(checkpoint).await
+    }
+
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.0.checkpoint(task_id).await
+    }
+
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        self.0.forget_checkpoints().await
     }
 }

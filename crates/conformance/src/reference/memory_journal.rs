@@ -3,15 +3,17 @@
 mod journal_state;
 mod task_state;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, IdempotencyKey, JournalError, JournalIndex,
-    JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, Checkpoint, IdempotencyKey, JournalError,
+    JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, Event, InteractionId, LiveAgent, QueuedMessage, Replied, SessionSummary,
-    Spending, TaskSummary,
+    Approval, DayRange, Event, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    SessionSummary, Spending, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
 
@@ -28,6 +30,7 @@ pub const PAGE_EVENTS_MAX: usize = 1024;
 pub struct MemoryJournal {
     events_max: usize,
     state: RwLock<JournalState>,
+    checkpoints: Mutex<HashMap<TaskId, Checkpoint>>,
 }
 
 impl MemoryJournal {
@@ -38,12 +41,18 @@ impl MemoryJournal {
 
     /// An empty journal for `events_max` events.
     pub fn with_events_max(events_max: usize) -> Self {
-        Self { events_max, state: RwLock::default() }
+        Self { events_max, state: RwLock::default(), checkpoints: Mutex::default() }
     }
 
     /// Everything is checked before anything changes: a poisoned lock still guards a consistent state.
     fn state(&self) -> RwLockReadGuard<'_, JournalState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MemoryJournal {
+    fn checkpoints(&self) -> MutexGuard<'_, HashMap<TaskId, Checkpoint>> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,5 +125,27 @@ impl JournalIndex for MemoryJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         Ok(self.state().spending(days))
+    }
+
+    async fn save_checkpoint(&self, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        let head = self.state().place(&checkpoint.task_id);
+        if head.is_some_and(|head| !head.ended) {
+            self.checkpoints().insert(checkpoint.task_id.clone(), checkpoint);
+        }
+        Ok(())
+    }
+
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        let Some(found) = self.checkpoints().get(task_id).cloned() else { return Ok(None) };
+        let Some(after) = found.position.0.checked_sub(1).map(Position) else { return Ok(None) };
+        let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MIN };
+        let event = self.read(read).await?.events.pop();
+        let fits = |event: Event| (event.position, event.seq) == (found.position, found.seq);
+        Ok(event.is_some_and(fits).then_some(found))
+    }
+
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        self.checkpoints().clear();
+        Ok(())
     }
 }

@@ -57,6 +57,8 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::RecallsToTheEnd, "a_history_ends_with_the_event_it_names"),
     (Fault::RecallsEverything, "a_recent_history_begins_with_what_the_compaction_kept"),
     (Fault::TellsTheFirstStatus, "the_last_status_of_a_task_has_its_detail"),
+    (Fault::KeepsTheFirstCheckpoint, "a_checkpoint_is_the_last_one_of_its_task"),
+    (Fault::BelievesEveryCheckpoint, "a_checkpoint_that_does_not_fit_the_log_is_none"),
     (Fault::ListsByName, "tasks_are_listed_the_newest_first"),
     (Fault::ListsOneMore, "a_list_is_never_longer_than_its_limit"),
     (Fault::TakesWaitingForDone, "a_task_is_unfinished_until_its_terminal_status"),

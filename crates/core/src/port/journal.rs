@@ -4,7 +4,7 @@
 //! |------------------|----------------------------------------------------------------------|----------------------------|
 //! | [`JournalLog`]   | `append`, `read`, `history`, `answered`, `check_append`              | every task, every runner   |
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
-//! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`     | the orchestrator           |
+//! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`, `checkpoint` | the orchestrator |
 //! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
 //! | [`Journal`]      | [`TaskJournal`] and [`JournalIndex`]                                 | the orchestrator           |
 //!
@@ -33,6 +33,7 @@
 //! | more than the journal can store                                  | [`JournalError::Unavailable`] |
 
 mod append;
+mod checkpoint;
 mod error;
 mod history;
 mod query;
@@ -43,6 +44,7 @@ use async_trait::async_trait;
 pub use append::{
     APPEND_EVENTS_MAX, Append, Appended, Expected, IdempotencyKey, KEY_BYTES_MAX, TaskHead,
 };
+pub use checkpoint::Checkpoint;
 pub use error::{AppendFault, JournalError};
 pub use history::{
     HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent, missing_task, too_many_tasks,
@@ -122,6 +124,21 @@ pub trait JournalIndex: TaskIndex {
 
     /// Spending in these days, first and last included.
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError>;
+
+    /// Keeps a checkpoint of a task that has not ended, in place of the one before. The default keeps none.
+    async fn save_checkpoint(&self, _: Checkpoint) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    /// The last checkpoint of a task. `None` when there is none, or when it does not fit the log any more.
+    async fn checkpoint(&self, _: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        Ok(None)
+    }
+
+    /// Removes all checkpoints: those of a file that came from elsewhere are not believed.
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        Ok(())
+    }
 }
 
 /// The log and the index of one task: what a runner needs. Implemented by every type that is both.

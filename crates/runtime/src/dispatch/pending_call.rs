@@ -19,12 +19,13 @@ use antiphon_core::{
     AgentResult, Awaiting, InteractionId, InvocationResult, Join, LeftOutTool, TaskId, TaskStatus,
 };
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::task::schedule::deadline_clock::DeadlineClock;
 
 /// What a call without a result waits for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum PendingCall {
     /// Agents that the call dispatched.
     Children {

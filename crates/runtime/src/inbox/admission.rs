@@ -220,7 +220,7 @@ pub(crate) async fn queue_for_task(
     key: Option<IdempotencyKey>,
 ) -> Result<QueueOutcome, OrchestratorError> {
     if !services.quotas.is_counted(task_id) {
-        let state = services.reader.load_alone(task_id).await?;
+        let state = services.reader.load_without_messages(task_id).await?;
         services.quotas.count(task_id, &state.queue);
     }
     let mut counted = Vec::new();

@@ -5,13 +5,14 @@ use antiphon_core::{
     ToolCallId,
 };
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::state::TaskState;
 
 /// A request of this task to a peer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutboundRequest {
     /// Name of the peer.
     pub to: AgentName,
@@ -26,7 +27,7 @@ pub struct OutboundRequest {
 }
 
 /// A request of another sender that this task has to answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InboundRequest {
     /// Sender of the request.
     pub from: Sender,

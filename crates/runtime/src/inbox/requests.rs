@@ -150,7 +150,7 @@ pub(crate) async fn answer_overdue(
         return Ok(());
     }
     loop {
-        let state = services.reader.load_alone(task_id).await?;
+        let state = services.reader.load_without_messages(task_id).await?;
         let now = services.deps.clock.now();
         let late = state.overdue_requests(&services.time).into_iter();
         let answers: Vec<Replied> = late.filter_map(|id| state.overdue_reply(id)).collect();
@@ -189,7 +189,7 @@ pub(crate) async fn answer_for_agent(
     result: &Value,
 ) -> Result<bool, OrchestratorError> {
     loop {
-        let state = services.reader.load_alone(task_id).await?;
+        let state = services.reader.load_without_messages(task_id).await?;
         let open = Some(&state).filter(|state| !state.status.is_terminal());
         let Some(answer) = open.and_then(|it| it.answer(request, status, result.clone())) else {
             let given = services.deps.journal.reply(request).await?;

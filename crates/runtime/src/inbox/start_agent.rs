@@ -129,7 +129,7 @@ async fn start_after(
     let idle = StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Idle };
     let mut events: Vec<EventBody> = vec![created.clone().into(), idle.into()];
     if let Some(last) = &last {
-        let left = services.reader.load_alone(&last.task_id).await?;
+        let left = services.reader.load_without_messages(&last.task_id).await?;
         // No call waits for these requests any more, but their answers are read.
         events.extend(left.sent().map(EventBody::from));
         events.extend(left.queue.into_iter().map(EventBody::from));

@@ -119,7 +119,7 @@ pub(crate) async fn remember(
     services: &Arc<Services>,
     task_id: &TaskId,
 ) -> Result<(), OrchestratorError> {
-    let state = services.reader.load_alone(task_id).await?;
+    let state = services.reader.load_without_messages(task_id).await?;
     if may_run_on_peer(services, &state.created) {
         let appended = services.append(order(services, &state)).await?;
         start(services, &appended);

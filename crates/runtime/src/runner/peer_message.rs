@@ -70,7 +70,7 @@ async fn created_there(
         // Subscribes before it reads, so that no event is missed.
         let mut updates = services.notifier.subscribe(Some(task_id));
         updates.borrow_and_update();
-        let state = services.reader.load_alone(task_id).await?;
+        let state = services.reader.load_without_messages(task_id).await?;
         if state.status.is_terminal() {
             let (task_id, status) = (task_id.clone(), state.status);
             return Err(OrchestratorError::Ended { task_id, status });
@@ -104,7 +104,7 @@ async fn note_sent(
             // It ended after the peer had accepted the message.
             Ok(_) | Err(JournalError::Ended { .. }) => return Ok(()),
             Err(JournalError::Stale { .. }) => {
-                state = services.reader.load_alone(&state.task_id).await?;
+                state = services.reader.load_without_messages(&state.task_id).await?;
             }
             Err(error) => return Err(error.into()),
         }

@@ -131,7 +131,7 @@ impl RunnerJournal {
         else {
             return Ok(Vec::new());
         };
-        let mut state = match self.services.reader.load_alone(&self.task_id).await {
+        let mut state = match self.services.reader.load_without_messages(&self.task_id).await {
             Ok(state) => state,
             Err(OrchestratorError::Journal(error)) => return Err(error),
             Err(error) => return self.refuse(&format!("has to be able to read it: {error}")),

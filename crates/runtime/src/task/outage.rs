@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use antiphon_core::{ModelWait, ProviderError, StatusChanged, StreamError};
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::task::schedule::deadline_clock::DeadlineClock;
@@ -28,7 +29,7 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 pub const ASKED_PAUSE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// What a task knows about the outage of its model.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outage {
     /// Number of failed attempts since the last complete answer.
     pub attempts: u32,

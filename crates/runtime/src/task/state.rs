@@ -2,11 +2,13 @@
 //!
 //! | file           | subject                                       |
 //! |----------------|-----------------------------------------------|
+//! | `checkpoint`   | the state of a long task, kept beside the log |
 //! | `conversation` | the messages, and which the model still reads |
 //! | `conversation_cache` | conversations of tasks that have ended  |
 //! | `reader`       | rebuilds tasks from the journal               |
 //! | `state_cache`  | states kept in memory between runs            |
 
+pub(crate) mod checkpoint;
 pub(crate) mod conversation;
 pub(crate) mod conversation_cache;
 pub(crate) mod reader;
@@ -23,6 +25,7 @@ use antiphon_core::{
     TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::dispatch::pending_call::PendingCall;
@@ -33,7 +36,8 @@ use crate::task::outage::Outage;
 use crate::task::state::conversation::Conversation;
 
 /// State of a task, folded from its events.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TaskState {
     /// Id of the task.
     pub task_id: TaskId,
@@ -59,6 +63,7 @@ pub struct TaskState {
     /// Id of the live agent, once the task has run.
     pub agent_id: Option<AgentId>,
     /// All messages, with what the model still reads of them.
+    #[serde(skip)]
     pub conversation: Conversation,
     /// Messages that are not read yet, in order of arrival.
     pub queue: Vec<MessageQueued>,
@@ -99,7 +104,7 @@ pub struct TaskState {
 }
 
 /// What was recorded at the start of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartedCall {
     /// Effect of the tool.
     pub effect: Effect,
@@ -114,7 +119,7 @@ impl From<&ToolStarted> for StartedCall {
 }
 
 /// Counters of a resident agent at its last wake-up. Its limits count from there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WakeCounters {
     /// Number of complete answers of the model.
     pub turns: u32,
@@ -123,7 +128,7 @@ pub struct WakeCounters {
 }
 
 /// An approval request for a call, and the answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalQuestion {
     /// Id of the approval.
     pub approval_id: ApprovalId,
@@ -374,11 +379,15 @@ impl TaskState {
         created.agents.clone_from(&over.agents);
     }
 
+    /// Whether the model has not answered the last message of the task.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        let last = self.conversation.own().last().map(|message| &**message);
+        matches!(last, Some(Message::User(_) | Message::ToolResult(_)))
+    }
+
     /// A queued message joins the conversation.
     fn take(&mut self, id: InteractionId, message: &Message) {
-        let last = self.conversation.own().last().map(|message| &**message);
-        let goes_on = matches!(last, Some(Message::User(_) | Message::ToolResult(_)));
-        if matches!(message, Message::User(_)) && !goes_on {
+        if matches!(message, Message::User(_)) && !self.is_in_turn() {
             self.at_wake = WakeCounters { turns: self.turns, calls: self.calls };
             self.hops = 0;
             self.current_request = None;

@@ -45,6 +45,7 @@ use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::schedule::deadlines;
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
+use crate::task::state::checkpoint;
 use crate::task::state::state_cache::CachedTask;
 use crate::task::step::flush::FlushOutcome;
 
@@ -86,6 +87,7 @@ pub(crate) async fn run(
     let agent_state = first_state(thinking, state.agent_state);
     let new_id = || AgentId::from(services.deps.ids.random());
     let agent_id = thinking.or(state.agent_id).unwrap_or_else(new_id);
+    let seq_before = state.seq;
     let mut run = TaskRun {
         services,
         deps,
@@ -114,6 +116,9 @@ pub(crate) async fn run(
     if end != RunEnd::Ended {
         let TaskRun { services, state, trees, .. } = run;
         if !services.background.stop.is_cancelled() {
+            if checkpoint::is_due(seq_before, &state) {
+                checkpoint::save(&services, &state);
+            }
             services.cache.keep_suspended(state, trees);
         }
         return Ok(end);

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
-use antiphon_core::port::{History, HistoryExtent, Journal, JournalError, Page, Read, TaskQuery};
+use antiphon_core::port::{
+    Checkpoint, History, HistoryExtent, Journal, JournalError, Page, Read, TaskQuery,
+};
 use antiphon_core::{HistoryRef, SessionId, StatusChanged, TaskId, TaskSummary};
-use antiphon_runtime::{NewTask, Orchestrator, PriorHistory};
+use antiphon_runtime::{Conversation, NewTask, Orchestrator, PriorHistory, TaskState};
 use async_trait::async_trait;
 
+use crate::office::{Office, message};
 use crate::world::{Counting, new_task, orchestrator};
 
 const ECHO: &str = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{turn}}: {{last_user}}\" }]\n";
 
 /// A journal that counts what is read.
 struct CountedReads {
-    inner: Arc<MemoryJournal>,
+    inner: Arc<dyn Journal>,
     reads: AtomicUsize,
     events: AtomicUsize,
 }
@@ -28,7 +32,7 @@ struct Cost {
 }
 
 impl CountedReads {
-    fn on(inner: &Arc<MemoryJournal>) -> Arc<DelegatingJournal<Self>> {
+    fn on(inner: &Arc<dyn Journal>) -> Arc<DelegatingJournal<Self>> {
         let (reads, events) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Arc::new(DelegatingJournal(Self { inner: Arc::clone(inner), reads, events }))
     }
@@ -72,6 +76,11 @@ impl JournalHooks for CountedReads {
         self.inner().last_status(task_id).await
     }
 
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.count(0);
+        self.inner().checkpoint(task_id).await
+    }
+
     async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
         self.count(0);
         self.inner().tasks(query).await
@@ -89,7 +98,8 @@ struct Talk {
 impl Talk {
     /// A session of that many tasks.
     async fn of(tasks: usize) -> Self {
-        let journal = CountedReads::on(&Arc::new(MemoryJournal::new()));
+        let memory: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+        let journal = CountedReads::on(&memory);
         let mut talk = Self::begin(journal, None, None);
         for number in 0..tasks {
             talk.say(&number.to_string()).await;
@@ -169,4 +179,38 @@ async fn the_result_of_a_task_is_read_without_its_session() {
     let cost = talk.journal.take();
     assert!(cost.reads <= 2 && cost.events <= 12, "{cost:?}");
     talk.say("and it goes on").await;
+}
+
+/// What a message to an agent reads that has answered that many, in a process that has just started.
+async fn next_wake(turns: usize) -> Cost {
+    let mut office = Office::of(&["clerk"], ECHO.to_owned());
+    let (_, task_id) = office.admit(message("clerk", "0")).await;
+    for number in 1..turns {
+        office.at_rest("clerk").await;
+        office.admit(message("clerk", &number.to_string())).await;
+    }
+    office.at_rest("clerk").await;
+    let journal = CountedReads::on(&office.team.journal);
+    office.orchestrator.shutdown(Duration::ZERO).await;
+    office.orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
+    office.admit(message("clerk", "and now")).await;
+    while office.orchestrator.is_working() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let cost = journal.take();
+    let state = office.orchestrator.task(&task_id).await.expect("a task");
+    assert_eq!(state.messages().len(), 2 * turns + 2);
+    let mut events = office.events().await;
+    events.retain(|event| event.task_id == task_id);
+    let whole = TaskState::replay(&task_id, Conversation::default(), &events);
+    assert_eq!(whole.as_ref(), Ok(&state), "a checkpoint is what the events say");
+    cost
+}
+
+#[tokio::test(start_paused = true)]
+async fn waking_an_agent_reads_only_what_is_new() {
+    let (short, long) = (next_wake(20).await, next_wake(220).await);
+    assert!(long.reads <= short.reads + 4, "{short:?} {long:?}");
+    // Its messages, once, and nothing else of its life.
+    assert!(long.events <= short.events + 2 * 200 + 128, "{short:?} {long:?}");
 }

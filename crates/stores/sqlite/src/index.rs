@@ -2,10 +2,13 @@
 //!
 //! | file       | subject                                            |
 //! |------------|----------------------------------------------------|
+//! | `checkpoint` | states of long tasks                             |
+//! | `history`  | which conversation a task continues                |
 //! | `tables`   | writes their rows in the transaction of the events |
 //! | `spending` | spending by day                                    |
 //! | `rebuild`  | writes them again from the events                  |
 
+pub(crate) mod checkpoint;
 pub(crate) mod history;
 pub(crate) mod rebuild;
 pub(crate) mod spending;

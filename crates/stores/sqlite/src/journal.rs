@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{
-    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, History, HistoryExtent,
+    AgentQuery, Append, AppendFault, Appended, ApprovalQuery, Checkpoint, History, HistoryExtent,
     IdempotencyKey, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery,
     TaskIndex, TaskQuery,
 };
@@ -23,6 +23,7 @@ use crate::file::open_file::OpenFile;
 use crate::file::owner::Owner;
 use crate::file::quick_check::quick_check;
 use crate::file::schema;
+use crate::index::checkpoint::CheckpointChange;
 use crate::read_only::ReadOnlyJournal;
 use crate::reader::Readers;
 use crate::writer::Writer;
@@ -209,6 +210,18 @@ impl JournalIndex for SqliteJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
+    }
+
+    async fn save_checkpoint(&self, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        self.writer.change_checkpoint(CheckpointChange::Save(checkpoint)).await
+    }
+
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.readers.checkpoint(task_id.clone()).await
+    }
+
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        self.writer.change_checkpoint(CheckpointChange::Forget).await
     }
 }
 

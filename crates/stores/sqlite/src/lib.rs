@@ -20,6 +20,7 @@
 //! | `approvals` | positions of an approval's request and decision   |                              |
 //! | `agents`    | the state of a task's agent                       | the task ends                |
 //! | `inbox`     | a queued message                                  | it is read, or its task ends |
+//! | `checkpoints` | the state of a long task at one of its events   | the task ends                |
 //! | `pruned`    | a task that was removed with all its other rows   |                              |
 //!
 //! | fault                                 | what happens                                          |

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey,
-    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
-    TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, Checkpoint, History, HistoryExtent,
+    IdempotencyKey, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery,
+    TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
@@ -123,5 +123,9 @@ impl JournalIndex for ReadOnlyJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.readers.spending(days).await
+    }
+
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.readers.checkpoint(task_id.clone()).await
     }
 }

@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::port::{
-    AgentQuery, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey, JournalError,
-    Page, QueuedQuery, Read, SessionQuery, TaskQuery,
+    AgentQuery, Appended, ApprovalQuery, Checkpoint, History, HistoryExtent, IdempotencyKey,
+    JournalError, Page, QueuedQuery, Read, SessionQuery, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, HistoryRef, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
@@ -29,6 +29,7 @@ use tokio::task::JoinSet;
 
 use crate::fault::fault;
 use crate::file::open_file::OpenFile;
+use crate::index::checkpoint;
 use crate::index::spending;
 use crate::journal::{connect, connect_frozen};
 use crate::reader::page::page;
@@ -96,6 +97,13 @@ impl Readers {
         task_id: TaskId,
     ) -> Result<Option<StatusChanged>, JournalError> {
         self.with(move |connection| history::last_status(connection, &task_id)).await
+    }
+
+    pub(crate) async fn checkpoint(
+        &self,
+        task_id: TaskId,
+    ) -> Result<Option<Checkpoint>, JournalError> {
+        self.with(move |connection| checkpoint::checkpoint(connection, &task_id)).await
     }
 
     pub(crate) async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {

@@ -26,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::fault::{fault, is_unreadable};
 use crate::file::open_file::OpenFile;
+use crate::index::checkpoint::CheckpointChange;
 use crate::writer::append_transaction::AppendTransaction;
 use crate::writer::storage_check::StorageCheck;
 use crate::writer::task_head_cache::TaskHeadCache;
@@ -53,6 +54,12 @@ pub(crate) struct Writer {
 enum Work {
     Append(QueuedAppend),
     Check(oneshot::Sender<Result<(), AppendFault>>),
+    Checkpoint(QueuedCheckpoint),
+}
+
+struct QueuedCheckpoint {
+    change: CheckpointChange,
+    answer: oneshot::Sender<Result<(), JournalError>>,
 }
 
 struct QueuedAppend {
@@ -93,6 +100,17 @@ impl Writer {
         let queue = self.queue.as_ref().ok_or_else(gone)?;
         let queued = QueuedAppend { append, events_json, answer };
         queue.send(Work::Append(queued)).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())?
+    }
+
+    pub(crate) async fn change_checkpoint(
+        &self,
+        change: CheckpointChange,
+    ) -> Result<(), JournalError> {
+        let (answer, answered) = oneshot::channel();
+        let queue = self.queue.as_ref().ok_or_else(gone)?;
+        let queued = QueuedCheckpoint { change, answer };
+        queue.send(Work::Checkpoint(queued)).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -148,11 +166,12 @@ impl WriterThread {
         let mut queued = Vec::with_capacity(BATCH_APPENDS_MAX);
         let mut batch = Vec::with_capacity(BATCH_APPENDS_MAX);
         while waiting.blocking_recv_many(&mut queued, BATCH_APPENDS_MAX) > 0 {
-            let mut checks = Vec::new();
+            let (mut checks, mut checkpoints) = (Vec::new(), Vec::new());
             for work in queued.drain(..) {
                 match work {
                     Work::Append(append) => batch.push(append),
                     Work::Check(answer) => checks.push(answer),
+                    Work::Checkpoint(change) => checkpoints.push(change),
                 }
             }
             if !checks.is_empty() {
@@ -162,13 +181,19 @@ impl WriterThread {
                     let _ = answer.send(found.clone());
                 }
             }
-            if batch.is_empty() {
-                continue;
+            if !batch.is_empty() {
+                let answers = self.write(&batch);
+                for (waiting, answer) in batch.drain(..).zip(answers) {
+                    // A caller that stopped waiting finds the append in the journal.
+                    let _ = waiting.answer.send(answer);
+                }
             }
-            let answers = self.write(&batch);
-            for (waiting, answer) in batch.drain(..).zip(answers) {
-                // A caller that stopped waiting finds the append in the journal.
-                let _ = waiting.answer.send(answer);
+            // After the appends: nothing waits for a checkpoint.
+            if !checkpoints.is_empty() {
+                let changed = self.change_checkpoints(&checkpoints);
+                for waiting in checkpoints {
+                    let _ = waiting.answer.send(changed.clone());
+                }
             }
         }
     }
@@ -195,6 +220,26 @@ impl WriterThread {
                 batch.iter().map(|_| Err(fault(self.head, &error))).collect()
             }
         }
+    }
+
+    fn change_checkpoints(&mut self, changes: &[QueuedCheckpoint]) -> Result<(), JournalError> {
+        if let Some(reason) = self.storage.replaced(&mut self.connection) {
+            return Err(JournalError::Unavailable { reason });
+        }
+        let mut change = || -> rusqlite::Result<()> {
+            let transaction =
+                self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for QueuedCheckpoint { change, .. } in changes {
+                change.apply(&transaction)?;
+                if let CheckpointChange::Save(checkpoint) = change
+                    && let Some(cached) = self.cache.get_mut(&checkpoint.task_id)
+                {
+                    cached.related.checkpoint = true;
+                }
+            }
+            transaction.commit()
+        };
+        change().map_err(|error| fault(self.head, &error))
     }
 
     fn try_write(&mut self, batch: &[QueuedAppend]) -> rusqlite::Result<Vec<Answer>> {

@@ -18,9 +18,9 @@ use std::sync::atomic::AtomicUsize;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    AgentQuery, Append, Appended, ApprovalQuery, History, HistoryExtent, IdempotencyKey,
-    JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery, TaskIndex,
-    TaskQuery,
+    AgentQuery, Append, Appended, ApprovalQuery, Checkpoint, History, HistoryExtent,
+    IdempotencyKey, JournalError, JournalIndex, JournalLog, Page, QueuedQuery, Read, SessionQuery,
+    TaskIndex, TaskQuery,
 };
 use antiphon_core::{
     Approval, DayRange, Event, EventBody, HistoryRef, InteractionId, LiveAgent, Position,
@@ -140,6 +140,8 @@ pub(super) enum Fault {
     RecallsToTheEnd,
     RecallsEverything,
     TellsTheFirstStatus,
+    KeepsTheFirstCheckpoint,
+    BelievesEveryCheckpoint,
 }
 
 /// A correct journal with a fault around it.
@@ -150,6 +152,8 @@ pub(super) struct FaultyJournal {
     answers: Mutex<HashMap<IdempotencyKey, Result<Appended, JournalError>>>,
     /// Every append, also the refused ones.
     tried: Mutex<Vec<Append>>,
+    /// Checkpoints that were not compared with the log.
+    checkpoints: Mutex<HashMap<TaskId, Checkpoint>>,
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a fault is wrong in one respect")]
@@ -161,6 +165,7 @@ impl FaultyJournal {
             writing: AtomicUsize::new(0),
             answers: Mutex::default(),
             tried: Mutex::default(),
+            checkpoints: Mutex::default(),
         }
     }
 
@@ -294,6 +299,19 @@ impl JournalIndex for FaultyJournal {
 
     async fn spending(&self, days: DayRange) -> Result<Spending, JournalError> {
         self.spending_wrongly(days).await
+    }
+
+    async fn save_checkpoint(&self, checkpoint: Checkpoint) -> Result<(), JournalError> {
+        self.save_checkpoint_wrongly(checkpoint).await
+    }
+
+    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
+        self.checkpoint_wrongly(task_id).await
+    }
+
+    async fn forget_checkpoints(&self) -> Result<(), JournalError> {
+        self.checkpoints.lock().unwrap().clear();
+        self.inner.forget_checkpoints().await
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) async fn decide(
         let approval = pending(services, approval_id).await?;
         if decision == Decision::AllowAlways {
             let refuse = |reason| OrchestratorError::RuleNotSaved { reason };
-            let created = services.reader.load_alone(&approval.task_id).await?.created;
+            let created = services.reader.load_without_messages(&approval.task_id).await?.created;
             let gate = services.deps_of(&created).map_err(refuse)?;
             gate.gate.remember(&approval.rule).await.map_err(refuse)?;
         }
@@ -78,7 +78,7 @@ async fn has_other_questions(
     services: &Services,
     approval: &Approval,
 ) -> Result<bool, OrchestratorError> {
-    let state = services.reader.load_alone(&approval.task_id).await?;
+    let state = services.reader.load_without_messages(&approval.task_id).await?;
     let other = |question: &ApprovalQuestion| {
         question.answer.is_none() && question.approval_id != approval.approval_id
     };

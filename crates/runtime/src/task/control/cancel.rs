@@ -205,7 +205,7 @@ async fn replies_before_end(
     if !is_resident(summary) || services.deps.settings.dispatch == Dispatch::Parent {
         return Ok(Vec::new());
     }
-    let state = services.reader.load_alone(&summary.task_id).await?;
+    let state = services.reader.load_without_messages(&summary.task_id).await?;
     Ok(start_agent::final_replies(&state, TaskStatus::Canceled))
 }
 

@@ -99,7 +99,7 @@ async fn waits_for_others(
         return Ok(true);
     }
     let client = |pending_call: &PendingCall| matches!(pending_call, PendingCall::External { .. });
-    let state = services.reader.load_alone(&task.task_id).await?;
+    let state = services.reader.load_without_messages(&task.task_id).await?;
     let asked = is_here && !state.outbound_requests.is_empty();
     Ok(state.pending_calls.values().any(client) || asked)
 }

@@ -85,6 +85,16 @@ impl Conversation {
         self
     }
 
+    /// The same conversation in a task that has inherited its first `messages` ones.
+    pub(crate) fn with_inherited(self, messages: usize) -> Self {
+        Self { inherited: messages.min(self.len()), ..self }
+    }
+
+    /// Number of messages from tasks before this one.
+    pub(crate) fn inherited_messages(&self) -> usize {
+        self.inherited
+    }
+
     /// Leaves out the oldest messages that neither the model nor the task reads any more: the same part stays as a journal
     /// returns for [`HistoryExtent::Recent`](antiphon_core::port::HistoryExtent).
     pub(crate) fn without_summarized(mut self) -> Self {

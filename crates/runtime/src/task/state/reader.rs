@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{HistoryExtent, Journal, Read, TaskQuery, TaskSelector};
+use antiphon_core::port::{HistoryExtent, Journal, Page, Read, TaskQuery, TaskSelector};
 use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskId, TaskSummary};
 
 use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
+use crate::task::state::checkpoint::{CHECKPOINT_EVENTS, SavedState};
 use crate::task::state::conversation::Conversation;
 use crate::task::state::conversation_cache::ConversationCache;
 use crate::task::state::{ReplayError, TaskState};
@@ -30,8 +31,10 @@ pub(crate) enum Before {
     All,
     /// What the task goes on with.
     Recent,
-    /// Nothing: the caller needs the task alone.
+    /// Nothing of other tasks: the caller needs the task alone.
     Nothing,
+    /// Nothing, and of a long task no messages of its own either: the caller needs none.
+    NoMessages,
 }
 
 impl TaskReader {
@@ -48,13 +51,32 @@ impl TaskReader {
         self.load_with(task_id, Before::Nothing).await
     }
 
+    /// Reads a task for a caller that needs no messages.
+    pub(crate) async fn load_without_messages(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<TaskState, OrchestratorError> {
+        self.load_with(task_id, Before::NoMessages).await
+    }
+
     /// Reads a task with the conversation before it.
     pub(crate) async fn load_with(
         &self,
         task_id: &TaskId,
         before: Before,
     ) -> Result<TaskState, OrchestratorError> {
-        let events = self.events(task_id).await?;
+        let read =
+            Read { task_id: Some(task_id.clone()), after: Position(0), limit: CHECKPOINT_EVENTS };
+        let first = self.journal.read(read).await?;
+        let (is_last, after, mut events) = (is_last(&first), first.next, first.events);
+        if !is_last {
+            if events.len() == CHECKPOINT_EVENTS.get()
+                && let Some(state) = self.load_checkpoint(task_id, before).await?
+            {
+                return Ok(state);
+            }
+            events.extend(self.events_after(task_id, after).await?);
+        }
         let history = match events.first().map(|event| &event.body) {
             Some(EventBody::TaskCreated(created)) => created.history.clone(),
             Some(_) | None => None,
@@ -73,7 +95,7 @@ impl TaskReader {
         before: Before,
     ) -> Result<Conversation, OrchestratorError> {
         let extent = match before {
-            Before::Nothing => return Ok(Conversation::default()),
+            Before::Nothing | Before::NoMessages => return Ok(Conversation::default()),
             Before::All => HistoryExtent::All,
             Before::Recent => HistoryExtent::Recent,
         };
@@ -87,17 +109,40 @@ impl TaskReader {
         Ok(read)
     }
 
-    async fn events(&self, task_id: &TaskId) -> Result<Vec<Event>, OrchestratorError> {
+    /// The state at the last checkpoint, with the events since. `None`: the whole task has to be read.
+    async fn load_checkpoint(
+        &self,
+        task_id: &TaskId,
+        before: Before,
+    ) -> Result<Option<TaskState>, OrchestratorError> {
+        let Some(checkpoint) = self.journal.checkpoint(task_id).await? else { return Ok(None) };
+        let until = HistoryRef { task_id: task_id.clone(), seq: checkpoint.seq };
+        let Some(saved) = SavedState::read(&checkpoint) else { return Ok(None) };
+        let state = match saved.without_messages().filter(|_| before == Before::NoMessages) {
+            Some(state) => Some(state),
+            None => {
+                let is_all = before == Before::All;
+                let extent = if is_all { HistoryExtent::All } else { HistoryExtent::Recent };
+                saved.with(Conversation::of(self.journal.history(until, extent).await?))
+            }
+        };
+        let Some(mut state) = state else { return Ok(None) };
+        Ok(self.catch_up(&mut state).await?.then_some(state))
+    }
+
+    async fn events_after(
+        &self,
+        task_id: &TaskId,
+        mut after: Position,
+    ) -> Result<Vec<Event>, OrchestratorError> {
         let mut events = Vec::new();
-        let mut after = Position(0);
         loop {
             let read = Read { task_id: Some(task_id.clone()), after, limit: NonZeroUsize::MAX };
             let page = self.journal.read(read).await?;
+            let is_last = is_last(&page);
             after = page.next;
-            // Nothing follows the end of a task, or the last event of the journal.
-            let is_last = page.events.last().is_none_or(|last| last.body.ends_task());
             events.extend(page.events);
-            if is_last || after >= page.head {
+            if is_last {
                 return Ok(events);
             }
         }
@@ -110,11 +155,11 @@ impl TaskReader {
             let (task_id, after) = (Some(state.task_id.clone()), state.position);
             let read = Read { task_id, after, limit: NonZeroUsize::MAX };
             let page = self.journal.read(read).await?;
-            if page.events.is_empty() {
-                return Ok(true);
-            }
             if !page.events.iter().all(|event| state.follow(event)) {
                 return Ok(false);
+            }
+            if is_last(&page) {
+                return Ok(true);
             }
         }
     }
@@ -169,4 +214,9 @@ impl TaskReader {
         descendants.reverse();
         Ok(descendants)
     }
+}
+
+/// Whether no event of the task can follow a page: it ends with the end of the task, or with the last event of the journal.
+fn is_last(page: &Page) -> bool {
+    page.events.last().is_none_or(|last| last.body.ends_task()) || page.next >= page.head
 }

@@ -240,7 +240,9 @@ impl<'a> Tables<'a> {
             "DELETE FROM inbox WHERE task = ?",
             "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
         ];
-        let agent = agent.into_iter().filter(|_| cached.related.agent);
+        let checkpoint = ["DELETE FROM checkpoints WHERE task = ?"];
+        let checkpoint = checkpoint.into_iter().filter(|_| cached.related.checkpoint);
+        let agent = agent.into_iter().filter(|_| cached.related.agent).chain(checkpoint);
         for statement in agent.chain(more.into_iter().filter(|_| cached.related.messages)) {
             self.transaction.prepare_cached(statement)?.execute([cached.row])?;
         }

@@ -32,15 +32,17 @@ pub(crate) struct CachedTask {
 
 /// Whether other tables may have rows of the task.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each table")]
 pub(crate) struct RelatedRows {
     pub(crate) agent: bool,
     pub(crate) usage: bool,
     pub(crate) messages: bool,
+    pub(crate) checkpoint: bool,
 }
 
 impl RelatedRows {
-    const NONE: Self = Self { agent: false, usage: false, messages: false };
-    const POSSIBLE: Self = Self { agent: true, usage: true, messages: true };
+    const NONE: Self = Self { agent: false, usage: false, messages: false, checkpoint: false };
+    const POSSIBLE: Self = Self { agent: true, usage: true, messages: true, checkpoint: true };
 }
 
 impl CachedTask {

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 mod backup;
+mod checkpoint;
 mod damage;
 mod flat_cost;
 mod full_disk;

@@ -1,6 +1,8 @@
-//! Faults of histories and of the last status.
+//! Faults of histories, of the last status and of checkpoints.
 
-use antiphon_core::port::{History, HistoryExtent, JournalError, JournalLog};
+use antiphon_core::port::{
+    Checkpoint, History, HistoryExtent, JournalError, JournalIndex, JournalLog,
+};
 use antiphon_core::{EventBody, HistoryRef, Seq, StatusChanged, TaskId};
 
 use super::{Fault, FaultyJournal};
@@ -40,5 +42,29 @@ impl FaultyJournal {
             let EventBody::StatusChanged(change) = event.body else { return None };
             Some(change)
         }))
+    }
+
+    pub(super) async fn save_checkpoint_wrongly(
+        &self,
+        checkpoint: Checkpoint,
+    ) -> Result<(), JournalError> {
+        let task_id = checkpoint.task_id.clone();
+        if self.fault == Fault::KeepsTheFirstCheckpoint
+            && self.inner.checkpoint(&task_id).await?.is_some()
+        {
+            return Ok(());
+        }
+        self.checkpoints.lock().unwrap().insert(task_id, checkpoint.clone());
+        self.inner.save_checkpoint(checkpoint).await
+    }
+
+    pub(super) async fn checkpoint_wrongly(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<Option<Checkpoint>, JournalError> {
+        if self.fault == Fault::BelievesEveryCheckpoint {
+            return Ok(self.checkpoints.lock().unwrap().get(task_id).cloned());
+        }
+        self.inner.checkpoint(task_id).await
     }
 }

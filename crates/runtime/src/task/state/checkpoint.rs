@@ -1,0 +1,90 @@
+//! Checkpoints of long tasks: their state at one of their events, so that a task with a long life goes on without reading all of
+//! it. They are derived from the events and compared with them; one that is absent or does not fit costs a whole read.
+//!
+//! The conversation is not in them: the journal reads the recent part of it (see
+//! [`JournalLog::history`](antiphon_core::port::JournalLog::history)), so a checkpoint stays small.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use antiphon_core::Seq;
+use antiphon_core::port::Checkpoint;
+use serde::{Deserialize, Serialize};
+
+use crate::services::Services;
+use crate::task::state::TaskState;
+use crate::task::state::conversation::Conversation;
+
+/// A task gets a checkpoint each time it has that many events more, when it comes to rest.
+pub(crate) const CHECKPOINT_EVENTS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+
+/// Raised when a state has other fields, or events another effect on it. A checkpoint of another format is not used.
+const FORMAT: u32 = 1;
+
+/// The data of a checkpoint.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedState {
+    format: u32,
+    /// Number of messages from tasks before this one, and of all.
+    inherited: usize,
+    messages: usize,
+    /// Whether the next messages belong to a turn that has begun: they are folded differently then.
+    is_in_turn: bool,
+    state: TaskState,
+}
+
+impl SavedState {
+    /// The data of a checkpoint, if this program can use it.
+    pub(crate) fn read(checkpoint: &Checkpoint) -> Option<Self> {
+        let saved: Self = serde_json::from_str(&checkpoint.data).ok()?;
+        let state = &saved.state;
+        let fits = saved.format == FORMAT
+            && state.task_id == checkpoint.task_id
+            && (state.seq, state.position) == (checkpoint.seq, checkpoint.position);
+        fits.then_some(saved)
+    }
+
+    /// The state without its conversation. `None` when the events behind it cannot be folded without that.
+    pub(crate) fn without_messages(&self) -> Option<TaskState> {
+        (!self.is_in_turn).then(|| self.state.clone())
+    }
+
+    /// The state with its conversation, if that is the one it had.
+    pub(crate) fn with(self, conversation: Conversation) -> Option<TaskState> {
+        let fits = conversation.len() == self.messages;
+        let conversation = conversation.with_inherited(self.inherited);
+        fits.then_some(TaskState { conversation, ..self.state })
+    }
+}
+
+/// Whether a task that was at `before` when its run began gets a checkpoint.
+pub(crate) fn is_due(before: Seq, state: &TaskState) -> bool {
+    let number = |seq: Seq| seq.0 / CHECKPOINT_EVENTS.get() as u64;
+    number(state.seq) > number(before) && state.position.0 > 0
+}
+
+/// Saves a checkpoint of a task that does not run. Nothing waits for it.
+pub(crate) fn save(services: &Arc<Services>, state: &TaskState) {
+    let conversation = &state.conversation;
+    let (inherited, messages) = (conversation.inherited_messages(), conversation.len());
+    let is_in_turn = state.is_in_turn();
+    let state = TaskState { conversation: Conversation::default(), ..state.clone() };
+    let (task_id, seq, position) = (state.task_id.clone(), state.seq, state.position);
+    let Ok(data) = serde_json::to_string(&SavedState {
+        format: FORMAT,
+        inherited,
+        messages,
+        is_in_turn,
+        state,
+    }) else {
+        return;
+    };
+    let shared = Arc::clone(services);
+    services.background.tracker.spawn(async move {
+        let checkpoint = Checkpoint { task_id, seq, position, data };
+        if let Err(error) = shared.deps.journal.save_checkpoint(checkpoint).await {
+            tracing::debug!(%error, "a checkpoint was not saved");
+        }
+    });
+}
