@@ -13,10 +13,10 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, 
 use rustix::io::Errno;
 
 /// Most agents in one folder. Of more, the first by name are used.
-pub const AGENTS_MAX: usize = 256;
+pub const AGENTS_MAX: usize = 10_000;
 
 /// Most entries of a folder that are read.
-pub const ENTRIES_MAX: usize = 10_000;
+pub const ENTRIES_MAX: usize = 20_000;
 
 /// Attempts to open a file while folders are renamed.
 const TRIES_MAX: u32 = 32;

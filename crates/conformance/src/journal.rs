@@ -52,6 +52,7 @@ pub fn checks() -> Vec<&'static str> {
 
 fn list() -> Vec<Check<'static, TestJournal>> {
     let mut checks = of_events();
+    checks.extend(of_states());
     checks.extend(of_lists());
     checks
 }
@@ -104,12 +105,6 @@ fn of_events() -> Vec<Check<'static, TestJournal>> {
             a_reader_at_the_end_continues_from_there,
             the_head_is_the_last_position_of_the_whole_journal,
         },
-        history::{
-            a_history_goes_through_every_task_it_continues,
-            a_history_ends_with_the_event_it_names,
-            a_recent_history_begins_with_what_the_compaction_kept,
-            the_last_status_of_a_task_has_its_detail,
-        },
         racing::{
             one_of_many_writers_wins_each_seq,
             writers_on_many_tasks_leave_no_gap,
@@ -119,6 +114,22 @@ fn of_events() -> Vec<Check<'static, TestJournal>> {
         round_trip::{
             events_come_back_as_they_were_written,
             times_come_back_to_the_nanosecond,
+        },
+    ])
+}
+
+/// Checks of what a task goes on with.
+fn of_states() -> Vec<Check<'static, TestJournal>> {
+    Vec::from(checks![Required:
+        history::{
+            a_history_goes_through_every_task_it_continues,
+            a_history_ends_with_the_event_it_names,
+            a_recent_history_begins_with_what_the_compaction_kept,
+            the_last_status_of_a_task_has_its_detail,
+        },
+        checkpoint::{
+            a_checkpoint_is_the_last_one_of_its_task,
+            a_checkpoint_that_does_not_fit_the_log_is_none,
         },
     ])
 }
@@ -180,10 +191,6 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             nothing_is_queued_in_a_task_that_has_ended,
             a_replaced_message_leaves_the_inbox,
             a_request_is_queued_until_its_task_answers_it,
-        },
-        checkpoint::{
-            a_checkpoint_is_the_last_one_of_its_task,
-            a_checkpoint_that_does_not_fit_the_log_is_none,
         },
         reply::{
             a_request_has_its_first_final_answer,

@@ -36,6 +36,9 @@ pub use route::Route;
 /// A model, its own fallbacks, and the route to it.
 type ModelKey = (ModelRef, Vec<ModelRef>, Route);
 
+/// Most models that are kept ready, each with its fallbacks and its route. One more drops them.
+const MODELS_MAX: usize = 1024;
+
 /// Every model the user can reach.
 pub struct Models {
     settings: UserSettings,
@@ -106,7 +109,12 @@ impl Models {
                 Arc::new(Fallback::new(first, others.collect::<Result<Vec<_>, _>>()?))
             }
         };
-        self.known().insert(key, Arc::clone(&provider));
+        let mut known = self.known();
+        if known.len() >= MODELS_MAX {
+            // A recording and its replay go on where they are; any other provider is built again when it is needed.
+            known.retain(|(_, _, route), _| route.record.is_some() || route.replay.is_some());
+        }
+        known.insert(key, Arc::clone(&provider));
         Ok(provider)
     }
 

@@ -48,7 +48,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::runner::followed::FollowedTrees;
 use crate::storage::{StorageMonitor, StorageWait};
 use crate::task::schedule::deadline_clock::DeadlineClock;
-use crate::task::schedule::deadlines::Deadlines;
+use crate::task::schedule::deadlines::{self, Deadlines};
 use crate::task::schedule::run_slots::RunSlots;
 use crate::task::state::TaskState;
 use crate::task::state::conversation_cache::ConversationCache;
@@ -157,7 +157,9 @@ impl Services {
     /// for it and removes its resident agent.
     pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
         let ended = append.events.last().and_then(|last| Outcome::of_event(last, append.at));
+        let settled = deadlines::settled_by(&append.task_id, &append.events);
         let appended = self.writer.append(append).await?;
+        self.deadlines.drop_settled(&settled);
         if let Some(outcome) = ended.filter(|_| !appended.deduplicated) {
             self.note_end(&appended.task_id, &outcome);
         }

@@ -187,13 +187,13 @@ fn a_folder_that_cannot_be_read_any_more_keeps_its_agents_in_force() {
 fn of_too_many_files_the_first_are_used_and_a_problem_is_reported() {
     let world = World::new();
     for number in 0..=AGENTS_MAX {
-        fs::write(world.path(&format!("project/a{number:04}.md")), "x").unwrap();
+        fs::write(world.path(&format!("project/a{number:05}.md")), "x").unwrap();
     }
     let changes = world.catalog.reload();
     assert_eq!(changes.added.len(), AGENTS_MAX);
     assert_eq!(changes.problems.len(), 1);
-    assert!(changes.problems[0].reason.contains("more than 256 agents"), "{changes:?}");
-    assert!(world.catalog.find("a0256").is_none());
+    assert!(changes.problems[0].reason.contains("more than 10000 agents"), "{changes:?}");
+    assert!(world.catalog.find("a10000").is_none());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_folder_with_too_many_entries_is_reported() {
     }
     let changes = world.catalog.reload();
     assert_eq!(changes.problems.len(), 1);
-    assert!(changes.problems[0].reason.contains("more than 10000 entries"), "{changes:?}");
+    assert!(changes.problems[0].reason.contains("more than 20000 entries"), "{changes:?}");
 }
 
 #[test]

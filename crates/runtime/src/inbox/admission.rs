@@ -251,11 +251,12 @@ pub(crate) async fn queue_for_task(
                     if appended.deduplicated {
                         shared.quotas.release(&task_id, &counted);
                     }
-                    supervise::start(&shared, &task_id);
-                    if let Some((until, request)) = until {
-                        deadlines::watch_reply(&shared, until, task_id, request);
-                    }
                     let deduplicated = appended.deduplicated;
+                    // Before the task can answer, which drops the deadline.
+                    if let Some((until, request)) = until.filter(|_| !deduplicated) {
+                        deadlines::watch_reply(&shared, until, task_id.clone(), request);
+                    }
+                    supervise::start(&shared, &task_id);
                     Ok(QueueOutcome::Queued { deduplicated, task_id: appended.task_id })
                 }
                 Err(JournalError::Ended { .. }) => {

@@ -208,6 +208,13 @@ impl InboxUsage {
         if let Some((count, sum)) = self.of_kind.get_mut(&kind) {
             (*count, *sum) = (count.saturating_sub(1), sum.saturating_sub(bytes));
         }
+        if self.waiting.is_empty() {
+            // An empty inbox of an agent at rest takes no memory for what it once held.
+            self.waiting = HashMap::new();
+            self.of_sender = HashMap::new();
+            self.of_kind = HashMap::new();
+            return;
+        }
         let own = (from, kind);
         if let Some(n) = self.of_sender.get_mut(&own) {
             *n -= 1;

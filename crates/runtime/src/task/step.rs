@@ -46,7 +46,7 @@ use crate::task::schedule::deadlines;
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
 use crate::task::state::checkpoint;
-use crate::task::state::state_cache::CachedTask;
+use crate::task::state::state_cache::{self, CachedTask};
 use crate::task::step::flush::FlushOutcome;
 
 /// Code of a task whose turn was interrupted.
@@ -116,10 +116,8 @@ pub(crate) async fn run(
     if end != RunEnd::Ended {
         let TaskRun { services, state, trees, .. } = run;
         if !services.background.stop.is_cancelled() {
-            if checkpoint::is_due(seq_before, &state) {
-                checkpoint::save(&services, &state);
-            }
-            services.cache.keep_suspended(state, trees);
+            checkpoint::save_if_due(&services, &state, seq_before);
+            state_cache::keep_resting(&services, state, trees);
         }
         return Ok(end);
     }

@@ -43,7 +43,7 @@ impl Orchestrator {
             if let Some(why) = self.services.slots.stop_reason(task_id) {
                 return Err(why);
             }
-            if !waits_for_others(&self.services, &task).await? {
+            if !Box::pin(waits_for_others(&self.services, &task)).await? {
                 // A start that was requested a moment ago may not have happened yet.
                 if seen == Some(task.seq) {
                     return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
@@ -52,7 +52,7 @@ impl Orchestrator {
                 tokio::time::sleep(RECHECK_AFTER).await;
                 continue;
             }
-            match tree_progress(&self.services, &task).await? {
+            match Box::pin(tree_progress(&self.services, &task)).await? {
                 TreeProgress::Active { suspended } => {
                     let look_again = async {
                         if suspended {

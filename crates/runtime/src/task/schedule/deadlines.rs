@@ -2,11 +2,11 @@
 //!
 //! One future sleeps until the next deadline; each deadline costs one entry.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{ApprovalId, InteractionId, TaskId};
+use antiphon_core::{ApprovalId, EventBody, InteractionId, TaskId};
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Notify;
 
@@ -27,7 +27,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(60);
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// What happens at a deadline.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Due {
     /// An approval expires.
     Approval(ApprovalId),
@@ -40,9 +40,9 @@ pub(crate) enum Due {
 /// All deadlines, ordered by their moments on the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    waiting: Mutex<BTreeSet<(Duration, Due)>>,
+    waiting: Mutex<Entries<Duration>>,
     /// What happens at a date, whatever was done to the wall clock.
-    dates: Mutex<BTreeSet<(DateTime<Utc>, Due)>>,
+    dates: Mutex<Entries<DateTime<Utc>>>,
     changed: Notify,
     /// Set once the future that waits for deadlines runs.
     is_watched: OnceLock<()>,
@@ -50,13 +50,26 @@ pub(crate) struct Deadlines {
 
 impl Deadlines {
     pub(crate) fn add(&self, moment: Duration, due: Due) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert((moment, due));
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(moment, due);
         self.changed.notify_one();
     }
 
     fn add_date(&self, at: DateTime<Utc>, due: Due) {
-        self.dates.lock().unwrap_or_else(PoisonError::into_inner).insert((at, due));
+        self.dates.lock().unwrap_or_else(PoisonError::into_inner).insert(at, due);
         self.changed.notify_one();
+    }
+
+    /// Drops deadlines before their time.
+    pub(crate) fn drop_settled(&self, settled: &[Due]) {
+        if settled.is_empty() {
+            return;
+        }
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dates = self.dates.lock().unwrap_or_else(PoisonError::into_inner);
+        for due in settled {
+            waiting.remove(due);
+            dates.remove(due);
+        }
     }
 
     /// Returns the next deadline that has passed. Cancel safe: a deadline that was not returned stays.
@@ -88,14 +101,68 @@ impl Deadlines {
     }
 }
 
+/// Deadlines in order, and where each is, so that one can be dropped before its time.
+#[derive(Debug)]
+struct Entries<T> {
+    in_order: BTreeSet<(T, Due)>,
+    places: HashMap<Due, Vec<T>>,
+}
+
+impl<T> Default for Entries<T> {
+    fn default() -> Self {
+        Self { in_order: BTreeSet::new(), places: HashMap::new() }
+    }
+}
+
+impl<T: Ord + Copy> Entries<T> {
+    fn insert(&mut self, at: T, due: Due) {
+        if self.in_order.insert((at, due.clone())) {
+            self.places.entry(due).or_default().push(at);
+        }
+    }
+
+    fn remove(&mut self, due: &Due) {
+        for at in self.places.remove(due).unwrap_or_default() {
+            self.in_order.remove(&(at, due.clone()));
+        }
+    }
+
+    fn pop_first(&mut self) -> Option<Due> {
+        let (at, due) = self.in_order.pop_first()?;
+        if let Some(places) = self.places.get_mut(&due) {
+            places.retain(|place| *place != at);
+            if places.is_empty() {
+                self.places.remove(&due);
+            }
+        }
+        Some(due)
+    }
+}
+
 /// Takes the first entry if it is due; otherwise says when it is, and what time it is.
-fn pop<T: Ord + Copy>(entries: &Mutex<BTreeSet<(T, Due)>>, now: T) -> Result<Due, Option<(T, T)>> {
+fn pop<T: Ord + Copy>(entries: &Mutex<Entries<T>>, now: T) -> Result<Due, Option<(T, T)>> {
     let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
-    let first = entries.first().map(|(at, _)| *at);
+    let first = entries.in_order.first().map(|(at, _)| *at);
     match first.filter(|at| *at <= now).and_then(|_| entries.pop_first()) {
-        Some((_, due)) => Ok(due),
+        Some(due) => Ok(due),
         None => Err(first.map(|at| (at, now))),
     }
+}
+
+/// What need not happen any more once these events of a task are recorded: its answered requests and approvals do not
+/// expire, and a task that has ended is not started.
+pub(crate) fn settled_by(task_id: &TaskId, events: &[EventBody]) -> Vec<Due> {
+    let settled = |body: &EventBody| {
+        if let EventBody::Replied(replied) = body {
+            let is_final = replied.status.is_final();
+            return is_final.then(|| Due::Answer(task_id.clone(), replied.in_reply_to));
+        }
+        if let EventBody::ApprovalDecided(decided) = body {
+            return Some(Due::Approval(decided.approval_id.clone()));
+        }
+        body.ends_task().then(|| Due::Task(task_id.clone()))
+    };
+    events.iter().filter_map(settled).collect()
 }
 
 /// Expires the approval at `at`.
@@ -170,4 +237,52 @@ pub(crate) async fn watch_wall_clock(
         watch_task(services, until, task_id.clone());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::{Replied, ResponseStatus, Sender, StatusChanged, TaskStatus};
+    use serde_json::Value;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn replied(request: InteractionId, status: ResponseStatus) -> EventBody {
+        let result = Value::Null;
+        let to = Sender::User;
+        Replied { in_reply_to: request, to, status, result, reply_to: None }.into()
+    }
+
+    #[test]
+    fn what_is_answered_or_ended_has_no_deadline_any_more() {
+        let (deadlines, task) = (Deadlines::default(), TaskId::parse("task").unwrap());
+        let request = InteractionId::from(Uuid::from_u128(1));
+        let week = Duration::from_secs(7 * 24 * 3600);
+        let count = || deadlines.waiting.lock().unwrap().in_order.len();
+        let note = |body: EventBody| {
+            deadlines.drop_settled(&settled_by(&task, &[body]));
+        };
+        deadlines.add(week, Due::Answer(task.clone(), request));
+        deadlines.add(week, Due::Task(task.clone()));
+        deadlines.add(2 * week, Due::Task(task.clone()));
+        note(replied(request, ResponseStatus::Accepted));
+        assert_eq!(count(), 3, "an announcement is no answer");
+        note(replied(request, ResponseStatus::Completed));
+        assert_eq!(count(), 2);
+        note(StatusChanged::new(TaskStatus::Running).into());
+        assert_eq!(count(), 2);
+        note(StatusChanged::new(TaskStatus::Completed).into());
+        assert_eq!(count(), 0);
+        assert!(deadlines.waiting.lock().unwrap().places.is_empty());
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_leaves_nothing_behind() {
+        let (deadlines, task) = (Deadlines::default(), TaskId::parse("task").unwrap());
+        deadlines.add(Duration::from_secs(1), Due::Task(task.clone()));
+        deadlines.add(Duration::from_secs(1), Due::Task(task.clone()));
+        assert_eq!(pop(&deadlines.waiting, Duration::from_secs(1)), Ok(Due::Task(task)));
+        let entries = deadlines.waiting.lock().unwrap();
+        assert!(entries.in_order.is_empty() && entries.places.is_empty());
+    }
 }

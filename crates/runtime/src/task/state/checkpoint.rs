@@ -59,13 +59,16 @@ impl SavedState {
 }
 
 /// Whether a task that was at `before` when its run began gets a checkpoint.
-pub(crate) fn is_due(before: Seq, state: &TaskState) -> bool {
+fn is_due(before: Seq, state: &TaskState) -> bool {
     let number = |seq: Seq| seq.0 / CHECKPOINT_EVENTS.get() as u64;
     number(state.seq) > number(before) && state.position.0 > 0
 }
 
-/// Saves a checkpoint of a task that does not run. Nothing waits for it.
-pub(crate) fn save(services: &Arc<Services>, state: &TaskState) {
+/// Saves a checkpoint of a task that came to rest, if it has enough new events since its run began. Nothing waits for it.
+pub(crate) fn save_if_due(services: &Arc<Services>, state: &TaskState, before: Seq) {
+    if !is_due(before, state) {
+        return;
+    }
     let conversation = &state.conversation;
     let (inherited, messages) = (conversation.inherited_messages(), conversation.len());
     let is_in_turn = state.is_in_turn();

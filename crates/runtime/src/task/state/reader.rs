@@ -71,7 +71,8 @@ impl TaskReader {
         let (is_last, after, mut events) = (is_last(&first), first.next, first.events);
         if !is_last {
             if events.len() == CHECKPOINT_EVENTS.get()
-                && let Some(state) = self.load_checkpoint(task_id, before).await?
+                // Few tasks are that long: its future is not part of every other.
+                && let Some(state) = Box::pin(self.load_checkpoint(task_id, before)).await?
             {
                 return Ok(state);
             }
