@@ -55,7 +55,7 @@ use crate::task::schedule::run_slots::RunSlots;
 use crate::task::state::TaskState;
 use crate::task::state::reader::TaskReader;
 use crate::task::state::state_cache::TaskCache;
-use crate::watch::delta::Deltas;
+use crate::watch::delta_watchers::DeltaWatchers;
 use crate::watch::notifier::Notifier;
 
 /// The services of one orchestrator.
@@ -77,7 +77,7 @@ pub(crate) struct Services {
     pub(crate) sent_requests: SentRequests,
     pub(crate) request_waits: RequestWaits,
     pub(crate) notifier: Arc<Notifier>,
-    pub(crate) deltas: Arc<Deltas>,
+    pub(crate) deltas: Arc<DeltaWatchers>,
     pub(crate) storage: Arc<StorageMonitor>,
     pub(crate) followed: FollowedTrees,
     pub(crate) call_agent_tools: CallAgentTools,
@@ -121,7 +121,7 @@ impl Services {
             sent_requests: SentRequests::default(),
             request_waits: RequestWaits::default(),
             notifier,
-            deltas: Arc::new(Deltas::new()),
+            deltas: Arc::new(DeltaWatchers::new()),
             storage,
             followed: FollowedTrees::default(),
             call_agent_tools: CallAgentTools::default(),
