@@ -15,7 +15,7 @@
 //! | `body`       | all events                                              |
 //! | `properties` | what code asks about any event                          |
 //! | `defaults`   | fields that the JSON leaves out                         |
-//! | `model_wait` | the wait of a task for its model                        |
+//! | `outage_wait` | the wait of a task in an outage                        |
 //! | `summary`    | the rows of the journal's index, folded from the events |
 //! | `peer_tasks` | tasks on a peer, as they are listed here                |
 //!
@@ -27,7 +27,7 @@
 
 mod body;
 mod defaults;
-mod model_wait;
+mod outage_wait;
 pub(crate) mod peer_tasks;
 mod properties;
 pub(crate) mod summary;
@@ -48,7 +48,7 @@ pub use body::{
     UsageRecorded, WaitingFor,
 };
 
-pub use model_wait::ModelWait;
+pub use outage_wait::{OutageWait, PEER_UNAVAILABLE};
 
 /// The version of the event format.
 pub const EVENT_VERSION: u32 = 1;

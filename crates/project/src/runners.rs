@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
@@ -22,6 +23,13 @@ pub const TERMINAL_GUARD: &str = "__terminal_guard";
 
 /// Folder of a project's terminals, in its state folder.
 pub const TERMINALS: &str = "terminals";
+
+/// How a broken connection to a peer is made again. After about three seconds the task waits, and says so.
+const RECONNECT: RetryPolicy = RetryPolicy {
+    attempts_max: 5,
+    first_wait: Duration::from_millis(100),
+    wait_max: Duration::from_secs(1),
+};
 
 /// The runners that can be set up here.
 pub(crate) fn all(
@@ -135,5 +143,5 @@ fn loopback(settings: &UserSettings) -> Result<RemoteRunner, ProjectError> {
             .add(name, &peer.url, &token)
             .map_err(|error| ProjectError::InvalidInput(format!("[peers.{name}]: {error}")))?;
     }
-    Ok(RemoteRunner::new(peers, RetryPolicy::default()))
+    Ok(RemoteRunner::new(peers, RECONNECT))
 }

@@ -10,9 +10,10 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
-    HandlingMode, InteractionId, LiveAgent, Position, PriceTable, Provenance, QueuedMessage,
-    Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged, TaskId,
-    TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult, UserMessage, WaitingFor,
+    HandlingMode, InteractionId, LiveAgent, OutageWait, Position, PriceTable, Provenance,
+    QueuedMessage, Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary,
+    StatusChanged, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
+    UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -153,7 +154,7 @@ impl Orchestrator {
     }
 
     /// Resumes a task that was interrupted or paused. Does nothing to a running task, except that a
-    /// task that waits for its model tries again at once. A task that waits for budget is refused until
+    /// task that waits for its model or its peer tries again at once. A task that waits for budget is refused until
     /// more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.services.background.check_accepts()?;
@@ -164,6 +165,13 @@ impl Orchestrator {
         cancel::tree_without_orphans(&self.services, &root).await?;
         followed::release(&self.services, &root).await?;
         self.amend(task_id, |summary, state| {
+            if let Some(wait) = summary.wait.clone()
+                && summary.waiting_for == Some(WaitingFor::Peer)
+            {
+                let next_at = self.services.deps.clock.now();
+                let now = OutageWait { next_at, ..wait };
+                return Ok(vec![now.status(WaitingFor::Peer).into()]);
+            }
             if !matches!(summary.waiting_for, Some(WaitingFor::Resume | WaitingFor::Model)) {
                 return Ok(Vec::new());
             }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::{Dispatched, Join, ModelWait, PriceTable, TokenUsage, ToolCallBlock, Usage};
+use antiphon_core::{
+    Dispatched, Join, OutageWait, PEER_UNAVAILABLE, PriceTable, TokenUsage, ToolCallBlock, Usage,
+};
 
 use crate::display::escaped;
 use crate::text;
@@ -32,11 +34,15 @@ pub fn dispatch_text(dispatched: &Dispatched) -> Option<String> {
     Some(format!("→ calls {agents} and {waits}"))
 }
 
-/// `waits for its model: the provider is overloaded (attempt 3, the next at 12:00:30 UTC)`. A task that waits for the
-/// journal has the code `storage`.
-pub fn model_wait_text(wait: &ModelWait) -> String {
-    let ModelWait { code, error, attempt, next_at, .. } = wait;
-    let what = if code == "storage" { "until the journal can be written" } else { "for its model" };
+/// `waits for its model: the provider is overloaded (attempt 3, the next at 12:00:30 UTC)`. The code
+/// `storage` is a wait for the journal.
+pub fn outage_wait_text(wait: &OutageWait) -> String {
+    let OutageWait { code, error, attempt, next_at, .. } = wait;
+    let what = match code.as_str() {
+        "storage" => "until the journal can be written",
+        PEER_UNAVAILABLE => "for its peer",
+        _ => "for its model",
+    };
     let error = text::cut(&escaped(&text::one_line(error)));
     let next_at = next_at.format("%H:%M:%S");
     format!("waits {what}: {error} (attempt {attempt} failed, the next is at {next_at} UTC)")

@@ -18,7 +18,7 @@ use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::display::escaped;
 use antiphon_view::text::one_line;
-use antiphon_view::{Collapse, LastColumn, model_wait_text};
+use antiphon_view::{Collapse, LastColumn, outage_wait_text};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -316,7 +316,7 @@ async fn list(
     }));
     terminal::print(&terminal::table(&lines));
     for (task, wait) in tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))) {
-        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), model_wait_text(wait)));
+        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), outage_wait_text(wait)));
     }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());
@@ -369,8 +369,8 @@ fn describe(
         text.extend(["failed: ", error, "\n"]);
     }
     if let Some(wait) = &summary.wait {
-        let (wait, id) = (model_wait_text(wait), &state.task_id);
-        let lines = format!("{wait}\nask the model at once with `antiphon tasks resume {id}`\n");
+        let (wait, id) = (outage_wait_text(wait), &state.task_id);
+        let lines = format!("{wait}\ntry again at once with `antiphon tasks resume {id}`\n");
         text.push_str(&lines);
     }
     if state.handovers > 0 {
@@ -412,7 +412,9 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
-        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Storage)) => "waits",
+        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Peer | WaitingFor::Storage)) => {
+            "waits"
+        }
         // A list does not say whether the agent is working or idle: see the tree, or `agents status`.
         (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "resident",
         (status, _) => status.as_str(),

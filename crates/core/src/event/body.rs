@@ -490,8 +490,10 @@ pub enum WaitingFor {
     /// A new day or month begins, or a user raises the spend limit.
     Budget,
     /// The model can be reached again. The status is `running`, and the detail is a
-    /// [`ModelWait`](crate::ModelWait).
+    /// [`OutageWait`](crate::OutageWait).
     Model,
+    /// The peer that runs the task can be reached again. Status and detail are as for `Model`.
+    Peer,
     /// The journal can be written again. Never recorded, since it cannot be: the orchestrator that runs the task says
     /// so in its lists.
     Storage,
@@ -501,8 +503,18 @@ impl WaitingFor {
     /// Whether the task continues without a person or a client.
     pub fn continues_by_itself(self) -> bool {
         match self {
-            Self::Budget | Self::Model | Self::Storage => true,
+            Self::Budget | Self::Model | Self::Peer | Self::Storage => true,
             Self::Approval | Self::Resume | Self::ToolResult => false,
+        }
+    }
+
+    /// Whether a running task waits for the end of an outage that is recorded.
+    pub fn is_outage(self) -> bool {
+        match self {
+            Self::Model | Self::Peer => true,
+            Self::Approval | Self::Resume | Self::ToolResult | Self::Budget | Self::Storage => {
+                false
+            }
         }
     }
 }

@@ -136,7 +136,7 @@ pub(crate) fn arrivals() -> Vec<Specimen> {
     arrival::of_each_content()
 }
 
-fn model_wait() -> Value {
+fn outage_wait() -> Value {
     json!({
         "code": "overloaded", "error": "the provider is overloaded: busy", "attempt": 3,
         "next_at": "2026-02-18T12:00:30Z", "superseded": true
@@ -176,9 +176,15 @@ pub(crate) fn statuses() -> Vec<Specimen> {
         ),
         specimen(
             TaskStatus::Running,
-            Some(model_wait()),
+            Some(outage_wait()),
             Some(WaitingFor::Model),
-            json!({"status": "running", "waiting_for": "model", "detail": model_wait()}),
+            json!({"status": "running", "waiting_for": "model", "detail": outage_wait()}),
+        ),
+        specimen(
+            TaskStatus::Running,
+            Some(outage_wait()),
+            Some(WaitingFor::Peer),
+            json!({"status": "running", "waiting_for": "peer", "detail": outage_wait()}),
         ),
         specimen(
             TaskStatus::Completed,

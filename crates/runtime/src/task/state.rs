@@ -46,11 +46,11 @@ pub struct TaskState {
     /// Current status.
     pub status: TaskStatus,
     /// What the task waits for: a person or a client when its status is `input_required`, its model
-    /// when it is `running`.
+    /// or its peer when it is `running`.
     pub waiting_for: Option<WaitingFor>,
     /// The result, or the reason for a failure or a wait.
     pub detail: Option<Value>,
-    /// The outage of its model.
+    /// The outage of its model or its peer.
     pub outage: Outage,
     /// State of the agent in its cycle.
     pub agent_state: AgentState,
@@ -247,6 +247,11 @@ impl TaskState {
                 if !self.status.may_become(change.status) {
                     return false;
                 }
+                if self.waiting_for == Some(WaitingFor::Peer)
+                    && change.waiting_for != Some(WaitingFor::Peer)
+                {
+                    self.outage.end();
+                }
                 self.status = change.status;
                 self.waiting_for = change.waiting_for;
                 self.detail.clone_from(&change.detail);
@@ -300,7 +305,7 @@ impl TaskState {
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
             EventBody::Awaited(awaited) => self.wait_for_tasks(awaited),
             EventBody::HandedOver(over) => self.hand_over(over),
-            EventBody::Relayed(relayed) => self.relayed = Some(relayed.mark()),
+            EventBody::Relayed(relayed) => self.relay(relayed),
             EventBody::ToolRefused(_) | EventBody::BudgetRaised(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
@@ -308,6 +313,15 @@ impl TaskState {
             }
         }
         true
+    }
+
+    /// The peer answers: the next attempt is due at once, and pauses begin anew.
+    fn relay(&mut self, relayed: &Relayed) {
+        self.relayed = Some(relayed.mark());
+        self.outage.end();
+        if self.waiting_for == Some(WaitingFor::Peer) {
+            self.outage.hurry();
+        }
     }
 
     fn add_to_queue(&mut self, queued: &MessageQueued) {

@@ -1,11 +1,11 @@
 //! One task of a tree: its summary, and what only its events contain.
 
 use antiphon_core::{
-    AgentState, Event, EventBody, Message, ModelWait, Seq, StatusChanged, TaskCreated, TaskStatus,
+    AgentState, Event, EventBody, Message, OutageWait, Seq, StatusChanged, TaskCreated, TaskStatus,
     TaskSummary, visible,
 };
 
-use crate::wording::{model_wait_text, tool_call_title};
+use crate::wording::{outage_wait_text, tool_call_title};
 
 /// Agents that handed a task over: the last so many are kept.
 const HANDOVERS_MAX: usize = 16;
@@ -121,7 +121,7 @@ impl TaskDetail {
             }
             EventBody::StatusChanged(change) => {
                 self.output = outcome(change).or(self.output.take());
-                self.model_wait = ModelWait::of(change).as_ref().map(model_wait_text);
+                self.model_wait = OutageWait::of(change).as_ref().map(outage_wait_text);
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskRestored(_) => self.runner = None,
