@@ -17,6 +17,7 @@
 //! | `defaults`   | fields that the JSON leaves out                         |
 //! | `outage_wait` | the wait of a task in an outage                        |
 //! | `summary`    | the rows of the journal's index, folded from the events |
+//! | `peer_wait`  | the wait of a task on a peer                            |
 //! | `peer_tasks` | tasks on a peer, as they are listed here                |
 //!
 //! # To add an event
@@ -29,6 +30,7 @@ mod body;
 mod defaults;
 mod outage_wait;
 pub(crate) mod peer_tasks;
+mod peer_wait;
 mod properties;
 pub(crate) mod summary;
 
@@ -49,6 +51,7 @@ pub use body::{
 };
 
 pub use outage_wait::{OutageWait, PEER_UNAVAILABLE};
+pub use peer_wait::PeerWait;
 
 /// The version of the event format.
 pub const EVENT_VERSION: u32 = 1;

@@ -77,8 +77,9 @@ pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
     ImportedTimes, MessageAppended, MessageQueued, OutageWait, OutputRejected, PEER_UNAVAILABLE,
-    PeerCancel, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged, StatusChanged,
-    TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    PeerCancel, PeerWait, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged,
+    StatusChanged, TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted,
+    UsageRecorded, WaitingFor,
 };
 pub use health::{HealthProblem, HealthState, HealthStatus};
 pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};

@@ -32,7 +32,7 @@ use crate::inbox::start_agent;
 use crate::inbox::start_agent::Started;
 use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::runner::{choose_runner, followed};
+use crate::runner::{choose_runner, followed, held_at_peer};
 use crate::services::Services;
 use crate::storage::StorageStatus;
 use crate::task::control::approval;
@@ -431,12 +431,14 @@ impl Orchestrator {
         .await
     }
 
-    /// Tasks that match the query, newest first. One that cannot record what it has says so.
+    /// Tasks that match the query, newest first. One that cannot record what it has says so, and one that waits on a
+    /// peer says for what.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         let mut tasks = self.services.deps.journal.tasks(query).await?;
         self.services.storage.mark_waiting(&mut tasks);
         Ok(tasks)
     }
+        held_at_peer::mark(&self.services, &mut tasks).await?;
 
     /// Tools that tasks of this orchestrator can get.
     pub fn tools(&self) -> Vec<Tool> {

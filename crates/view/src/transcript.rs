@@ -20,7 +20,7 @@ use crate::colors::Colors;
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
 use crate::text::{cut, elapsed, line_count, one_line};
-use crate::wording::{diff_lines, dispatch_text, outage_wait_text, tool_call_title};
+use crate::wording::{diff_lines, dispatch_text, outage_wait_text, tool_call_title, wait_text};
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -381,7 +381,11 @@ impl Transcript {
             EventBody::StatusChanged(change) => match OutageWait::of(change) {
                 Some(wait) => self.model_wait(&wait)?,
                 None if change.status == TaskStatus::Running => self.goes_on(),
-                None => {}
+                None => {
+                    if let Some(text) = wait_text(change) {
+                        self.note(&text);
+                    }
+                }
             },
             EventBody::UsageRecorded(recorded) => {
                 self.add_usage(recorded);

@@ -18,7 +18,7 @@ use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::display::escaped;
 use antiphon_view::text::one_line;
-use antiphon_view::{Collapse, LastColumn, outage_wait_text};
+use antiphon_view::{Collapse, LastColumn, outage_wait_text, waits_for};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -318,6 +318,11 @@ async fn list(
     for (task, wait) in tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))) {
         terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), outage_wait_text(wait)));
     }
+    for task in &tasks {
+        if let Some(text) = held_text(task) {
+            terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
+        }
+    }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());
         terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
@@ -373,6 +378,9 @@ fn describe(
         let lines = format!("{wait}\ntry again at once with `antiphon tasks resume {id}`\n");
         text.push_str(&lines);
     }
+    if let Some(held) = held_text(summary) {
+        text.extend([&*held, "\n"]);
+    }
     if state.handovers > 0 {
         let times = terminal::count(u64::from(state.handovers), "handover");
         text.extend(["now with ", &escaped(&state.created.agent), ", after ", &times, "\n"]);
@@ -383,6 +391,13 @@ fn describe(
     }
     terminal::print(&text);
     Ok(())
+}
+
+/// What a task waits for on its peer, where it is given.
+fn held_text(task: &TaskSummary) -> Option<String> {
+    let peer = task.runs_on.peer.as_ref().filter(|_| task.status == TaskStatus::InputRequired)?;
+    let what = waits_for(task.waiting_for.filter(|what| *what != WaitingFor::Resume)?);
+    Some(format!("waits {what} on the peer {}", escaped(peer)))
 }
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {

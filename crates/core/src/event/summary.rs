@@ -48,7 +48,7 @@ pub struct TaskSummary {
     /// Status of the task.
     pub status: TaskStatus,
     /// What the task waits for: an `input_required` task for a person or a client, a `running` task
-    /// for its `model` or `peer`. Absent otherwise.
+    /// for its `model` or `peer`. Lists also say what a task on a peer waits for there. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
     /// Why the task waits for its model, its peer or the journal, and when it tries again. Absent: it waits for none of

@@ -188,6 +188,13 @@ pub(crate) fn statuses() -> Vec<Specimen> {
         ),
         specimen(
             TaskStatus::Completed,
+        specimen(
+            TaskStatus::InputRequired,
+            Some(json!({"peer": "office", "task_id": "t2", "waiting_for": "approval"})),
+            None,
+            json!({"status": "input_required",
+                "detail": {"peer": "office", "task_id": "t2", "waiting_for": "approval"}}),
+        ),
             Some(Value::Null),
             None,
             json!({"status": "completed", "detail": null}),

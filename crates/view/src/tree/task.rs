@@ -1,11 +1,11 @@
 //! One task of a tree: its summary, and what only its events contain.
 
 use antiphon_core::{
-    AgentState, Event, EventBody, Message, OutageWait, Seq, StatusChanged, TaskCreated, TaskStatus,
+    AgentState, Event, EventBody, Message, Seq, StatusChanged, TaskCreated, TaskStatus,
     TaskSummary, visible,
 };
 
-use crate::wording::{outage_wait_text, tool_call_title};
+use crate::wording::{tool_call_title, wait_text};
 
 /// Agents that handed a task over: the last so many are kept.
 const HANDOVERS_MAX: usize = 16;
@@ -41,7 +41,7 @@ pub struct TaskDetail {
     /// The last line of output: a tool call, a line of an answer, the result or the error.
     pub output: Option<String>,
     /// Why the task waits for its model, while it does.
-    model_wait: Option<String>,
+    wait: Option<String>,
     resident: bool,
     agent_state: AgentState,
 }
@@ -71,7 +71,7 @@ impl TreeTask {
     /// The last line of output; from the summary while the detail has none.
     pub fn output(&self) -> Option<&str> {
         let detail = self.detail.as_ref();
-        let detail = detail.and_then(|d| d.model_wait.as_deref().or(d.output.as_deref()));
+        let detail = detail.and_then(|d| d.wait.as_deref().or(d.output.as_deref()));
         detail.or(self.summary.preview.as_deref())
     }
 }
@@ -85,7 +85,7 @@ impl TaskDetail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
-            model_wait: None,
+            wait: None,
             resident: created.resident,
             agent_state: AgentState::Idle,
         }
@@ -121,7 +121,7 @@ impl TaskDetail {
             }
             EventBody::StatusChanged(change) => {
                 self.output = outcome(change).or(self.output.take());
-                self.model_wait = OutageWait::of(change).as_ref().map(outage_wait_text);
+                self.wait = wait_text(change);
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskRestored(_) => self.runner = None,

@@ -305,3 +305,18 @@ async fn a_limit_and_a_cancel_end_the_wait_for_a_peer_at_once() {
     assert!(detail["error"].as_str().unwrap().contains("it waited for its peer"), "{detail}");
     local.shutdown(PATIENCE).await;
 }
+
+#[tokio::test]
+async fn a_task_that_waits_on_its_peer_says_here_for_what() {
+    let (_, local, task_id, peer, remote) = left_alone("hang").await;
+    peer.orchestrator.pause(&remote).await.unwrap();
+    let held = listed(&local, |task| task.waiting_for.is_some()).await;
+    assert_eq!((held.status, held.wait), (TaskStatus::InputRequired, None));
+    assert_eq!(held.waiting_for, Some(WaitingFor::Resume));
+    peer.orchestrator.resume(&remote).await.unwrap();
+    let back = listed(&local, |task| task.waiting_for.is_none()).await;
+    assert_eq!(back.status, TaskStatus::Running);
+    local.cancel(&task_id).await.unwrap();
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
