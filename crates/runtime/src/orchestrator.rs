@@ -39,6 +39,7 @@ use crate::task::control::approval;
 use crate::task::control::cancel;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::{ImportedConversation, NewTask};
+use crate::task::limits;
 use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
@@ -401,6 +402,8 @@ impl Orchestrator {
         lifecycle::notify_peers_again(&self.services).await?;
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
+                let state = self.services.reader.load(&approval.task_id).await?;
+                limits::know_deadlines(&self.services.time, &state);
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
         }
@@ -435,10 +438,10 @@ impl Orchestrator {
     /// peer says for what.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         let mut tasks = self.services.deps.journal.tasks(query).await?;
+        held_at_peer::mark(&self.services, &mut tasks).await?;
         self.services.storage.mark_waiting(&mut tasks);
         Ok(tasks)
     }
-        held_at_peer::mark(&self.services, &mut tasks).await?;
 
     /// Tools that tasks of this orchestrator can get.
     pub fn tools(&self) -> Vec<Tool> {

@@ -246,6 +246,9 @@ events! {
         /// Time after which an answer is too late. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
         /// Id of an older queued message that this one replaces. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<InteractionId>,
@@ -276,6 +279,9 @@ events! {
         params: Value,
         /// Time after which the request counts as failed.
         until: DateTime<Utc>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
         /// Whether the tool call waits for the answer. Absent: `false`.
         #[serde(default, skip_serializing_if = "is_false")]
         waits: bool,
@@ -312,6 +318,9 @@ events! {
         /// Time after which the call counts as denied. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// A person decided about an approval, or it expired.
     ApprovalDecided approval_decided = "approval_decided" {
@@ -356,6 +365,9 @@ events! {
         arguments: RawJson,
         /// Time after which the task becomes `input_required` without a result.
         until: DateTime<Utc>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// A tool call dispatches agents. The orchestrator creates their tasks under these ids after
     /// this event.
@@ -384,6 +396,9 @@ events! {
         /// Time after which the call stops waiting. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// Another agent takes over the task: its result is the result of the task.
     HandedOver handed_over = "handed_over" {

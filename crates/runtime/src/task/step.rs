@@ -74,7 +74,7 @@ pub(crate) async fn run(
     };
     if !state.status.is_terminal() {
         deps.check_model(&state)?;
-        limits::know_deadline(&services.time, &state.created, state.created_at);
+        limits::know_deadlines(&services.time, &state);
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
         }
