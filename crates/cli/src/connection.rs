@@ -5,6 +5,7 @@ mod discovery;
 mod inbox;
 mod journal_owner;
 mod lists;
+mod owner_waits;
 mod ownership;
 mod project_access;
 mod server_failure;

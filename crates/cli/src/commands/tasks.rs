@@ -189,16 +189,17 @@ impl Tasks {
                     before,
                     agent,
                 };
-                list(connection.reader(), &prices, filter, limit, json).await
+                list(&access, &connection, &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
                 let connection = access.read()?;
                 let reader = connection.reader();
-                let summary = find_task(reader, &task, TaskSelector::All).await?;
+                let mut summary = find_task(reader, &task, TaskSelector::All).await?;
+                access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
                 describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)
             }
             Self::Tree { task, all, ids, json } => {
-                let reader = TreeReader::new(access.journal()?);
+                let reader = TreeReader::new(access.journal()?, access.owner().await);
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
@@ -215,7 +216,7 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                let reader = TreeReader::new(access.journal()?);
+                let reader = TreeReader::new(access.journal()?, access.owner().await);
                 watch::watch(reader, access.poll_interval(), &task, &prices, form).await
             }
             Self::Resume { task } => resume::resume_tasks(access, task).await,
@@ -285,16 +286,18 @@ async fn unfinished(
 }
 
 async fn list(
-    orchestrator: &Orchestrator,
+    access: &ProjectAccess<'_>,
+    connection: &Connection,
     prices: &PriceTable,
     filter: TaskFilter,
     limit: NonZeroUsize,
     json: bool,
 ) -> Result<(), Failure> {
     let (which, more) = (TaskSelector::Matching(filter), limit.saturating_add(1));
-    let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
+    let mut tasks = connection.reader().tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
+    access.mark_storage_waits(&mut tasks).await;
     if json {
         let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);
