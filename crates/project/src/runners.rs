@@ -24,6 +24,9 @@ pub const TERMINAL_GUARD: &str = "__terminal_guard";
 /// Folder of a project's terminals, in its state folder.
 pub const TERMINALS: &str = "terminals";
 
+/// Where the shell of a worker keeps what is known about its calls, below the worker's `/tmp`.
+const CALL_RECORDS: &str = "results/.calls";
+
 /// How a broken connection to a peer is made again. After about three seconds the task waits, and says so.
 const RECONNECT: RetryPolicy = RetryPolicy {
     attempts_max: 5,
@@ -92,6 +95,7 @@ fn sandbox(
         limits: antiphon_sandboxed::Limits::default(),
         environment: environment.variables().map(own).collect(),
         worker_settings: serde_json::to_value(worker_settings).ok()?,
+        kept: Some(CALL_RECORDS.into()),
         workers_max: WORKERS_DEFAULT,
     };
     match SandboxRunner::new(runner) {
