@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+    Request, Tool, ToolArguments, ToolChoice, ToolResultMessage, for_model,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -58,6 +58,13 @@ struct ToolOut<'a> {
     input_schema: &'a RawJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
+}
+
+impl<'a> From<&'a Tool> for ToolOut<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        let Tool { name, description, parameters } = tool;
+        Self { name, description, input_schema: parameters, cache_control: None }
+    }
 }
 
 #[derive(Serialize)]
@@ -197,17 +204,11 @@ impl CacheControl {
 }
 
 fn tools(request: &Request, mark: Option<CacheControl>) -> Vec<ToolOut<'_>> {
-    let last = request.tools.len().wrapping_sub(1);
-    let tool = |(index, tool)| {
-        let tool: &antiphon_core::Tool = tool;
-        ToolOut {
-            name: &tool.name,
-            description: &tool.description,
-            input_schema: &tool.parameters,
-            cache_control: mark.filter(|_| index == last),
-        }
-    };
-    request.tools.iter().enumerate().map(tool).collect()
+    let mut tools: Vec<ToolOut<'_>> = request.tools.iter().map(|tool| (&**tool).into()).collect();
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = mark;
+    }
+    tools
 }
 
 fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {

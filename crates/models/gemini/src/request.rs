@@ -180,17 +180,13 @@ pub(crate) fn body(request: &Request, model: &ModelRef) -> Result<Vec<u8>, Provi
 }
 
 fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
-    let declaration = |tool| {
-        let tool: &antiphon_core::Tool = tool;
-        FunctionDeclaration {
-            name: &tool.name,
-            description: &tool.description,
-            parameters_json_schema: &tool.parameters,
-        }
-    };
-    (!request.tools.is_empty()).then(|| {
-        [ToolsOut { function_declarations: request.tools.iter().map(declaration).collect() }]
-    })
+    let tools = request.tools.iter().map(|tool| FunctionDeclaration {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.parameters,
+    });
+    let function_declarations: Vec<_> = tools.collect();
+    (!function_declarations.is_empty()).then_some([ToolsOut { function_declarations }])
 }
 
 /// Without tools, the wire refuses a tool choice.

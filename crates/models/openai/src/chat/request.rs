@@ -143,7 +143,7 @@ pub(super) fn body(
         max_tokens,
         temperature: request.temperature.map(antiphon_core::Temperature::get),
         reasoning_effort: request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
     };
     serde_json::to_vec(&body)

@@ -121,7 +121,7 @@ pub(super) fn body(
             effort: effort(budget),
             summary: quirks.reasoning_summary.then_some("auto"),
         }),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
     };
     serde_json::to_vec(&body)
