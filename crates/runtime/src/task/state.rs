@@ -17,8 +17,8 @@ use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
     Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StopReason, TaskCreated,
-    TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
+    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StatusChanged, StopReason,
+    TaskCreated, TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -253,15 +253,7 @@ impl TaskState {
                 if !self.status.may_become(change.status) {
                     return false;
                 }
-                if self.waiting_for == Some(WaitingFor::Peer)
-                    && change.waiting_for != Some(WaitingFor::Peer)
-                {
-                    self.outage.end();
-                }
-                self.status = change.status;
-                self.waiting_for = change.waiting_for;
-                self.detail.clone_from(&change.detail);
-                self.outage.apply(change);
+                self.change_status(change);
             }
             EventBody::StateChanged(change) => {
                 self.agent_id = Some(change.agent_id);
@@ -321,6 +313,17 @@ impl TaskState {
             }
         }
         true
+    }
+
+    fn change_status(&mut self, change: &StatusChanged) {
+        let waited = self.waiting_for == Some(WaitingFor::Peer);
+        if waited && change.waiting_for != Some(WaitingFor::Peer) {
+            self.outage.end();
+        }
+        self.status = change.status;
+        self.waiting_for = change.waiting_for;
+        self.detail.clone_from(&change.detail);
+        self.outage.apply(change);
     }
 
     /// The peer answers: the next attempt is due at once, and pauses begin anew.
