@@ -220,6 +220,7 @@ fn approval() -> impl Strategy<Value = EventBody> {
                 reason,
                 rule,
                 expires_at,
+                boot_until: None,
             }
             .into()
         });

@@ -10,8 +10,9 @@ use std::pin::Pin;
 
 use antiphon_core::port::{ApprovalSelector, Clock, JournalError, SystemClock};
 use antiphon_core::{
-    Approval, AssistantMessage, Event, EventBody, Message, ModelWait, Position, Seq, StatusChanged,
-    StopReason, StreamEvent, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
+    Approval, AssistantMessage, Event, EventBody, Message, OutageWait, Position, Seq,
+    StatusChanged, StopReason, StreamEvent, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage,
+    WaitingFor,
 };
 use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{
@@ -325,7 +326,7 @@ impl AnswerState {
             self.form = if structured { Form::Json } else { Form::Text };
         } else if let EventBody::StatusChanged(change) = &event.body {
             self.started = true;
-            if let Some(wait) = ModelWait::of(change) {
+            if let Some(wait) = OutageWait::of(change) {
                 self.wait_for_model(&wait, change);
             }
             return self.change(change);
@@ -377,7 +378,7 @@ impl AnswerState {
         }
     }
 
-    fn wait_for_model(&mut self, wait: &ModelWait, change: &StatusChanged) {
+    fn wait_for_model(&mut self, wait: &OutageWait, change: &StatusChanged) {
         let mut superseded_bytes = 0;
         if wait.superseded {
             self.superseded_at = self.seq;

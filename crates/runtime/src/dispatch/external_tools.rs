@@ -84,6 +84,7 @@ impl TaskRun {
             tool_name: call.name.clone(),
             arguments: arguments.clone(),
             until,
+            boot_until: self.services.time.boot_until(until),
         });
     }
 }

@@ -218,7 +218,8 @@ impl TaskRun {
             let summary = self.services.reader.summary(task_id).await?;
             wake_parent::rejoin(&self.services, &self.state.task_id, &summary).await?;
         }
-        self.push(Awaited { tool_call_id: call.id.clone(), tasks, mode, until });
+        let boot_until = until.and_then(|until| self.services.time.boot_until(until));
+        self.push(Awaited { tool_call_id: call.id.clone(), tasks, mode, until, boot_until });
         Ok(Ok(Answer::Waits))
     }
 

@@ -268,7 +268,17 @@ impl TaskRun {
                 return Ok(Err(refusal));
             }
             let tool_call_id = call.id.clone();
-            self.push(RequestSent { tool_call_id, id, to, intent, params, until, waits });
+            let boot_until = self.services.time.boot_until(until);
+            self.push(RequestSent {
+                tool_call_id,
+                id,
+                to,
+                intent,
+                params,
+                until,
+                boot_until,
+                waits,
+            });
             if self.flush().await? == FlushOutcome::Ended {
                 return Ok(Ok(None));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, Journal, PieceSource};
 use antiphon_core::{
-    Event, EventBody, HandlingMode, Message, ModelRef, ModelWait, Provider, RawJson, Request,
+    Event, EventBody, HandlingMode, Message, ModelRef, OutageWait, Provider, RawJson, Request,
     StatusChanged, TaskId, TaskLimits, TaskStatus, TaskSummary, UserMessage, WaitingFor,
 };
 use antiphon_runtime::{
@@ -124,7 +124,7 @@ impl Bench {
     }
 
     /// The waits for the model, in order.
-    async fn waits(&self) -> Vec<ModelWait> {
+    async fn waits(&self) -> Vec<OutageWait> {
         waits(&self.events().await)
     }
 }
@@ -133,11 +133,11 @@ fn status(event: &Event) -> Option<&StatusChanged> {
     if let EventBody::StatusChanged(change) = &event.body { Some(change) } else { None }
 }
 
-fn wait(event: &Event) -> Option<ModelWait> {
-    status(event).and_then(ModelWait::of)
+fn wait(event: &Event) -> Option<OutageWait> {
+    status(event).and_then(OutageWait::of)
 }
 
-fn waits(events: &[Event]) -> Vec<ModelWait> {
+fn waits(events: &[Event]) -> Vec<OutageWait> {
     events.iter().filter_map(wait).collect()
 }
 

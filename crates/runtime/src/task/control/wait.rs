@@ -88,9 +88,9 @@ pub(crate) fn waits_for_others(services: &Services, state: &TaskState) -> bool {
     let asked =
         services.deps.settings.dispatch == Dispatch::Here && !state.outbound_requests.is_empty();
     // The parent orchestrator also waits for the model.
-    let model = services.deps.settings.dispatch == Dispatch::Here
-        && state.waiting_for == Some(WaitingFor::Model);
-    let waits = state.pending_calls.values().any(client) || asked || model;
+    let outage = services.deps.settings.dispatch == Dispatch::Here
+        && state.waiting_for.is_some_and(WaitingFor::is_outage);
+    let waits = state.pending_calls.values().any(client) || asked || outage;
     services.waiters.waits(&state.task_id) || waits
 }
 
@@ -104,9 +104,10 @@ pub(crate) async fn tree_progress(
     below.retain(|task| !task.status.is_terminal());
     let suspended = below.iter().any(|task| task.status == TaskStatus::InputRequired);
     let active = |task: &TaskSummary| {
-        task.waiting_for == Some(WaitingFor::Model) || services.slots.is_active(&task.task_id)
+        task.waiting_for.is_some_and(WaitingFor::is_outage)
+            || services.slots.is_active(&task.task_id)
     };
-    if state.waiting_for == Some(WaitingFor::Model) || below.iter().any(active) {
+    if state.waiting_for.is_some_and(WaitingFor::is_outage) || below.iter().any(active) {
         return Ok(TreeProgress::Active { suspended });
     }
     if suspended {

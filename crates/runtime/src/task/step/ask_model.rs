@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, ModelWait,
+    AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, OutageWait,
     ProviderError, Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent,
     TaskStatus, Usage, UsageRecorded, WaitingFor,
 };
 use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::outage::{self, Shown};
+use crate::task::outage::{self, Failure, Shown};
 use crate::task::step::TaskRun;
 use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
@@ -70,7 +70,13 @@ impl TaskRun {
             Some(error) => {
                 let deps = &self.services.deps;
                 let (now, random) = (deps.clock.now(), deps.ids.next());
-                let wait = self.state.outage.wait_after(error, failed.shown, now, random);
+                let failure = Failure {
+                    code: error.code(),
+                    error: error.to_string(),
+                    retry_after: error.retry_after(),
+                    shown: failed.shown,
+                };
+                let wait = self.state.outage.wait_after(failure, now, random);
                 self.wait_for_model(failed.partial, &wait, purpose);
             }
             None => self.fail_on_model(failed),
@@ -81,7 +87,7 @@ impl TaskRun {
     fn wait_for_model(
         &mut self,
         partial: Option<AssistantMessage>,
-        wait: &ModelWait,
+        wait: &OutageWait,
         purpose: Purpose,
     ) {
         let (code, attempt) = (&wait.code, wait.attempt);
@@ -101,7 +107,7 @@ impl TaskRun {
                 self.record_usage(model.as_ref(), usage, Some(purpose));
             }
         }
-        self.push(wait.status());
+        self.push(wait.status(WaitingFor::Model));
     }
 
     /// Ends the wait for the model: it answers. Watchers learn that before the answer.

@@ -201,6 +201,8 @@ impl TaskRun {
                 reason,
                 rule,
                 expires_at: timeout.map(until),
+                boot_until: timeout
+                    .and_then(|timeout| self.services.time.boot_until(until(timeout))),
             };
             if let Some(at) = request.expires_at {
                 deadlines::watch_approval(&self.services, at, request.approval_id.clone());
