@@ -5,6 +5,7 @@ mod discovery;
 mod inbox;
 mod journal_owner;
 mod lists;
+mod owner_waits;
 mod ownership;
 mod project_access;
 mod server_failure;
@@ -281,7 +282,7 @@ impl Connection {
             (Self::Server(..), Some(WaitingFor::Model)) => {
                 "the agent reads it when its model answers, which is tried at once".to_owned()
             }
-            (Self::Server(..), Some(WaitingFor::Storage) | None) => {
+            (Self::Server(..), Some(WaitingFor::Peer | WaitingFor::Storage) | None) => {
                 "the agent reads it while it works".to_owned()
             }
         }

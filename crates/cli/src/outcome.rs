@@ -37,7 +37,10 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
         (TaskStatus::InputRequired, Some(WaitingFor::ToolResult)) => Err(Failure::refused(
             format!("task {id} waits for its client to send the result of a tool call"),
         )),
-        (TaskStatus::InputRequired, Some(WaitingFor::Model | WaitingFor::Storage) | None)
+        (
+            TaskStatus::InputRequired,
+            Some(WaitingFor::Model | WaitingFor::Peer | WaitingFor::Storage) | None,
+        )
         | (TaskStatus::Pending | TaskStatus::Running, _) => Err(Failure::unavailable(format!(
             "task {id} is suspended: resume it with `antiphon run --resume {id}`"
         ))),

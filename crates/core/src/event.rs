@@ -15,8 +15,9 @@
 //! | `body`       | all events                                              |
 //! | `properties` | what code asks about any event                          |
 //! | `defaults`   | fields that the JSON leaves out                         |
-//! | `model_wait` | the wait of a task for its model                        |
+//! | `outage_wait` | the wait of a task in an outage                        |
 //! | `summary`    | the rows of the journal's index, folded from the events |
+//! | `peer_wait`  | the wait of a task on a peer                            |
 //! | `peer_tasks` | tasks on a peer, as they are listed here                |
 //!
 //! # To add an event
@@ -27,8 +28,9 @@
 
 mod body;
 mod defaults;
-mod model_wait;
+mod outage_wait;
 pub(crate) mod peer_tasks;
+mod peer_wait;
 mod properties;
 pub(crate) mod summary;
 
@@ -48,7 +50,8 @@ pub use body::{
     UsageRecorded, WaitingFor,
 };
 
-pub use model_wait::ModelWait;
+pub use outage_wait::{OutageWait, PEER_UNAVAILABLE};
+pub use peer_wait::PeerWait;
 
 /// The version of the event format.
 pub const EVENT_VERSION: u32 = 1;

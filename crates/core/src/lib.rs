@@ -62,7 +62,7 @@ pub use conversation::message::{
     MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
     ToolResultMessage, UserMessage,
 };
-pub use conversation::model_switch::{IdRule, for_model};
+pub use conversation::model_switch::{HistoryConverter, HistoryMark, IdRule, for_model, steps};
 pub use conversation::request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use conversation::sendable_history::sendable;
 pub use conversation::session::Session;
@@ -76,9 +76,10 @@ pub use event::summary::{LiveAgent, ORDERS, QueuedMessage, SessionSummary, TaskS
 pub use event::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
-    ImportedTimes, MessageAppended, MessageQueued, ModelWait, OutputRejected, PeerCancel, Position,
-    Purpose, Relayed, Replied, RequestSent, Seq, StateChanged, StatusChanged, TaskCreated,
-    TaskRestored, ToolRefused, ToolRequested, ToolStarted, UsageRecorded, WaitingFor,
+    ImportedTimes, MessageAppended, MessageQueued, OutageWait, OutputRejected, PEER_UNAVAILABLE,
+    PeerCancel, PeerWait, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged,
+    StatusChanged, TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted,
+    UsageRecorded, WaitingFor,
 };
 pub use health::{HealthProblem, HealthState, HealthStatus};
 pub use hidden_text::{escape_for_terminal, escape_hidden_text, escaped, visible};

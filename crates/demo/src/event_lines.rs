@@ -1,11 +1,11 @@
 //! The lines about an event: one or two in the name of its agent, or none.
 
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, ModelWait, StatusChanged, TaskStatus, ToolResultMessage,
+    Event, EventBody, InputBlock, Message, OutageWait, StatusChanged, TaskStatus, ToolResultMessage,
 };
 use antiphon_view::display::{Destination, escaped};
 use antiphon_view::text::{cut, elapsed, one_line};
-use antiphon_view::{Tone, diff_lines, model_wait_text};
+use antiphon_view::{Tone, diff_lines, outage_wait_text};
 
 use crate::observed::ObservedTree;
 
@@ -100,8 +100,8 @@ fn end_line(change: &StatusChanged) -> Option<(Tone, String)> {
         }
         TaskStatus::Canceled => Some((Tone::Bad, "✗ canceled".to_owned())),
         TaskStatus::Running => {
-            let wait = ModelWait::of(change)?;
-            Some((Tone::Bad, model_wait_text(&wait)))
+            let wait = OutageWait::of(change)?;
+            Some((Tone::Bad, outage_wait_text(&wait)))
         }
         TaskStatus::Pending | TaskStatus::InputRequired => None,
     }

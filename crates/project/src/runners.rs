@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
@@ -22,6 +23,16 @@ pub const TERMINAL_GUARD: &str = "__terminal_guard";
 
 /// Folder of a project's terminals, in its state folder.
 pub const TERMINALS: &str = "terminals";
+
+/// Where the shell of a worker keeps what is known about its calls, below the worker's `/tmp`.
+const CALL_RECORDS: &str = "results/.calls";
+
+/// How a broken connection to a peer is made again. After about three seconds the task waits, and says so.
+const RECONNECT: RetryPolicy = RetryPolicy {
+    attempts_max: 5,
+    first_wait: Duration::from_millis(100),
+    wait_max: Duration::from_secs(1),
+};
 
 /// The runners that can be set up here.
 pub(crate) fn all(
@@ -84,6 +95,7 @@ fn sandbox(
         limits: antiphon_sandboxed::Limits::default(),
         environment: environment.variables().map(own).collect(),
         worker_settings: serde_json::to_value(worker_settings).ok()?,
+        kept: Some(CALL_RECORDS.into()),
         workers_max: WORKERS_DEFAULT,
     };
     match SandboxRunner::new(runner) {
@@ -135,5 +147,5 @@ fn loopback(settings: &UserSettings) -> Result<RemoteRunner, ProjectError> {
             .add(name, &peer.url, &token)
             .map_err(|error| ProjectError::InvalidInput(format!("[peers.{name}]: {error}")))?;
     }
-    Ok(RemoteRunner::new(peers, RetryPolicy::default()))
+    Ok(RemoteRunner::new(peers, RECONNECT))
 }

@@ -10,13 +10,13 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
-    HandlingMode, InteractionId, LiveAgent, Position, PriceTable, Provenance, QueuedMessage,
-    Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged, TaskId,
-    TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult, UserMessage, WaitingFor,
+    HandlingMode, InteractionId, LiveAgent, OutageWait, Position, PriceTable, Provenance,
+    QueuedMessage, Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary,
+    StatusChanged, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
+    UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::broadcast;
 
 use crate::deps::{BreakerState, RuntimeConfig, TaskEnvironments};
 use crate::dispatch::external_tools;
@@ -31,19 +31,20 @@ use crate::inbox::start_agent;
 use crate::inbox::start_agent::Started;
 use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::runner::{choose_runner, followed};
+use crate::runner::{choose_runner, followed, held_at_peer};
 use crate::services::Services;
 use crate::storage::StorageStatus;
 use crate::task::control::approval;
 use crate::task::control::cancel;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::{ImportedConversation, NewTask};
+use crate::task::limits;
 use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::state::reader::Before;
 use crate::task::step;
-use crate::watch::delta::Delta;
+use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
 
 /// The status of a task that is paused.
@@ -154,7 +155,7 @@ impl Orchestrator {
     }
 
     /// Resumes a task that was interrupted or paused. Does nothing to a running task, except that a
-    /// task that waits for its model tries again at once. A task that waits for budget is refused until
+    /// task that waits for its model or its peer tries again at once. A task that waits for budget is refused until
     /// more may be spent.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.services.background.check_accepts()?;
@@ -165,6 +166,13 @@ impl Orchestrator {
         cancel::tree_without_orphans(&self.services, &root).await?;
         followed::release(&self.services, &root).await?;
         self.amend(task_id, |summary, state| {
+            if let Some(wait) = summary.wait.clone()
+                && summary.waiting_for == Some(WaitingFor::Peer)
+            {
+                let next_at = self.services.deps.clock.now();
+                let now = OutageWait { next_at, ..wait };
+                return Ok(vec![now.status(WaitingFor::Peer).into()]);
+            }
             if !matches!(summary.waiting_for, Some(WaitingFor::Resume | WaitingFor::Model)) {
                 return Ok(Vec::new());
             }
@@ -396,6 +404,8 @@ impl Orchestrator {
         lifecycle::notify_peers_again(&self.services).await?;
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
+                let state = self.services.reader.load(&approval.task_id).await?;
+                limits::know_deadlines(&self.services.time, &state);
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
         }
@@ -426,15 +436,17 @@ impl Orchestrator {
         .await
     }
 
-    /// Tasks that match the query, newest first. One that cannot record what it has says so.
+    /// Tasks that match the query, newest first. One that cannot record what it has says so, and one that waits on a
+    /// peer says for what.
     pub async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, OrchestratorError> {
         let mut tasks = self.services.deps.journal.tasks(query).await?;
+        held_at_peer::mark(&self.services, &mut tasks).await?;
         self.services.storage.mark_waiting(&mut tasks);
         Ok(tasks)
     }
 
     /// Tools that tasks of this orchestrator can get.
-    pub fn tools(&self) -> Vec<Tool> {
+    pub fn tools(&self) -> Vec<Arc<Tool>> {
         self.services.deps.tools.tools()
     }
 
@@ -547,9 +559,14 @@ impl Orchestrator {
         Follower::new(journal, &self.services.notifier, task_id, after)
     }
 
-    /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
-    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.services.deltas.subscribe_all()
+    /// Live deltas of all tasks. A slow watcher misses some and is told how many.
+    pub fn deltas(&self) -> DeltaWatcher {
+        self.services.deltas.watch_all()
+    }
+
+    /// Live deltas of one task. A slow watcher misses some and is told how many.
+    pub fn task_deltas(&self, task_id: &TaskId) -> DeltaWatcher {
+        self.services.deltas.watch_task(task_id)
     }
 
     /// Begins to stop: new work is refused, no task starts and no model is called, and tools that run

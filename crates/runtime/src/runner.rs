@@ -9,10 +9,12 @@
 //! | `peer_cancel`    | cancellations for a peer        |
 //! | `peer_message`   | messages to a task on a peer    |
 //! | `followed`       | tasks that a peer follows       |
+//! | `held_at_peer`   | what tasks wait for on a peer   |
 
 pub(crate) mod bounded_model;
 pub(crate) mod choose_runner;
 pub(crate) mod followed;
+pub(crate) mod held_at_peer;
 pub(crate) mod peer_cancel;
 pub(crate) mod peer_message;
 pub(crate) mod run_in_runner;

@@ -21,6 +21,7 @@
 //! | `deltas`        | watchers of live deltas                                   |
 //! | `storage`       | whether the journal takes events                          |
 //! | `followed`      | which clients that follow their tasks are present         |
+//! | `call_agent_tools` | definitions of the tool `call_agent`, built once       |
 //!
 //! All but the journal itself is rebuilt after a restart.
 
@@ -35,6 +36,7 @@ use crate::budget::budget_service::BudgetService;
 use crate::budget::spend_cache::SpendCache;
 use crate::budget::tree_usage::Trees;
 use crate::deps::{RuntimeConfig, RuntimeDeps, TaskEnvironments};
+use crate::dispatch::call_agent::CallAgentTools;
 use crate::dispatch::pending_call::Outcome;
 use crate::dispatch::waiters::Waiters;
 use crate::dispatch::wake_parent;
@@ -54,7 +56,7 @@ use crate::task::state::TaskState;
 use crate::task::state::conversation_cache::ConversationCache;
 use crate::task::state::reader::TaskReader;
 use crate::task::state::state_cache::TaskCache;
-use crate::watch::delta::Deltas;
+use crate::watch::delta_watchers::DeltaWatchers;
 use crate::watch::notifier::Notifier;
 
 /// The services of one orchestrator.
@@ -76,9 +78,10 @@ pub(crate) struct Services {
     pub(crate) sent_requests: SentRequests,
     pub(crate) request_waits: RequestWaits,
     pub(crate) notifier: Arc<Notifier>,
-    pub(crate) deltas: Arc<Deltas>,
+    pub(crate) deltas: Arc<DeltaWatchers>,
     pub(crate) storage: Arc<StorageMonitor>,
     pub(crate) followed: FollowedTrees,
+    pub(crate) call_agent_tools: CallAgentTools,
 }
 
 impl Services {
@@ -122,9 +125,10 @@ impl Services {
             sent_requests: SentRequests::default(),
             request_waits: RequestWaits::default(),
             notifier,
-            deltas: Arc::new(Deltas::new()),
+            deltas: Arc::new(DeltaWatchers::new()),
             storage,
             followed: FollowedTrees::default(),
+            call_agent_tools: CallAgentTools::default(),
             deps,
         }
     }

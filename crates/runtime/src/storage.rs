@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::port::{AppendFault, Appended, Clock, JournalError};
-use antiphon_core::{ModelWait, TaskId, TaskSummary, WaitingFor};
+use antiphon_core::{OutageWait, TaskId, TaskSummary, WaitingFor};
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -160,7 +160,7 @@ impl StorageMonitor {
             let Some(NextAttempt { failed, at }) = waiting.get(&task.task_id).copied() else {
                 continue;
             };
-            let wait = ModelWait {
+            let wait = OutageWait {
                 code: "storage".to_owned(),
                 error: error.clone(),
                 attempt: failed,

@@ -205,6 +205,7 @@ mod tests {
             reason: "it pushes".to_owned(),
             rule: Rule("bash(git push *)".to_owned()),
             expires_at: None,
+            boot_until: None,
         };
         Approval::requested(TaskId::parse("01a2").unwrap(), &request, DateTime::UNIX_EPOCH)
     }

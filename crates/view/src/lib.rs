@@ -29,5 +29,5 @@ pub use tree::{
     TreeNode, TreeTask, TreeTotals, change_line, shown_tasks,
 };
 pub use wording::{
-    cost_text, diff_lines, dispatch_text, model_wait_text, tool_call_title, usage_text,
+    cost_text, diff_lines, dispatch_text, outage_wait_text, tool_call_title, usage_text, waits_for,
 };

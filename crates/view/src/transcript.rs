@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use antiphon_core::{
-    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, ModelWait,
+    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, OutageWait,
     PriceTable, Seq, StreamEvent, TaskId, TaskStatus, TokenUsage, ToolCallId, ToolResultMessage,
     Usage, UsageRecorded, UserMessage,
 };
@@ -20,7 +20,7 @@ use crate::colors::Colors;
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
 use crate::text::{cut, elapsed, line_count, one_line};
-use crate::wording::{diff_lines, dispatch_text, model_wait_text, tool_call_title};
+use crate::wording::{diff_lines, dispatch_text, outage_wait_text, tool_call_title, wait_text};
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -352,13 +352,13 @@ impl Transcript {
     }
 
     /// The model does not answer: the task waits. What was shown of the answer is superseded.
-    fn model_wait(&mut self, wait: &ModelWait) -> io::Result<()> {
+    fn model_wait(&mut self, wait: &OutageWait) -> io::Result<()> {
         if wait.superseded {
             self.superseded_at = self.seq;
             self.supersede()?;
             self.showing = Showing::Next;
         }
-        let text = model_wait_text(wait);
+        let text = outage_wait_text(wait);
         self.note(&text);
         self.activity = text;
         Ok(())
@@ -378,10 +378,14 @@ impl Transcript {
     )]
     fn show(&mut self, event: &Event) -> io::Result<()> {
         match &event.body {
-            EventBody::StatusChanged(change) => match ModelWait::of(change) {
+            EventBody::StatusChanged(change) => match OutageWait::of(change) {
                 Some(wait) => self.model_wait(&wait)?,
                 None if change.status == TaskStatus::Running => self.goes_on(),
-                None => {}
+                None => {
+                    if let Some(text) = wait_text(change) {
+                        self.note(&text);
+                    }
+                }
             },
             EventBody::UsageRecorded(recorded) => {
                 self.add_usage(recorded);

@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
-    Cost, Event, EventBody, PriceTable, Relayed, TaskId, TaskSummary, TokenUsage, Usage,
+    Cost, Event, EventBody, OutageWait, PriceTable, Relayed, TaskId, TaskSummary, TokenUsage, Usage,
 };
 
 pub use drawing::{Collapse, DisplayStatus, LastColumn, TreeDrawing, change_line, shown_tasks};
@@ -85,6 +85,16 @@ impl TaskTree {
         self.tasks[index].detail = Some(detail);
     }
 
+    /// Sets which tasks wait until the journal can be written, which no event says. Returns the indexes of those that
+    /// began or ended to wait.
+    pub fn set_storage_waits(&mut self, waits: &HashMap<TaskId, OutageWait>) -> Vec<usize> {
+        let changed = self.tasks.iter_mut().enumerate().filter_map(|(index, task)| {
+            let wait = waits.get(&task.summary.task_id);
+            task.set_storage_wait(wait).then_some(index)
+        });
+        changed.collect()
+    }
+
     /// Applies an event. Returns the index of the task it changed; `None` when the event is not of this
     /// tree or was seen before.
     pub fn apply(&mut self, event: &Event) -> Option<usize> {
@@ -153,7 +163,14 @@ impl TaskTree {
         if let Some(parent) = parent {
             self.tasks[parent].children.push(new);
         }
-        self.tasks.push(TreeTask { summary, parent, depth, children: Vec::new(), detail });
+        self.tasks.push(TreeTask {
+            summary,
+            parent,
+            depth,
+            children: Vec::new(),
+            detail,
+            storage_wait: None,
+        });
         Some(new)
     }
 }

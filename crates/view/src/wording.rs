@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use antiphon_core::{Dispatched, Join, ModelWait, PriceTable, TokenUsage, ToolCallBlock, Usage};
+use antiphon_core::{
+    Dispatched, Join, OutageWait, PEER_UNAVAILABLE, PeerWait, PriceTable, StatusChanged,
+    TokenUsage, ToolCallBlock, Usage, WaitingFor,
+};
 
 use crate::display::escaped;
 use crate::text;
@@ -32,14 +35,43 @@ pub fn dispatch_text(dispatched: &Dispatched) -> Option<String> {
     Some(format!("→ calls {agents} and {waits}"))
 }
 
-/// `waits for its model: the provider is overloaded (attempt 3, the next at 12:00:30 UTC)`. A task that waits for the
-/// journal has the code `storage`.
-pub fn model_wait_text(wait: &ModelWait) -> String {
-    let ModelWait { code, error, attempt, next_at, .. } = wait;
-    let what = if code == "storage" { "until the journal can be written" } else { "for its model" };
+/// `waits for its model: the provider is overloaded (attempt 3, the next at 12:00:30 UTC)`. The code
+/// `storage` is a wait for the journal.
+pub fn outage_wait_text(wait: &OutageWait) -> String {
+    let OutageWait { code, error, attempt, next_at, .. } = wait;
+    let what = match code.as_str() {
+        "storage" => "until the journal can be written",
+        PEER_UNAVAILABLE => "for its peer",
+        _ => "for its model",
+    };
     let error = text::cut(&escaped(&text::one_line(error)));
     let next_at = next_at.format("%H:%M:%S");
     format!("waits {what}: {error} (attempt {attempt} failed, the next is at {next_at} UTC)")
+}
+
+/// Why a task waits from this status on, if it does, for its model or its peer or on its peer.
+pub(crate) fn wait_text(change: &StatusChanged) -> Option<String> {
+    let away = OutageWait::of(change).map(|wait| outage_wait_text(&wait));
+    away.or_else(|| PeerWait::of(change).map(|wait| peer_wait_text(&wait)))
+}
+
+/// `waits for an approval on the peer office`.
+fn peer_wait_text(wait: &PeerWait) -> String {
+    let what = wait.waiting_for.map_or("for a person", waits_for);
+    format!("waits {what} on the peer {}", text::cut(&escaped(&wait.peer)))
+}
+
+/// `for an approval`.
+pub fn waits_for(what: WaitingFor) -> &'static str {
+    match what {
+        WaitingFor::Approval => "for an approval",
+        WaitingFor::Resume => "to be resumed",
+        WaitingFor::ToolResult => "for the result of a client's tool",
+        WaitingFor::Budget => "for budget",
+        WaitingFor::Model => "for its model",
+        WaitingFor::Peer => "for its peer",
+        WaitingFor::Storage => "until the journal can be written",
+    }
 }
 
 /// A tool call on one line: the name of the tool and its most descriptive argument.
@@ -96,4 +128,21 @@ pub fn usage_text(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> Strin
 pub fn cost_text(spent: &BTreeMap<String, Usage>, prices: &PriceTable) -> String {
     antiphon_runtime::cost(spent, prices)
         .map_or_else(|_| "cost unknown".to_owned(), |cost| cost.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::{PeerWait, TaskId, WaitingFor};
+
+    use super::wait_text;
+
+    #[test]
+    fn a_wait_on_a_peer_says_for_what_and_where() {
+        let (peer, task_id) = ("office".to_owned(), TaskId::parse("t1").unwrap());
+        let wait = PeerWait { peer, task_id, waiting_for: Some(WaitingFor::Approval) };
+        let text = wait_text(&wait.status()).unwrap();
+        assert_eq!(text, "waits for an approval on the peer office");
+        let text = wait_text(&PeerWait { waiting_for: None, ..wait }.status()).unwrap();
+        assert_eq!(text, "waits for a person on the peer office");
+    }
 }

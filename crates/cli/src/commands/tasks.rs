@@ -18,7 +18,7 @@ use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
 use antiphon_view::display::escaped;
 use antiphon_view::text::one_line;
-use antiphon_view::{Collapse, LastColumn, model_wait_text};
+use antiphon_view::{Collapse, LastColumn, outage_wait_text, waits_for};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -189,16 +189,17 @@ impl Tasks {
                     before,
                     agent,
                 };
-                list(connection.reader(), &prices, filter, limit, json).await
+                list(&access, &connection, &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
                 let connection = access.read()?;
                 let reader = connection.reader();
-                let summary = find_task(reader, &task, TaskSelector::All).await?;
+                let mut summary = find_task(reader, &task, TaskSelector::All).await?;
+                access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
                 describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)
             }
             Self::Tree { task, all, ids, json } => {
-                let reader = TreeReader::new(access.journal()?);
+                let reader = TreeReader::new(access.journal()?, access.owner().await);
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
@@ -215,7 +216,7 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                let reader = TreeReader::new(access.journal()?);
+                let reader = TreeReader::new(access.journal()?, access.owner().await);
                 watch::watch(reader, access.poll_interval(), &task, &prices, form).await
             }
             Self::Resume { task } => resume::resume_tasks(access, task).await,
@@ -285,16 +286,18 @@ async fn unfinished(
 }
 
 async fn list(
-    orchestrator: &Orchestrator,
+    access: &ProjectAccess<'_>,
+    connection: &Connection,
     prices: &PriceTable,
     filter: TaskFilter,
     limit: NonZeroUsize,
     json: bool,
 ) -> Result<(), Failure> {
     let (which, more) = (TaskSelector::Matching(filter), limit.saturating_add(1));
-    let mut tasks = orchestrator.tasks(TaskQuery { which, limit: more }).await?;
+    let mut tasks = connection.reader().tasks(TaskQuery { which, limit: more }).await?;
     let left_out = tasks.len() > limit.get();
     tasks.truncate(limit.get());
+    access.mark_storage_waits(&mut tasks).await;
     if json {
         let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);
@@ -316,7 +319,12 @@ async fn list(
     }));
     terminal::print(&terminal::table(&lines));
     for (task, wait) in tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))) {
-        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), model_wait_text(wait)));
+        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), outage_wait_text(wait)));
+    }
+    for task in &tasks {
+        if let Some(text) = held_text(task) {
+            terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
+        }
     }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());
@@ -369,9 +377,12 @@ fn describe(
         text.extend(["failed: ", error, "\n"]);
     }
     if let Some(wait) = &summary.wait {
-        let (wait, id) = (model_wait_text(wait), &state.task_id);
-        let lines = format!("{wait}\nask the model at once with `antiphon tasks resume {id}`\n");
+        let (wait, id) = (outage_wait_text(wait), &state.task_id);
+        let lines = format!("{wait}\ntry again at once with `antiphon tasks resume {id}`\n");
         text.push_str(&lines);
+    }
+    if let Some(held) = held_text(summary) {
+        text.extend([&*held, "\n"]);
     }
     if state.handovers > 0 {
         let times = terminal::count(u64::from(state.handovers), "handover");
@@ -383,6 +394,13 @@ fn describe(
     }
     terminal::print(&text);
     Ok(())
+}
+
+/// What a task waits for on its peer, where it is given.
+fn held_text(task: &TaskSummary) -> Option<String> {
+    let peer = task.runs_on.peer.as_ref().filter(|_| task.status == TaskStatus::InputRequired)?;
+    let what = waits_for(task.waiting_for.filter(|what| *what != WaitingFor::Resume)?);
+    Some(format!("waits {what} on the peer {}", escaped(peer)))
 }
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
@@ -412,7 +430,9 @@ fn status(task: &TaskSummary) -> &'static str {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
         (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
-        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Storage)) => "waits",
+        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Peer | WaitingFor::Storage)) => {
+            "waits"
+        }
         // A list does not say whether the agent is working or idle: see the tree, or `agents status`.
         (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "resident",
         (status, _) => status.as_str(),

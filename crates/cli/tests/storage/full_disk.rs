@@ -32,6 +32,17 @@ fn on_small_disk(folder: &Path) -> Server {
     Server::spawn(command, |process| inside(process, &token))
 }
 
+/// A command in the namespace of the server.
+fn beside(server: &Server, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("nsenter");
+    with_environment(&mut command, folder);
+    let process = server.process.id().to_string();
+    command.args(["--target", &process, "--user", "--mount", "--preserve-credentials"]);
+    command.arg(format!("--wdns={}", folder.display())).arg("--");
+    command.arg(assert_cmd::cargo::cargo_bin!("antiphon")).args(arguments);
+    command
+}
+
 fn fill(disk: &Path) {
     let mut filler = fs::File::create(disk.join("filler")).unwrap();
     let block = [0_u8; 4096];
@@ -74,6 +85,17 @@ fn a_full_disk_makes_a_task_wait_and_it_goes_on_when_there_is_room() {
         assert_eq!(listed["wait"]["code"], "storage", "{listed}");
         assert!(listed["wait"]["next_at"].is_string(), "{listed}");
     }
+    // Commands see it too, though the file cannot hold it.
+    let watched = beside(&server, folder.path(), &["tasks", "watch"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let listed = beside(&server, folder.path(), &["tasks", "list", "--json"]).output().unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!(listed[0]["waiting_for"], "storage", "{listed}");
+    let shown = beside(&server, folder.path(), &["tasks", "show", "last"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("waits until the journal can be written"), "{shown}");
     // Longer than all restarts of a task took before: 3.3 seconds.
     let before = text(&log);
     std::thread::sleep(Duration::from_secs(5));
@@ -81,6 +103,9 @@ fn a_full_disk_makes_a_task_wait_and_it_goes_on_when_there_is_room() {
     assert_eq!(server.status(&task), "running");
     fs::remove_file(disk.join("filler")).unwrap();
     server.completed(&task);
+    let watched = watched.wait_with_output().unwrap();
+    let watched = String::from_utf8(watched.stdout).unwrap();
+    assert!(watched.contains("waits until the journal can be written"), "{watched}");
     assert_eq!(text(&log), "0\n1\n2\n3\n4\n5\n", "each command ran once");
     until("the server is healthy again", || {
         (server.ask("GET", "/health", "").status == 200).then_some(())

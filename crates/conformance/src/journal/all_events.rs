@@ -4,6 +4,7 @@ mod arrival;
 mod dispatch;
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
@@ -53,6 +54,7 @@ fn of_approvals() -> Result<Vec<EventBody>, Finding> {
             reason: ODD_TEXT.to_owned(),
             rule: Rule(ODD_TEXT.to_owned()),
             expires_at: DateTime::from_timestamp(1_771_416_000, 123_456_789),
+            boot_until: Some(odd_boot_time()),
         }),
         EventBody::from(ApprovalDecided {
             approval_id,
@@ -125,11 +127,11 @@ fn created() -> Result<EventBody, Finding> {
         system_prompt: ODD_TEXT.to_owned(),
         tools: Some(vec![ODD_TEXT.to_owned(), String::new()]),
         parallel_tools: vec![ODD_TEXT.to_owned(), String::new()],
-        external_tools: vec![Tool {
+        external_tools: vec![Arc::new(Tool {
             name: ODD_TEXT.to_owned(),
             description: String::new(),
             parameters: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
-        }],
+        })],
         agents: CallableAgents::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
         resident: true,
@@ -159,13 +161,17 @@ fn created() -> Result<EventBody, Finding> {
             metadata: [(ODD_TEXT.to_owned(), ODD_TEXT.to_owned())].into(),
         }],
         imported: Some(ImportedTimes { created_at: DateTime::UNIX_EPOCH, updated_at: noon() }),
-        boot_time: Some(BootTime { boot_id: Uuid::max(), elapsed_ms: u64::MAX }),
+        boot_time: Some(odd_boot_time()),
         followed: true,
         cancels: Some(PeerCancel { task_id: task(96), remote_task_id: Some(task(95)) }),
     }))
 }
 
 /// Numbers at their limits, and text.
+fn odd_boot_time() -> BootTime {
+    BootTime { boot_id: Uuid::max(), elapsed_ms: u64::MAX }
+}
+
 fn odd_value() -> Value {
     json!({
         "z": [1.0, 0.1, 1e300, -0.0, u64::MAX, i64::MIN],

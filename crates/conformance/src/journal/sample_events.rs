@@ -90,6 +90,7 @@ pub(super) fn requested(n: u64) -> Result<ApprovalRequested, Finding> {
         reason: "it removes files".to_owned(),
         rule: Rule("bash(rm *)".to_owned()),
         expires_at: None,
+        boot_until: None,
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::{Append, Expected, TaskSelector};
 use antiphon_core::{
-    AgentState, EventBody, ModelRef, ModelWait, Purpose, Seq, SessionId, StatusChanged,
+    AgentState, EventBody, ModelRef, OutageWait, Purpose, Seq, SessionId, StatusChanged,
     TaskCreated, TaskId, TaskStatus, TaskSummary, Usage, UsageRecorded, WaitingFor,
 };
 use chrono::{DateTime, TimeDelta};
@@ -59,7 +59,7 @@ pub(super) async fn a_summary_follows_the_status(journal: TestJournal) -> Outcom
 
 pub(super) async fn a_summary_says_why_a_task_waits_for_its_model(journal: TestJournal) -> Outcome {
     journal.create(&task(1)).await?;
-    let wait = |attempt| ModelWait {
+    let wait = |attempt| OutageWait {
         code: "overloaded".to_owned(),
         error: "try again".to_owned(),
         attempt,
@@ -67,7 +67,9 @@ pub(super) async fn a_summary_says_why_a_task_waits_for_its_model(journal: TestJ
         superseded: attempt > 1,
     };
     for (seq, attempt) in [(1, 1), (2, 2)] {
-        journal.write(draft(&task(1), at(seq), vec![wait(attempt).status().into()])).await?;
+        journal
+            .write(draft(&task(1), at(seq), vec![wait(attempt).status(WaitingFor::Model).into()]))
+            .await?;
         let found = summary(&journal, &task(1)).await?;
         equal("why it waits", &found.wait, &Some(wait(attempt)))?;
     }

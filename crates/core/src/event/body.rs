@@ -130,7 +130,7 @@ events! {
         parallel_tools: Vec<String>,
         /// Tools that the client offered and runs itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        external_tools: Vec<Tool>,
+        external_tools: Vec<Arc<Tool>>,
         /// Agents the agent may call. Absent: any agent.
         #[serde(default = "any_agent", skip_serializing_if = "is_any_agent")]
         agents: CallableAgents,
@@ -246,6 +246,9 @@ events! {
         /// Time after which an answer is too late. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
         /// Id of an older queued message that this one replaces. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<InteractionId>,
@@ -276,6 +279,9 @@ events! {
         params: Value,
         /// Time after which the request counts as failed.
         until: DateTime<Utc>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
         /// Whether the tool call waits for the answer. Absent: `false`.
         #[serde(default, skip_serializing_if = "is_false")]
         waits: bool,
@@ -312,6 +318,9 @@ events! {
         /// Time after which the call counts as denied. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// A person decided about an approval, or it expired.
     ApprovalDecided approval_decided = "approval_decided" {
@@ -356,6 +365,9 @@ events! {
         arguments: RawJson,
         /// Time after which the task becomes `input_required` without a result.
         until: DateTime<Utc>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// A tool call dispatches agents. The orchestrator creates their tasks under these ids after
     /// this event.
@@ -384,6 +396,9 @@ events! {
         /// Time after which the call stops waiting. Absent: never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<DateTime<Utc>>,
+        /// The same moment by a clock that cannot be set. Absent: unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        boot_until: Option<BootTime>,
     }
     /// Another agent takes over the task: its result is the result of the task.
     HandedOver handed_over = "handed_over" {
@@ -490,8 +505,10 @@ pub enum WaitingFor {
     /// A new day or month begins, or a user raises the spend limit.
     Budget,
     /// The model can be reached again. The status is `running`, and the detail is a
-    /// [`ModelWait`](crate::ModelWait).
+    /// [`OutageWait`](crate::OutageWait).
     Model,
+    /// The peer that runs the task can be reached again. Status and detail are as for `Model`.
+    Peer,
     /// The journal can be written again. Never recorded, since it cannot be: the orchestrator that runs the task says
     /// so in its lists.
     Storage,
@@ -501,8 +518,18 @@ impl WaitingFor {
     /// Whether the task continues without a person or a client.
     pub fn continues_by_itself(self) -> bool {
         match self {
-            Self::Budget | Self::Model | Self::Storage => true,
+            Self::Budget | Self::Model | Self::Peer | Self::Storage => true,
             Self::Approval | Self::Resume | Self::ToolResult => false,
+        }
+    }
+
+    /// Whether a running task waits for the end of an outage that is recorded.
+    pub fn is_outage(self) -> bool {
+        match self {
+            Self::Model | Self::Peer => true,
+            Self::Approval | Self::Resume | Self::ToolResult | Self::Budget | Self::Storage => {
+                false
+            }
         }
     }
 }

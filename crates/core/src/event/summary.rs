@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentState, AgentStatus, EventBody, EventVisitor, HandedOver, ImportedTimes, InputBlock,
-    Message, MessageAppended, MessageQueued, ModelRef, ModelWait, Position, RunsOn, Seq, SessionId,
-    StateChanged, StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus, ToolStarted, Usage,
-    UsageRecorded, UserMessage, WaitingFor, visible,
+    Message, MessageAppended, MessageQueued, ModelRef, OutageWait, Position, RunsOn, Seq,
+    SessionId, StateChanged, StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus,
+    ToolStarted, Usage, UsageRecorded, UserMessage, WaitingFor, visible,
 };
 
 /// Name of the agent of tasks that only record an order, see [`TaskSummary::is_record`].
@@ -48,12 +48,13 @@ pub struct TaskSummary {
     /// Status of the task.
     pub status: TaskStatus,
     /// What the task waits for: an `input_required` task for a person or a client, a `running` task
-    /// for its `model`. Absent otherwise.
+    /// for its `model` or `peer`. Lists also say what a task on a peer waits for there. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<WaitingFor>,
-    /// Why the task waits for its model or for the journal, and when it tries again. Absent: it waits for neither.
+    /// Why the task waits for its model, its peer or the journal, and when it tries again. Absent: it waits for none of
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<ModelWait>,
+    pub wait: Option<OutageWait>,
     /// When the conversation began and was last changed, where it was imported from. Absent: it was not imported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedTimes>,
@@ -152,7 +153,7 @@ impl EventVisitor for TaskSummary {
     fn status_changed(&mut self, change: &StatusChanged) {
         self.status = change.status;
         self.waiting_for = change.waiting_for;
-        self.wait = ModelWait::of(change).map(ModelWait::shortened);
+        self.wait = OutageWait::of(change).map(OutageWait::shortened);
         self.ended_at = change.status.is_terminal().then_some(self.last_event_at);
     }
 

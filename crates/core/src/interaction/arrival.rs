@@ -26,6 +26,7 @@ impl MessageQueued {
             hops: 0,
             payload: None,
             provenance: Provenance::Unknown,
+            boot_until: None,
         }
     }
 
@@ -46,6 +47,7 @@ impl MessageQueued {
             hops: 0,
             payload: None,
             provenance: Provenance::Unknown,
+            boot_until: None,
         }
     }
 

@@ -53,6 +53,7 @@ fn the_words_of_the_user_are_queued_as_they_are() {
         hops: 0,
         payload: None,
         provenance: Provenance::Unknown,
+        boot_until: None,
     };
     assert_eq!(hello(), expected);
 }

@@ -253,7 +253,7 @@ fn the_status_of_an_approval_is_one_of_five_words() {
 }
 
 #[test]
-fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budget_its_model_or_storage()
+fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budget_its_model_its_peer_or_storage()
  {
     words(&[
         (WaitingFor::Approval, "approval"),
@@ -261,6 +261,7 @@ fn a_task_waits_for_an_approval_or_to_be_resumed_or_for_a_client_or_for_the_budg
         (WaitingFor::ToolResult, "tool_result"),
         (WaitingFor::Budget, "budget"),
         (WaitingFor::Model, "model"),
+        (WaitingFor::Peer, "peer"),
         (WaitingFor::Storage, "storage"),
     ]);
 }

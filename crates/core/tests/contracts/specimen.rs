@@ -4,7 +4,7 @@ mod arrival;
 mod creation;
 mod dispatch;
 
-use antiphon_core::port::Rule;
+use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::*;
 use serde_json::{Value, json};
 
@@ -86,9 +86,11 @@ pub(crate) fn whole() -> Vec<Specimen> {
 pub(crate) fn bare() -> Vec<Specimen> {
     let said = UserMessage::text("hi", ten());
     let paid = UsageRecorded { model: "m".to_owned(), usage: Usage::default(), purpose: None };
-    let asked = ApprovalRequested { expires_at: None, ..approval_requested() };
+    let asked = ApprovalRequested { expires_at: None, boot_until: None, ..approval_requested() };
     let mut question = asked_data();
-    question.as_object_mut().unwrap().remove("expires_at");
+    for absent in ["expires_at", "boot_until"] {
+        question.as_object_mut().unwrap().remove(absent);
+    }
     let decided = ApprovalDecided { comment: None, ..approval_decided() };
     vec![
         creation::bare(),
@@ -136,7 +138,7 @@ pub(crate) fn arrivals() -> Vec<Specimen> {
     arrival::of_each_content()
 }
 
-fn model_wait() -> Value {
+fn outage_wait() -> Value {
     json!({
         "code": "overloaded", "error": "the provider is overloaded: busy", "attempt": 3,
         "next_at": "2026-02-18T12:00:30Z", "superseded": true
@@ -176,9 +178,22 @@ pub(crate) fn statuses() -> Vec<Specimen> {
         ),
         specimen(
             TaskStatus::Running,
-            Some(model_wait()),
+            Some(outage_wait()),
             Some(WaitingFor::Model),
-            json!({"status": "running", "waiting_for": "model", "detail": model_wait()}),
+            json!({"status": "running", "waiting_for": "model", "detail": outage_wait()}),
+        ),
+        specimen(
+            TaskStatus::Running,
+            Some(outage_wait()),
+            Some(WaitingFor::Peer),
+            json!({"status": "running", "waiting_for": "peer", "detail": outage_wait()}),
+        ),
+        specimen(
+            TaskStatus::InputRequired,
+            Some(json!({"peer": "office", "task_id": "t2", "waiting_for": "approval"})),
+            None,
+            json!({"status": "input_required",
+                "detail": {"peer": "office", "task_id": "t2", "waiting_for": "approval"}}),
         ),
         specimen(
             TaskStatus::Completed,
@@ -226,6 +241,15 @@ fn asked() -> Specimen {
     (approval_requested().into(), "approval_requested", asked_data())
 }
 
+/// A deadline by a clock that cannot be set.
+pub(crate) fn boot_until() -> BootTime {
+    BootTime { boot_id: uuid::Uuid::from_u128(31), elapsed_ms: 42_340 }
+}
+
+pub(crate) fn boot_until_data() -> Value {
+    json!({"boot_id": "00000000-0000-0000-0000-00000000001f", "elapsed_ms": 42340})
+}
+
 pub(crate) fn approval_requested() -> ApprovalRequested {
     ApprovalRequested {
         approval_id: ApprovalId::parse("a1").unwrap(),
@@ -235,6 +259,7 @@ pub(crate) fn approval_requested() -> ApprovalRequested {
         reason: "it writes to a remote".to_owned(),
         rule: Rule("bash(git push *)".to_owned()),
         expires_at: Some(at("2026-02-18T13:00:00Z")),
+        boot_until: Some(boot_until()),
     }
 }
 
@@ -242,7 +267,8 @@ fn asked_data() -> Value {
     json!({
         "approval_id": "a1", "tool_call_id": "tc_1", "tool_name": "bash",
         "arguments": {"command": "git push"}, "reason": "it writes to a remote",
-        "rule": "bash(git push *)", "expires_at": "2026-02-18T13:00:00Z"
+        "rule": "bash(git push *)", "expires_at": "2026-02-18T13:00:00Z",
+        "boot_until": boot_until_data()
     })
 }
 

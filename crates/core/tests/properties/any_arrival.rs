@@ -33,6 +33,7 @@ fn queued() -> impl Strategy<Value = EventBody> {
                 hops,
                 payload,
                 provenance,
+                boot_until: None,
             }
             .into()
         },
@@ -65,7 +66,8 @@ fn request_sent() -> impl Strategy<Value = EventBody> {
     (call_id(), any::<u128>(), peer(), intent(), value(), time(), any::<bool>()).prop_map(
         |(tool_call_id, bits, to, intent, params, until, waits)| {
             let id = InteractionId(Uuid::from_u128(bits));
-            RequestSent { tool_call_id, id, to, intent, params, until, waits }.into()
+            RequestSent { tool_call_id, id, to, intent, params, until, waits, boot_until: None }
+                .into()
         },
     )
 }

@@ -37,7 +37,7 @@ pub(crate) fn may_call() -> impl Strategy<Value = CallableAgents> {
 
 fn requested() -> impl Strategy<Value = EventBody> {
     (call_id(), text(), object(), time()).prop_map(|(tool_call_id, tool_name, arguments, until)| {
-        ToolRequested { tool_call_id, tool_name, arguments, until }.into()
+        ToolRequested { tool_call_id, tool_name, arguments, until, boot_until: None }.into()
     })
 }
 
@@ -54,7 +54,9 @@ fn dispatched() -> impl Strategy<Value = EventBody> {
 fn awaited() -> impl Strategy<Value = EventBody> {
     let modes = [Awaiting::Any, Awaiting::All];
     (call_id(), vec(task_id(), 1..4), select(modes.to_vec()), option::of(time())).prop_map(
-        |(tool_call_id, tasks, mode, until)| Awaited { tool_call_id, tasks, mode, until }.into(),
+        |(tool_call_id, tasks, mode, until)| {
+            Awaited { tool_call_id, tasks, mode, until, boot_until: None }.into()
+        },
     )
 }
 

@@ -10,15 +10,17 @@ use std::pin::Pin;
 
 use antiphon_core::port::{ApprovalSelector, Clock, JournalError, SystemClock};
 use antiphon_core::{
-    Approval, AssistantMessage, Event, EventBody, Message, ModelWait, Position, Seq, StatusChanged,
-    StopReason, StreamEvent, TaskId, TaskStatus, TaskSummary, ToolCallBlock, ToolCallId, Usage,
-    WaitingFor,
+    Approval, AssistantMessage, Event, EventBody, Message, OutageWait, Position, Seq,
+    StatusChanged, StopReason, StreamEvent, TaskId, TaskStatus, TaskSummary, ToolCallBlock,
+    ToolCallId, Usage, WaitingFor,
 };
 use antiphon_project::{TreeScope, task_and_descendants};
-use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError};
+use antiphon_runtime::{
+    Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError, SerializedDelta,
+    WatchedDelta,
+};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::chat_error::ChatError;
 
@@ -81,7 +83,7 @@ pub(crate) struct AnswerWatcher {
     task_id: TaskId,
     reading: Reading,
     /// Absent after a gap.
-    deltas: Option<mpsc::Receiver<Delta>>,
+    deltas: Option<DeltaWatcher>,
     /// A delta of a turn that the journal has not reached.
     held: Option<Delta>,
     /// Ready when the task ends or is suspended.
@@ -143,7 +145,7 @@ impl AnswerWatcher {
         orchestrator: &Orchestrator,
         task_id: TaskId,
         follower: Option<Follower>,
-        deltas: Option<mpsc::Receiver<Delta>>,
+        deltas: Option<DeltaWatcher>,
     ) -> Self {
         let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
@@ -204,8 +206,10 @@ impl AnswerWatcher {
                     }
                 }
                 delta = receive(&mut self.deltas), if receives => match delta {
-                    Some(delta) => self.held = Some(delta),
-                    None => self.deltas = None,
+                    Some(WatchedDelta::Delta(delta)) => {
+                        self.held = Some(SerializedDelta::into_delta(delta));
+                    }
+                    Some(WatchedDelta::Missed(_)) | None => self.deltas = None,
                 },
                 stopped = waiting => match stopped {
                     // The client does not wait until the spend limit resets.
@@ -276,8 +280,8 @@ fn read_on(mut follower: Follower) -> Reading {
     })
 }
 
-/// The next delta; `None` after a gap, and never again then.
-async fn receive(deltas: &mut Option<mpsc::Receiver<Delta>>) -> Option<Delta> {
+/// The next delta; pends forever when there are no deltas.
+async fn receive(deltas: &mut Option<DeltaWatcher>) -> Option<WatchedDelta> {
     match deltas {
         None => std::future::pending().await,
         Some(deltas) => deltas.recv().await,
@@ -322,7 +326,7 @@ impl AnswerState {
             self.form = if structured { Form::Json } else { Form::Text };
         } else if let EventBody::StatusChanged(change) = &event.body {
             self.started = true;
-            if let Some(wait) = ModelWait::of(change) {
+            if let Some(wait) = OutageWait::of(change) {
                 self.wait_for_model(&wait, change);
             }
             return self.change(change);
@@ -374,7 +378,7 @@ impl AnswerState {
         }
     }
 
-    fn wait_for_model(&mut self, wait: &ModelWait, change: &StatusChanged) {
+    fn wait_for_model(&mut self, wait: &OutageWait, change: &StatusChanged) {
         let mut superseded_bytes = 0;
         if wait.superseded {
             self.superseded_at = self.seq;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{Approval, DomainError, ErrorCode, ErrorResponse, ModelWait, TaskId};
+use antiphon_core::{
+    Approval, DomainError, ErrorCode, ErrorResponse, OutageWait, PEER_UNAVAILABLE, TaskId,
+};
 use antiphon_interface_transport::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
 use antiphon_runtime::{BudgetSpent, OrchestratorError};
 use axum::Json;
@@ -136,7 +138,7 @@ impl ChatError {
             "invalid_request" | "context_overflow" | "limit_reached" => StatusCode::BAD_REQUEST,
             "not_found" => StatusCode::NOT_FOUND,
             "rate_limited" => StatusCode::TOO_MANY_REQUESTS,
-            "overloaded" => StatusCode::SERVICE_UNAVAILABLE,
+            "overloaded" | PEER_UNAVAILABLE => StatusCode::SERVICE_UNAVAILABLE,
             "invalid_output" => StatusCode::UNPROCESSABLE_ENTITY,
             "interrupted" | "failed" => StatusCode::INTERNAL_SERVER_ERROR,
             // All other codes are errors of the provider.
@@ -148,7 +150,7 @@ impl ChatError {
 
     /// The failure of a model that is away, until the next attempt: the rest of an open breaker, or what the provider
     /// asked for.
-    pub(crate) fn away(wait: &ModelWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
+    pub(crate) fn away(wait: &OutageWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
         let left_ms = (wait.next_at - now).num_milliseconds().max(1).cast_unsigned();
         let retry_after_s = u32::try_from(left_ms.div_ceil(1000)).ok().and_then(NonZeroU32::new);
         Self { retry_after_s, ..Self::failed(detail) }

@@ -33,7 +33,8 @@ pub async fn agent_presences(
         let resident = residents.remove(&live.task_id);
         // A program in a terminal has no turns.
         let may_wait = |task: &&TaskSummary| {
-            live.status.messages_processed == 0 || task.waiting_for == Some(WaitingFor::Model)
+            live.status.messages_processed == 0
+                || task.waiting_for.is_some_and(WaitingFor::is_outage)
         };
         let reason = match resident.as_ref().filter(may_wait) {
             Some(task) => waits(orchestrator, task).await?,
@@ -70,7 +71,7 @@ pub async fn agent_presences(
     Ok(found)
 }
 
-/// Why a task does not go on: its model does not answer, or its runner has recorded why a program in a
+/// Why a task does not go on: its model or its peer does not answer, or its runner has recorded why a program in a
 /// terminal does not get its next message.
 async fn waits(
     orchestrator: &Orchestrator,
@@ -80,7 +81,8 @@ async fn waits(
         return Ok(None);
     }
     let detail = orchestrator.task(&task.task_id).await?.detail;
-    let reason = if task.waiting_for == Some(WaitingFor::Model) { "error" } else { "waits" };
+    let reason =
+        if task.waiting_for.is_some_and(WaitingFor::is_outage) { "error" } else { "waits" };
     let waits = detail.as_ref().and_then(|detail| detail.get(reason)).and_then(Value::as_str);
     Ok(waits.map(str::to_owned))
 }

@@ -139,6 +139,7 @@ impl Follower<'_> {
         let relayed = self.local.relayed.as_ref();
         let seq = relayed.map_or(Seq(0), |relayed| relayed.seq);
         let mut progress = Progress { task_id, seq, at_work: relayed.is_some() };
+        self.end_wait(&progress).await?;
         let mut events = self.peer.events(&progress.task_id, progress.seq);
         let mut look = tokio::time::interval(LOOK_AFTER);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -173,6 +174,16 @@ impl Follower<'_> {
         let task = create_task(&self.config, &self.local.created, self.limits, &messages);
         let task = task.map_err(|reason| RunnerError::Refused { reason })?;
         Ok(self.peer.create(&self.local.task_id, &task).await?)
+    }
+
+    /// Ends the wait for the peer, which may have nothing new to tell. A task that the peer has just created tells.
+    async fn end_wait(&mut self, progress: &Progress) -> Result<(), Stop> {
+        if !progress.at_work || !self.local.waits_for_peer() {
+            return Ok(());
+        }
+        self.peer.look(&progress.task_id).await?;
+        let before = self.local.status_before_wait.clone();
+        self.append(vec![before.into()], Vec::new(), progress).await
     }
 
     /// Forwards the commands that arrived here. A task that ended here is canceled there. The follower of

@@ -37,6 +37,7 @@
 //! | ended for another reason                      | canceled, in the same way                       |
 //! | a message to it                               | a message to it, once; refused when the peer is away |
 //! | the peer restarts                             | waits until it is followed again                |
+//! | waits while the peer is away                  | goes on; followed again from the last relayed event |
 //! | paused, resumed                               | paused, resumed                                 |
 //! | the orchestrator shuts down                   | nothing: the remote task goes on                |
 //!

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Appended, JournalError, Read, RunnerError, TaskJournal};
 use antiphon_core::{
-    Event, EventBody, HistoryRef, Message, PeerTasks, Position, Relayed, Seq, TaskCreated, TaskId,
-    UserMessage, WaitingFor, sendable,
+    Event, EventBody, HistoryRef, Message, PeerTasks, Position, Relayed, Seq, StatusChanged,
+    TaskCreated, TaskId, TaskStatus, UserMessage, WaitingFor, sendable,
 };
 
 use crate::control::ControlCommand;
@@ -27,6 +27,8 @@ pub(crate) struct LocalTask {
     position: Position,
     pub(crate) ended: bool,
     waiting_for: Option<WaitingFor>,
+    /// Its last status that is not a wait for the peer.
+    pub(crate) status_before_wait: StatusChanged,
     /// The last remote event that is relayed.
     pub(crate) relayed: Option<Relayed>,
     /// Commands that are not forwarded yet.
@@ -72,6 +74,7 @@ impl LocalTask {
             position: first.position,
             ended: false,
             waiting_for: None,
+            status_before_wait: StatusChanged::new(TaskStatus::Running),
             relayed: None,
             commands: Vec::new(),
             peer_tasks: PeerTasks::default(),
@@ -106,10 +109,18 @@ impl LocalTask {
         }
     }
 
+    /// Whether it is recorded that the peer is away.
+    pub(crate) fn waits_for_peer(&self) -> bool {
+        self.waiting_for == Some(WaitingFor::Peer)
+    }
+
     fn apply(&mut self, body: &EventBody) {
         self.ended |= body.ends_task();
         if let EventBody::StatusChanged(change) = body {
             self.waiting_for = change.waiting_for;
+            if !self.waits_for_peer() {
+                self.status_before_wait = change.clone();
+            }
         }
         if let EventBody::Relayed(relayed) = body {
             self.apply_mark(relayed);

@@ -110,6 +110,11 @@ impl Peer {
         }
     }
 
+    /// Whether it answers, and knows the task.
+    pub(crate) async fn look(&self, task_id: &TaskId) -> Result<(), PeerFailure> {
+        Ok(self.client.task(task_id).await.map(drop)?)
+    }
+
     /// The tasks below a task.
     pub(crate) async fn below(&self, task_id: &TaskId) -> Result<Vec<TaskSummary>, PeerFailure> {
         let mut tasks = self.client.task_tree(task_id).await?.tasks;

@@ -1,7 +1,8 @@
 //! Which remote events the local journal gets. The table is in the documentation of the crate.
 
-use antiphon_core::{EventBody, MessageAppended, StatusChanged, TaskId, TaskStatus, WaitingFor};
-use serde_json::json;
+use antiphon_core::{
+    EventBody, MessageAppended, PeerWait, StatusChanged, TaskId, TaskStatus, WaitingFor,
+};
 
 /// The local event for a remote event of this task at this peer, if there is one.
 pub(crate) fn local_event(body: EventBody, peer: &str, task_id: &TaskId) -> Option<EventBody> {
@@ -43,9 +44,8 @@ fn status(change: StatusChanged, peer: &str, task_id: &TaskId) -> Option<StatusC
             Some(StatusChanged { waiting_for, ..change })
         }
         TaskStatus::InputRequired => {
-            let (status, waiting_for) = (change.status, change.waiting_for);
-            let remote = json!({ "peer": peer, "task_id": task_id, "waiting_for": waiting_for });
-            Some(StatusChanged { detail: Some(remote), ..StatusChanged::new(status) })
+            let (peer, task_id) = (peer.to_owned(), task_id.clone());
+            Some(PeerWait { peer, task_id, waiting_for: change.waiting_for }.status())
         }
     }
 }

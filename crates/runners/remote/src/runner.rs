@@ -21,7 +21,7 @@ pub struct RemoteRunner {
 
 impl RemoteRunner {
     /// A runner with these peers. `retry` says how often a peer that does not answer is tried again; an
-    /// event that is appended starts the count anew.
+    /// event that is appended starts the count anew. After the last attempt the task waits for its peer.
     pub fn new(peers: Peers, retry: RetryPolicy) -> Self {
         Self { peers, retry }
     }

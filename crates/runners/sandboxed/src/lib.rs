@@ -14,6 +14,7 @@
 //! | the worker breaks the protocol        | it is ended, and `Refused`                         |
 //! | the sandbox is not available          | `check` and `run` say why, and nothing is run      |
 //! | a protected path is replaced          | a new worker continues                             |
+//! | a call was cut off with its worker    | what its tool has kept goes to the next worker ([`Settings::kept`]) |
 //!
 //! The worker is not trusted: it appends to its own task only, and no decisions of users or the
 //! orchestrator; it reads its own task and the conversation before it; it calls the models of its
@@ -22,6 +23,7 @@
 //! To run a command, a tool in the worker starts a process like any other: it is inside the sandbox
 //! already, where no second sandbox can be created.
 
+mod kept_files;
 mod limits;
 mod runner;
 mod settings;

@@ -52,10 +52,11 @@ impl SandboxRunner {
         let wall = limits.wall_s_max.map(|wall| Duration::from_secs(wall.get()));
         let until = wall.and_then(|wall| Instant::now().checked_add(wall));
         for _ in 0..REPLACEMENTS_MAX {
-            let launched = Process::launch(&self.settings, limits).map_err(|error| {
-                let program = self.settings.worker.program.display();
-                unavailable(format!("the worker `{program}` cannot be started: {error}"))
-            })?;
+            let launched =
+                Process::launch(&self.settings, limits, &run.task_id).map_err(|error| {
+                    let program = self.settings.worker.program.display();
+                    unavailable(format!("the worker `{program}` cannot be started: {error}"))
+                })?;
             let worker_run = WorkerRun::new(launched, run);
             let end = worker_run.run(run, &self.settings.worker_settings, until).await;
             if !matches!(end, WorkerEnd::Gone(Some(Exit::Stale), _)) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use antiphon_sandbox::{Mode, Policy, SandboxError, WorkerCommand};
 use serde_json::Value;
 
+use crate::kept_files;
 use crate::limits::{Limits, MEMORY_BYTES_MIN};
 
 /// Longest [`Settings::worker_settings`], in bytes of JSON.
@@ -31,6 +32,8 @@ pub struct Settings {
     pub environment: Vec<(OsString, OsString)>,
     /// Passed to the worker unchanged. Every process there can read it.
     pub worker_settings: Value,
+    /// A folder below `/tmp` whose small files go to the next worker of the same task. `None`: none do.
+    pub kept: Option<PathBuf>,
     /// Most workers at a time.
     pub workers_max: usize,
 }
@@ -89,6 +92,7 @@ impl Settings {
             return Err(SettingsError::TooLong { bytes });
         }
         self.policy.tmp = private(&self.policy.tmp)?;
+        kept_files::remove_old(&self.policy.tmp);
         self.policy = self.policy.resolved()?;
         self.policy.hidden.push(self.policy.tmp.clone());
         Ok(self)

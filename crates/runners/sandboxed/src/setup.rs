@@ -3,6 +3,7 @@
 use antiphon_sandbox::Policy;
 use serde::{Deserialize, Serialize};
 
+use crate::kept_files::KeptFiles;
 use crate::limits::Limits;
 
 /// The environment variable that contains the [`Setup`] of a process.
@@ -11,8 +12,8 @@ pub(crate) const SETUP: &str = "ANTIPHON_TASK_WORKER";
 /// Role of a process of a worker, with its parameters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Setup {
-    /// Outside; cleans up at the end. Removes the `tmp` of its policy.
-    Guard { purpose: Purpose, policy: Policy, limits: Limits },
+    /// Outside; cleans up at the end. Removes the `tmp` of its policy, except what is kept.
+    Guard { purpose: Purpose, policy: Policy, limits: Limits, kept: Option<KeptFiles> },
     /// The first process inside; restricts itself, and measures resources.
     First { purpose: Purpose, policy: Policy, limits: Limits },
     /// Works on the task.

@@ -39,7 +39,9 @@ use crate::wire::{FromWorker, send_now};
 /// process ends.
 pub fn worker_main(work: impl AsyncFnOnce(WorkerPorts) -> Result<(), RunnerError>) -> ExitCode {
     let exit = setup().and_then(|setup| match setup {
-        Setup::Guard { purpose, policy, limits } => guard::run(purpose, policy, limits),
+        Setup::Guard { purpose, policy, limits, kept } => {
+            guard::run(purpose, policy, limits, kept.as_ref())
+        }
         Setup::First { purpose, policy, limits } => supervisor::run(purpose, &policy, limits),
         Setup::Work { limits } => work::run(&limits, work),
     });

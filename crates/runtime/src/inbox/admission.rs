@@ -129,7 +129,8 @@ fn classify_arrival(
     let usual = TimeDelta::seconds(i64::from(peer_tools::REQUEST_TIMEOUT_S_DEFAULT));
     let until = arrival.until.unwrap_or_else(|| services.deps.clock.now() + usual);
     let until = Some(until).filter(|_| queued.expects_answer() || arrival.until.is_some());
-    Ok(Some(MessageQueued { until, ..queued }))
+    let boot_until = until.and_then(|until| services.time.boot_until(until));
+    Ok(Some(MessageQueued { until, boot_until, ..queued }))
 }
 
 /// The provenance to record. A person who sends in the name of a source sends an event.

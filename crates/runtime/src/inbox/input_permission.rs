@@ -129,6 +129,7 @@ impl TaskInput {
             reason: question.reason,
             rule: question.rule,
             expires_at,
+            boot_until: expires_at.and_then(|at| services.time.boot_until(at)),
         };
         if let Some(at) = expires_at {
             deadlines::watch_approval(services, at, request.approval_id.clone());

@@ -61,6 +61,7 @@ impl TaskState {
             intent: sent.intent.clone(),
             params: sent.params.clone(),
             until: sent.until,
+            boot_until: self.boot_deadlines.get(&sent.until).copied(),
             waits: false,
         })
     }

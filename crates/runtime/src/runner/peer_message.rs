@@ -11,6 +11,7 @@ use antiphon_core::{MessageQueued, TaskId};
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
+use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 
 /// How long a message waits until the peer has created the task.
@@ -45,7 +46,12 @@ pub(crate) async fn send(
         RemoteTask { config: &config.config, task_id, remote_task_id: Some(&relayed.task_id) };
     let sent = tokio::time::timeout(ANSWER_WAIT, runner.send_remote(task, message)).await;
     match sent {
-        Ok(Ok(())) => note_sent(services, state, key).await,
+        Ok(Ok(())) => {
+            note_sent(services, state, key).await?;
+            // The peer answers: a task that waited for it goes on.
+            supervise::start(services, task_id);
+            Ok(())
+        }
         Ok(Err(RemoteError::Ended)) => Err(OrchestratorError::PeerRefused {
             task_id: task_id.clone(),
             peer,

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use antiphon_core::port::{HISTORY_TASKS_MAX, Run, RunnerError, TaskUpdates};
 use antiphon_core::{
-    Cancel, HistoryRef, Position, Provider, RunnerConfig, TaskId, TaskStatus, ToolCallId,
-    WaitingFor,
+    Cancel, HistoryRef, PEER_UNAVAILABLE, Position, Provider, RunnerConfig, TaskId, TaskStatus,
+    ToolCallId, WaitingFor,
 };
 use async_trait::async_trait;
 use serde_json::json;
@@ -27,9 +27,10 @@ use crate::runner::peer_cancel;
 use crate::runner::runner_journal::RunnerJournal;
 use crate::task::decide::Action;
 use crate::task::limits;
+use crate::task::outage::{Failure, Shown};
 use crate::task::step::TaskRun;
 
-/// Maximum number of attempts to reach a runner.
+/// Maximum number of attempts to reach a runner on this machine. For a peer the task waits.
 const TRIES_MAX: u32 = 5;
 
 /// Pause before the second attempt; it doubles with each further one.
@@ -97,7 +98,10 @@ impl TaskRun {
             return false;
         }
         match action {
-            Action::Ended | Action::FailOnLimit(_) | Action::WaitForBudget(_) => false,
+            Action::Ended
+            | Action::FailOnLimit(_)
+            | Action::WaitForBudget(_)
+            | Action::WaitForPeer => false,
             // In a task of another orchestrator these refer to its own tasks, requests and model.
             Action::CompleteCalls(_)
             | Action::WaitForModel
@@ -107,7 +111,10 @@ impl TaskRun {
             | Action::TimeOutRequests(_)
             | Action::AnswerRequest(_) => self.is_orchestrated_elsewhere(),
             Action::Idle => self.is_orchestrated_elsewhere() || self.reads_inbox(),
-            Action::Suspend => self.is_orchestrated_elsewhere() && self.state.waiting_for.is_none(),
+            Action::Suspend => {
+                let held = self.state.waiting_for.is_some_and(|what| what != WaitingFor::Peer);
+                self.is_orchestrated_elsewhere() && !held
+            }
             Action::CallTools(pending) => {
                 let ours = pending.iter().all(|pending| {
                     self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
@@ -138,6 +145,7 @@ impl TaskRun {
             | Action::TimeOutRequests(_)
             | Action::AnswerRequest(_)
             | Action::WaitForModel
+            | Action::WaitForPeer
             | Action::Idle => true,
             Action::CallTools(pending) => pending.iter().all(|pending| {
                 self.orchestrates(&pending.call.name) || self.is_external(&pending.call.name)
@@ -163,9 +171,7 @@ impl TaskRun {
             return Ok(());
         }
         let mut wait = TRY_AFTER;
-        // The runner of an orchestrator retries itself.
-        let tries_max = if self.is_orchestrated_elsewhere() { 1 } else { TRIES_MAX };
-        for attempt in 1..=tries_max {
+        for attempt in 1..=TRIES_MAX {
             let before = self.state.seq;
             // Fires when the budget is spent: then the runner suspends the task, and it waits here.
             let (stop, spent) = (self.services.background.stop.clone(), CancellationToken::new());
@@ -204,7 +210,11 @@ impl TaskRun {
                     return Ok(());
                 }
             };
-            if attempt == tries_max {
+            if elsewhere {
+                self.wait_for_peer(reason);
+                return Ok(());
+            }
+            if attempt == TRIES_MAX {
                 self.fail_runner("runner_unavailable", &config, &reason);
                 return Ok(());
             }
@@ -220,6 +230,22 @@ impl TaskRun {
             wait *= 2;
         }
         Ok(())
+    }
+
+    /// Suspends the task until the next attempt to reach its peer.
+    fn wait_for_peer(&mut self, error: String) {
+        // A pause of the user takes precedence.
+        if self.state.waiting_for == Some(WaitingFor::Resume) {
+            return;
+        }
+        let deps = &self.services.deps;
+        let (now, random) = (deps.clock.now(), deps.ids.next());
+        let (code, retry_after, shown) = (PEER_UNAVAILABLE, None, Shown::Nothing);
+        let failure = Failure { code, error, retry_after, shown };
+        let wait = self.state.outage.wait_after(failure, now, random);
+        let attempt = wait.attempt;
+        tracing::warn!(task.id = %self.state.task_id, attempt, "a task waits for its peer");
+        self.push(wait.status(WaitingFor::Peer));
     }
 
     fn must_stop(&self) -> bool {

@@ -75,6 +75,7 @@ impl RunnerJournal {
                 | WaitingFor::ToolResult
                 | WaitingFor::Budget
                 | WaitingFor::Model
+                | WaitingFor::Peer
                 | WaitingFor::Storage,
             )
             | None => Ok(()),

@@ -4,6 +4,7 @@
 //! |--------------------------------------------------------|-----------------------------------------------------|
 //! | the task has ended                                     | [`Action::Ended`]                                   |
 //! | its time is over                                       | [`Action::FailOnLimit`]                             |
+//! | its peer is away, and the next attempt is later        | [`Action::WaitForPeer`]                             |
 //! | a request to it is overdue                             | [`Action::ExpireRequests`]                          |
 //! | one of its own requests is overdue                     | [`Action::TimeOutRequests`]                         |
 //! | it is paused                                           | [`Action::Suspend`]                                 |
@@ -76,6 +77,8 @@ pub enum Action {
     WaitForBudget(BudgetSpent),
     /// Suspend the task until the next attempt to reach its model.
     WaitForModel,
+    /// Suspend the task until the next attempt to reach its peer.
+    WaitForPeer,
     /// Suspend the task: it waits for a user, a client or other tasks.
     Suspend,
     /// Suspend the task until a detached task reports, a peer answers, or a message arrives.
@@ -100,6 +103,9 @@ pub fn next_action(state: &TaskState, context: &LimitContext<'_>) -> Action {
     }
     if let Some(limit) = limits::time_over(state, context) {
         return Action::FailOnLimit(limit);
+    }
+    if state.waiting_for == Some(WaitingFor::Peer) && state.outage.waits(context.time) {
+        return Action::WaitForPeer;
     }
     if let Some(step) = overdue(state, context) {
         return step;

@@ -217,6 +217,14 @@ pub(crate) fn know_deadline(
     }
 }
 
+/// Works out when everything that the task has a deadline for is due, in the same way.
+pub(crate) fn know_deadlines(time: &DeadlineClock, state: &TaskState) {
+    know_deadline(time, &state.created, state.created_at);
+    for (until, boot_until) in &state.boot_deadlines {
+        time.know(*until, *boot_until);
+    }
+}
+
 /// The wall-clock limit, if it is reached.
 pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
     let max_s = state.created.limits.wall_clock_s_max?.get();

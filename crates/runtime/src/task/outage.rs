@@ -1,5 +1,5 @@
-//! Outages of a model: a task whose model cannot be reached, is overloaded, or breaks off waits and asks
-//! again.
+//! Outages: a task whose model cannot be reached, is overloaded, or breaks off waits and asks again. So does
+//! a task whose peer is away.
 //!
 //! | what happened                                  | the next attempt                                     |
 //! |------------------------------------------------|------------------------------------------------------|
@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::{ModelWait, ProviderError, StatusChanged, StreamError};
+use antiphon_core::{OutageWait, ProviderError, StatusChanged, StreamError};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -28,10 +28,10 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest pause that a provider may ask for.
 pub const ASKED_PAUSE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What a task knows about the outage of its model.
+/// What a task knows about the outage of its model or its peer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outage {
-    /// Number of failed attempts since the last complete answer.
+    /// Number of failed attempts since the last complete answer, or since the peer was reached.
     pub attempts: u32,
     /// Time of the next attempt. `None`: at once.
     pub next_at: Option<DateTime<Utc>>,
@@ -40,7 +40,7 @@ pub struct Outage {
 impl Outage {
     /// Applies a new status of the task.
     pub(crate) fn apply(&mut self, change: &StatusChanged) {
-        let wait = ModelWait::of(change);
+        let wait = OutageWait::of(change);
         self.next_at = wait.as_ref().map(|wait| wait.next_at);
         if let Some(wait) = wait {
             self.attempts = wait.attempt;
@@ -52,7 +52,7 @@ impl Outage {
         self.next_at = None;
     }
 
-    /// The model has answered.
+    /// The model has answered, or the peer has.
     pub(crate) fn end(&mut self) {
         self.attempts = 0;
     }
@@ -67,21 +67,30 @@ impl Outage {
     /// The wait after one more failure at `now`. `random` spreads the attempts of many tasks.
     pub(crate) fn wait_after(
         &self,
-        error: &ProviderError,
-        shown: Shown,
+        failure: Failure<'_>,
         now: DateTime<Utc>,
         random: Uuid,
-    ) -> ModelWait {
+    ) -> OutageWait {
         let attempt = self.attempts.saturating_add(1);
-        let pause = pause(attempt, error.retry_after(), random);
-        ModelWait {
-            code: error.code().to_owned(),
-            error: error.to_string(),
+        let pause = pause(attempt, failure.retry_after, random);
+        OutageWait {
+            code: failure.code.to_owned(),
+            error: failure.error,
             attempt,
             next_at: now + TimeDelta::from_std(pause).unwrap_or_default(),
-            superseded: shown == Shown::Some,
+            superseded: failure.shown == Shown::Some,
         }
     }
+}
+
+/// A failed attempt.
+#[derive(Debug)]
+pub(crate) struct Failure<'a> {
+    pub(crate) code: &'a str,
+    pub(crate) error: String,
+    /// Pause that the provider asks for.
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) shown: Shown,
 }
 
 /// Whether a part of an answer was shown to watchers.

@@ -14,15 +14,15 @@ pub(crate) mod conversation_cache;
 pub(crate) mod reader;
 pub(crate) mod state_cache;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use antiphon_core::port::Rule;
+use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
     Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, TaskCreated, TaskId,
-    TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
+    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StatusChanged,
+    TaskCreated, TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ use crate::inbox::input_permission;
 use crate::inbox::open_requests::{InboundRequest, OutboundRequest};
 use crate::task::outage::Outage;
 use crate::task::state::conversation::Conversation;
+
+/// Number of deadlines at which those of what is no longer open are dropped.
+const DEADLINES_MAX: usize = 256;
 
 /// State of a task, folded from its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,11 +55,11 @@ pub struct TaskState {
     /// Current status.
     pub status: TaskStatus,
     /// What the task waits for: a person or a client when its status is `input_required`, its model
-    /// when it is `running`.
+    /// or its peer when it is `running`.
     pub waiting_for: Option<WaitingFor>,
     /// The result, or the reason for a failure or a wait.
     pub detail: Option<Value>,
-    /// The outage of its model.
+    /// The outage of its model or its peer.
     pub outage: Outage,
     /// State of the agent in its cycle.
     pub agent_state: AgentState,
@@ -99,6 +102,8 @@ pub struct TaskState {
     pub at_wake: WakeCounters,
     /// Number of consecutive messages between agents that led to the last wake-up.
     pub hops: u32,
+    /// Deadlines of approvals, requests and waits by a clock that cannot be set.
+    pub boot_deadlines: BTreeMap<DateTime<Utc>, BootTime>,
     /// How far the events of the task at another orchestrator are recorded here, without the tasks below it.
     pub relayed: Option<Relayed>,
 }
@@ -226,6 +231,7 @@ impl TaskState {
             current_request: None,
             at_wake: WakeCounters::default(),
             hops: 0,
+            boot_deadlines: BTreeMap::new(),
             relayed: None,
         }
     }
@@ -248,10 +254,7 @@ impl TaskState {
                 if !self.status.may_become(change.status) {
                     return false;
                 }
-                self.status = change.status;
-                self.waiting_for = change.waiting_for;
-                self.detail.clone_from(&change.detail);
-                self.outage.apply(change);
+                self.change_status(change);
             }
             EventBody::StateChanged(change) => {
                 self.agent_id = Some(change.agent_id);
@@ -262,6 +265,7 @@ impl TaskState {
             EventBody::RequestSent(sent) => self.send_request(sent),
             EventBody::Replied(replied) => self.reply(replied),
             EventBody::ApprovalRequested(request) => {
+                self.add_deadline(request.expires_at, request.boot_until);
                 let question = ApprovalQuestion {
                     approval_id: request.approval_id.clone(),
                     rule: request.rule.clone(),
@@ -292,6 +296,7 @@ impl TaskState {
             }
             EventBody::OutputRejected(_) => self.rejected += 1,
             EventBody::ToolRequested(requested) => {
+                self.add_deadline(Some(requested.until), requested.boot_until);
                 self.calls += 1;
                 self.add_pending_call(
                     &requested.tool_call_id,
@@ -301,7 +306,7 @@ impl TaskState {
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
             EventBody::Awaited(awaited) => self.wait_for_tasks(awaited),
             EventBody::HandedOver(over) => self.hand_over(over),
-            EventBody::Relayed(relayed) => self.relayed = Some(relayed.mark()),
+            EventBody::Relayed(relayed) => self.relay(relayed),
             EventBody::ToolRefused(_) | EventBody::BudgetRaised(_) => {}
             EventBody::Compacted(Compacted { summary, kept_from }) => {
                 self.conversation.compact(summary, *kept_from);
@@ -311,7 +316,28 @@ impl TaskState {
         true
     }
 
+    fn change_status(&mut self, change: &StatusChanged) {
+        let waited = self.waiting_for == Some(WaitingFor::Peer);
+        if waited && change.waiting_for != Some(WaitingFor::Peer) {
+            self.outage.end();
+        }
+        self.status = change.status;
+        self.waiting_for = change.waiting_for;
+        self.detail.clone_from(&change.detail);
+        self.outage.apply(change);
+    }
+
+    /// The peer answers: the next attempt is due at once, and pauses begin anew.
+    fn relay(&mut self, relayed: &Relayed) {
+        self.relayed = Some(relayed.mark());
+        self.outage.end();
+        if self.waiting_for == Some(WaitingFor::Peer) {
+            self.outage.hurry();
+        }
+    }
+
     fn add_to_queue(&mut self, queued: &MessageQueued) {
+        self.add_deadline(queued.until, queued.boot_until);
         if queued.from == Sender::User {
             self.outage.hurry();
         }
@@ -326,8 +352,23 @@ impl TaskState {
         self.queue.push(queued);
     }
 
+    /// Keeps a deadline. Of very many, those of what is no longer open are dropped.
+    fn add_deadline(&mut self, until: Option<DateTime<Utc>>, boot_until: Option<BootTime>) {
+        let (Some(until), Some(boot_until)) = (until, boot_until) else { return };
+        if self.boot_deadlines.len() >= DEADLINES_MAX {
+            let replies = self.reply_deadlines().map(|(until, _)| until);
+            let sent = self.outbound_requests.values().map(|sent| sent.until);
+            let calls = self.pending_calls.values().filter_map(PendingCall::until);
+            let open: HashSet<DateTime<Utc>> = replies.chain(sent).chain(calls).collect();
+            self.boot_deadlines.retain(|until, _| open.contains(until));
+        }
+        self.boot_deadlines.insert(until, boot_until);
+    }
+
     fn send_request(&mut self, sent: &RequestSent) {
-        let RequestSent { tool_call_id, id, to, intent, params, until, waits } = sent.clone();
+        let RequestSent { tool_call_id, id, to, intent, params, until, boot_until, waits } =
+            sent.clone();
+        self.add_deadline(Some(until), boot_until);
         self.outbound_requests
             .insert(id, OutboundRequest { to, intent, params, until, hops: self.hops });
         if waits {
@@ -349,7 +390,8 @@ impl TaskState {
     }
 
     fn wait_for_tasks(&mut self, awaited: &Awaited) {
-        let Awaited { tool_call_id, tasks, mode, until } = awaited.clone();
+        let Awaited { tool_call_id, tasks, mode, until, boot_until } = awaited.clone();
+        self.add_deadline(until, boot_until);
         self.add_pending_call(&tool_call_id, PendingCall::Await { tasks, mode, until });
     }
 

@@ -75,7 +75,7 @@ pub(crate) async fn run(
     };
     if !state.status.is_terminal() {
         deps.check_model(&state)?;
-        limits::know_deadline(&services.time, &state.created, state.created_at);
+        limits::know_deadlines(&services.time, &state);
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
         }
@@ -237,7 +237,7 @@ impl TaskRun {
                 return run.flush().await.map(|_| run.run_end());
             }
             match action {
-                Action::Ended | Action::Suspend | Action::WaitForModel => {
+                Action::Ended | Action::Suspend | Action::WaitForModel | Action::WaitForPeer => {
                     match run.suspend().await? {
                         FlushOutcome::Written | FlushOutcome::Ended => return Ok(run.run_end()),
                         FlushOutcome::Overtaken => {}
@@ -278,7 +278,7 @@ impl TaskRun {
             let Ok(budget) = self.next_budget_check() else { return Ok(FlushOutcome::Overtaken) };
             let due = [limits::deadline(&self.state), self.state.next_reply_deadline()];
             // A new day may have begun since the decision, without a notification, and the next attempt
-            // to reach the model may be due.
+            // to reach the model or the peer may be due.
             let attempt = self.state.outage.next_at;
             for until in due.into_iter().flatten().filter(ahead).chain(attempt) {
                 deadlines::watch_task(&self.services, until, self.state.task_id.clone());
@@ -484,10 +484,22 @@ impl TaskRun {
             | LimitReached::Handovers { .. } => "limit_reached",
         };
         let mut error = limit.to_string();
-        if self.state.waiting_for == Some(WaitingFor::Model)
+        let away = match self.state.waiting_for {
+            Some(WaitingFor::Model) => Some("model"),
+            Some(WaitingFor::Peer) => Some("peer"),
+            Some(
+                WaitingFor::Approval
+                | WaitingFor::Resume
+                | WaitingFor::ToolResult
+                | WaitingFor::Budget
+                | WaitingFor::Storage,
+            )
+            | None => None,
+        };
+        if let Some(away) = away
             && let Some(reason) = self.state.detail.as_ref().and_then(|it| it["error"].as_str())
         {
-            error = format!("{error}; it waited for its model: {reason}");
+            error = format!("{error}; it waited for its {away}: {reason}");
         }
         let detail = json!({ "code": code, "error": error, "limit": limit });
         self.end(TaskStatus::Failed, Some(detail));

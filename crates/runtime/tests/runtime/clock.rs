@@ -7,13 +7,18 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{BootTime, Clock, Journal};
-use antiphon_core::{TaskId, TaskLimits, TaskStatus};
-use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
+use antiphon_core::{EventBody, Position, TaskId, TaskLimits, TaskStatus};
+use antiphon_runtime::{
+    ApprovalPolicy, Arrival, NewTask, Orchestrator, RuntimeDeps, Settings, TaskState,
+};
 use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::world::{Counting, new_task, world};
+use crate::office::{Office, request};
+use crate::task::LAPS;
+use crate::world::{Careful, Counting, new_task, world};
 
 const HOUR_S: i64 = 3600;
 
@@ -185,5 +190,79 @@ async fn after_a_restart_of_the_machine_the_wall_clock_counts_and_never_prolongs
             assert_eq!(state.status, TaskStatus::Failed);
             assert!(seconds.contains(&took.as_secs()), "boots {boots}, set by {by_s} s: {took:?}");
         }
+    }
+}
+
+/// The two ways to live through a clock that is set: in one process, and in the next one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Processes {
+    One,
+    Two,
+}
+
+const WAYS: [(Processes, i64); 6] = [
+    (Processes::One, 0),
+    (Processes::One, HOUR_S),
+    (Processes::One, -HOUR_S),
+    (Processes::Two, 0),
+    (Processes::Two, HOUR_S),
+    (Processes::Two, -HOUR_S),
+];
+
+/// A process in which approvals wait for thirty seconds.
+fn asking(clock: &Arc<SetClock>, journal: &Arc<MemoryJournal>) -> Orchestrator {
+    let deps = world(Arc::clone(journal) as Arc<dyn Journal>, &Arc::default(), LAPS);
+    let approvals = ApprovalPolicy::Wait { timeout: Some(Duration::from_secs(30)) };
+    let settings = Settings { approvals, ..deps.settings };
+    let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    Orchestrator::new(RuntimeDeps { clock, settings, gate: Arc::<Careful>::default(), ..deps })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_expires_after_its_time_whatever_the_clock_says() {
+    for (processes, by_s) in WAYS {
+        let (clock, journal) = (SetClock::new(), Arc::new(MemoryJournal::new()));
+        let mut orchestrator = asking(&clock, &journal);
+        let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+        orchestrator.wait(&task_id).await.expect("at rest");
+        let began = Instant::now();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        clock.set(by_s);
+        if processes == Processes::Two {
+            orchestrator.shutdown(Duration::ZERO).await;
+            orchestrator = asking(&clock, &journal);
+            orchestrator.recover().await.expect("recovered");
+        }
+        let mut events = orchestrator.follow(Some(task_id), Position(0));
+        while !matches!(
+            tokio::time::timeout(Duration::from_secs(24 * 3600), events.next()).await,
+            Ok(Ok(event)) if matches!(event.body, EventBody::ApprovalDecided(_))
+        ) {}
+        let took = began.elapsed();
+        let seconds = Duration::from_secs(29)..Duration::from_secs(32);
+        assert!(seconds.contains(&took), "{processes:?}, set by {by_s} s: {took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_overdue_after_its_time_whatever_the_clock_says() {
+    for (processes, by_s) in WAYS {
+        let clock = SetClock::new();
+        let mut office = Office::of(&["bob"], STALLS.to_owned());
+        office.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        office.restart().await;
+        let until = Some(clock.now() + TimeDelta::seconds(30));
+        let began = Instant::now();
+        let arrival = Arrival { until, ..request("bob", "count", json!(3)) };
+        let (id, _) = office.admit(arrival).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        clock.set(by_s);
+        if processes == Processes::Two {
+            office.restart().await;
+        }
+        office.reply(id).await;
+        let took = began.elapsed();
+        let seconds = Duration::from_secs(29)..Duration::from_secs(32);
+        assert!(seconds.contains(&took), "{processes:?}, set by {by_s} s: {took:?}");
     }
 }

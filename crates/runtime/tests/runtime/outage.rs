@@ -8,12 +8,12 @@ use std::time::Duration;
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, Journal, PieceSource};
 use antiphon_core::{
-    Event, EventBody, HandlingMode, Message, ModelRef, ModelWait, Provider, RawJson, Request,
+    Event, EventBody, HandlingMode, Message, ModelRef, OutageWait, Provider, RawJson, Request,
     StatusChanged, TaskId, TaskLimits, TaskStatus, TaskSummary, UserMessage, WaitingFor,
 };
 use antiphon_runtime::{
     AnswerDelta, Arrival, DeltaEvent, Models, NewTask, Orchestrator, OrchestratorError,
-    RuntimeDeps, TaskState,
+    RuntimeDeps, SerializedDelta, TaskState, WatchedDelta,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use serde_json::json;
@@ -124,7 +124,7 @@ impl Bench {
     }
 
     /// The waits for the model, in order.
-    async fn waits(&self) -> Vec<ModelWait> {
+    async fn waits(&self) -> Vec<OutageWait> {
         waits(&self.events().await)
     }
 }
@@ -133,11 +133,11 @@ fn status(event: &Event) -> Option<&StatusChanged> {
     if let EventBody::StatusChanged(change) = &event.body { Some(change) } else { None }
 }
 
-fn wait(event: &Event) -> Option<ModelWait> {
-    status(event).and_then(ModelWait::of)
+fn wait(event: &Event) -> Option<OutageWait> {
+    status(event).and_then(OutageWait::of)
 }
 
-fn waits(events: &[Event]) -> Vec<ModelWait> {
+fn waits(events: &[Event]) -> Vec<OutageWait> {
     events.iter().filter_map(wait).collect()
 }
 
@@ -241,8 +241,8 @@ async fn an_answer_that_breaks_off_is_asked_for_again_and_what_was_shown_is_supe
     let state = ended(&orchestrator, &task_id).await;
     assert_eq!(state.detail, Some(json!("All is well.")));
     let (mut shown, mut superseded_at) = (String::new(), None);
-    while let Ok(delta) = deltas.try_recv() {
-        match delta.event {
+    while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
+        match SerializedDelta::into_delta(delta).event {
             DeltaEvent::Answer(antiphon_core::StreamEvent::TextDelta { delta }) => shown += &delta,
             DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, .. }) => {
                 assert_eq!(code, "cut");

@@ -185,6 +185,7 @@ pub(crate) fn question(id: &str, tool: &str) -> ApprovalRequested {
         reason: "a secret reason".to_owned(),
         rule: Rule("bash(ls)".to_owned()),
         expires_at: None,
+        boot_until: None,
     }
 }
 
@@ -208,6 +209,7 @@ pub(crate) fn queued(number: u128, class: PeerInputClass) -> MessageQueued {
         hops: 0,
         payload: None,
         provenance: Provenance::Unknown,
+        boot_until: None,
     }
 }
 
@@ -220,6 +222,7 @@ pub(crate) fn request(call: &str, number: u128) -> RequestSent {
         params: Value::Null,
         until: noon(),
         waits: true,
+        boot_until: None,
     }
 }
 

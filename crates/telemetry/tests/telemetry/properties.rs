@@ -39,6 +39,7 @@ fn body(kind: u8, which: u8) -> EventBody {
             tasks: vec![task_id("t1")],
             mode: Awaiting::All,
             until: None,
+            boot_until: None,
         }
         .into(),
         23 => HandedOver {
@@ -56,6 +57,7 @@ fn body(kind: u8, which: u8) -> EventBody {
             tool_name: "page".to_owned(),
             arguments: RawJson::empty_object(),
             until: noon(),
+            boot_until: None,
         }
         .into(),
         _ => {

@@ -3,14 +3,12 @@
 
 use std::collections::HashMap;
 
-use antiphon_core::{
-    EventBody, InputBlock, Message, ModelWait, StatusChanged, TaskStatus, ToolCallId,
-};
+use antiphon_core::{EventBody, InputBlock, Message, StatusChanged, TaskStatus, ToolCallId};
 
 use crate::display::escaped;
 use crate::note::{Note, Tone};
 use crate::text::{cut, line_count, one_line};
-use crate::wording::{dispatch_text, model_wait_text, tool_call_title};
+use crate::wording::{dispatch_text, tool_call_title, wait_text};
 
 /// Characters of an agent's name in notes.
 const NAME_CHARS_MAX: usize = 24;
@@ -102,8 +100,8 @@ impl Descendant {
                 )
             }
             EventBody::StatusChanged(change) => {
-                let wait = ModelWait::of(change)?;
-                Some(self.note(Tone::Faint, &model_wait_text(&wait)))
+                let text = wait_text(change)?;
+                Some(self.note(Tone::Faint, &text))
             }
             _ => None,
         }

@@ -1,11 +1,11 @@
 //! One task of a tree: its summary, and what only its events contain.
 
 use antiphon_core::{
-    AgentState, Event, EventBody, Message, ModelWait, Seq, StatusChanged, TaskCreated, TaskStatus,
-    TaskSummary, visible,
+    AgentState, Event, EventBody, Message, OutageWait, Seq, StatusChanged, TaskCreated, TaskStatus,
+    TaskSummary, WaitingFor, visible,
 };
 
-use crate::wording::{model_wait_text, tool_call_title};
+use crate::wording::{outage_wait_text, tool_call_title, wait_text};
 
 /// Agents that handed a task over: the last so many are kept.
 const HANDOVERS_MAX: usize = 16;
@@ -26,6 +26,16 @@ pub struct TreeTask {
     pub children: Vec<usize>,
     /// What its events contain; absent until they have been read.
     pub detail: Option<TaskDetail>,
+    /// The wait until the journal can be written, while there is one.
+    pub(super) storage_wait: Option<StorageWait>,
+}
+
+/// The wait of a task until the journal can be written. Its summary says so meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct StorageWait {
+    text: String,
+    /// What the journal says that the task waits for.
+    recorded: (Option<WaitingFor>, Option<OutageWait>),
 }
 
 /// What only the events of a task contain.
@@ -41,7 +51,7 @@ pub struct TaskDetail {
     /// The last line of output: a tool call, a line of an answer, the result or the error.
     pub output: Option<String>,
     /// Why the task waits for its model, while it does.
-    model_wait: Option<String>,
+    wait: Option<String>,
     resident: bool,
     agent_state: AgentState,
 }
@@ -55,9 +65,33 @@ impl TreeTask {
         }
         let is_next = event.seq.0 == self.summary.seq.0 + 1;
         if is_next {
+            // The journal can be written again.
+            self.set_storage_wait(None);
             self.summary.apply(&event.body, event.at);
         }
         is_next
+    }
+
+    /// Sets the wait until the journal can be written. Returns whether it began or ended.
+    pub(super) fn set_storage_wait(&mut self, wait: Option<&OutageWait>) -> bool {
+        match (wait, self.storage_wait.take()) {
+            (Some(_), Some(waits)) => {
+                self.storage_wait = Some(waits);
+                false
+            }
+            (Some(wait), None) => {
+                let waiting_for = self.summary.waiting_for.replace(WaitingFor::Storage);
+                let recorded = (waiting_for, self.summary.wait.replace(wait.clone()));
+                let text = outage_wait_text(wait);
+                self.storage_wait = Some(StorageWait { text, recorded });
+                true
+            }
+            (None, Some(StorageWait { recorded, .. })) => {
+                (self.summary.waiting_for, self.summary.wait) = recorded;
+                true
+            }
+            (None, None) => false,
+        }
     }
 
     /// Whether it is the task of a resident agent that waits for an interaction. False while the
@@ -70,8 +104,11 @@ impl TreeTask {
 
     /// The last line of output; from the summary while the detail has none.
     pub fn output(&self) -> Option<&str> {
+        if let Some(wait) = &self.storage_wait {
+            return Some(&wait.text);
+        }
         let detail = self.detail.as_ref();
-        let detail = detail.and_then(|d| d.model_wait.as_deref().or(d.output.as_deref()));
+        let detail = detail.and_then(|d| d.wait.as_deref().or(d.output.as_deref()));
         detail.or(self.summary.preview.as_deref())
     }
 }
@@ -85,7 +122,7 @@ impl TaskDetail {
             runner: created.runner.as_ref().map(|runner| runner.kind.clone()),
             handovers: Vec::new(),
             output: None,
-            model_wait: None,
+            wait: None,
             resident: created.resident,
             agent_state: AgentState::Idle,
         }
@@ -121,7 +158,7 @@ impl TaskDetail {
             }
             EventBody::StatusChanged(change) => {
                 self.output = outcome(change).or(self.output.take());
-                self.model_wait = ModelWait::of(change).as_ref().map(model_wait_text);
+                self.wait = wait_text(change);
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskRestored(_) => self.runner = None,

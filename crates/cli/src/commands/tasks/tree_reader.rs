@@ -4,11 +4,13 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use antiphon_core::port::{JournalError, Read, TaskJournal, TaskSelector};
 use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
+use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use antiphon_project::task_lookup::find_task_in;
 
@@ -21,15 +23,22 @@ const DETAIL_EVENTS_MAX: u64 = 20_000;
 /// Events that one call of `update` reads at most.
 const UPDATE_EVENTS_MAX: usize = 20_000;
 
+/// How often the owner is asked what the journal cannot hold.
+const ASK_AFTER: Duration = Duration::from_secs(2);
+
 /// A read-only journal, and the position up to which it has been read.
 pub(super) struct TreeReader {
     journal: Arc<dyn TaskJournal>,
     after: Position,
+    /// The process that runs the tasks, if there is one.
+    owner: Option<ProjectServer>,
+    /// When it was last asked.
+    asked: Option<Instant>,
 }
 
 impl TreeReader {
-    pub(super) fn new(journal: Arc<dyn TaskJournal>) -> Self {
-        Self { journal, after: Position(0) }
+    pub(super) fn new(journal: Arc<dyn TaskJournal>, owner: Option<ProjectServer>) -> Self {
+        Self { journal, after: Position(0), owner, asked: None }
     }
 
     /// The task of this name and its descendants.
@@ -45,8 +54,20 @@ impl TreeReader {
             return Err(too_many(top));
         }
         let all = self.with_peer_tasks(all).await?;
-        TaskTree::new(top, all)
-            .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))
+        let mut tree = TaskTree::new(top, all)
+            .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))?;
+        self.ask_owner(&mut tree).await;
+        Ok(tree)
+    }
+
+    /// Asks the owner, now and then, which tasks wait until the journal can be written. Returns the indexes of those
+    /// that began or ended to wait.
+    async fn ask_owner(&mut self, tree: &mut TaskTree) -> Vec<usize> {
+        let is_due = self.asked.is_none_or(|asked| asked.elapsed() >= ASK_AFTER);
+        let Some(owner) = self.owner.as_ref().filter(|_| is_due) else { return Vec::new() };
+        let waits = owner.storage_waits().await;
+        self.asked = Some(Instant::now());
+        tree.set_storage_waits(&waits)
     }
 
     /// The same tasks, the newest first, with those that peers dispatched for them.
@@ -112,6 +133,7 @@ impl TreeReader {
             self.after = page.next;
             changed.extend(page.events.iter().filter_map(|event| tree.apply(event)));
         }
+        changed.extend(self.ask_owner(tree).await);
         changed.sort_unstable();
         changed.dedup();
         Ok(changed)

@@ -9,7 +9,7 @@ use chrono::DateTime;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{ODD_TEXT, call_id, odd_value, user};
+use super::{ODD_TEXT, call_id, odd_boot_time, odd_value, user};
 use crate::journal::test_journal::{noon, task};
 use crate::suite::{During, Finding};
 
@@ -61,6 +61,7 @@ fn of_others() -> Result<Vec<EventBody>, Finding> {
             quiet: true,
             reply_to: Some(odd_task()?),
             until: DateTime::from_timestamp(1_771_416_000, 123_456_789),
+            boot_until: Some(odd_boot_time()),
             replaces: Some(interaction(n - 1)),
             hops: 7,
             payload: Some(RawJson::of(&odd_value()).during("a payload")?),
@@ -76,7 +77,17 @@ fn between_agents() -> Result<Vec<EventBody>, Finding> {
     let sent = |id, params, waits| -> Result<EventBody, Finding> {
         let (tool_call_id, to, intent) = (call_id()?, to.clone(), ODD_TEXT.to_owned());
         let until = nanosecond;
-        Ok(RequestSent { tool_call_id, id, to, intent, params, until, waits }.into())
+        Ok(RequestSent {
+            tool_call_id,
+            id,
+            to,
+            intent,
+            params,
+            until,
+            waits,
+            boot_until: Some(odd_boot_time()),
+        }
+        .into())
     };
     let replied = |to: &Sender, reply_to: Option<TaskId>, status, result| {
         let (in_reply_to, to) = (interaction(101), to.clone());

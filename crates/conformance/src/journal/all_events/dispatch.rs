@@ -8,7 +8,7 @@ use antiphon_core::{
 };
 use chrono::DateTime;
 
-use super::{ODD_ARGUMENTS, ODD_TEXT, call_id};
+use super::{ODD_ARGUMENTS, ODD_TEXT, call_id, odd_boot_time};
 use crate::journal::test_journal::{noon, task};
 use crate::suite::{During, Finding};
 
@@ -25,6 +25,7 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
             tool_name: ODD_TEXT.to_owned(),
             arguments: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
             until: nanosecond.unwrap_or_else(noon),
+            boot_until: Some(odd_boot_time()),
         }),
         dispatched(ContextScope::Independent, Join::All, many)?,
         dispatched(ContextScope::Inherited, Join::Quorum { n: NonZeroU32::MAX }, vec![task(1)])?,
@@ -35,12 +36,14 @@ pub(super) fn between_tasks() -> Result<Vec<EventBody>, Finding> {
             tasks: vec![task(3), odd.clone(), task(2), task(3)],
             mode: Awaiting::Any,
             until: nanosecond,
+            boot_until: Some(odd_boot_time()),
         }),
         EventBody::from(Awaited {
             tool_call_id: call_id()?,
             tasks: Vec::new(),
             mode: Awaiting::All,
             until: None,
+            boot_until: None,
         }),
         EventBody::from(HandedOver {
             tool_call_id: call_id()?,

@@ -138,6 +138,7 @@ fn holds(interaction: Interaction, silent: &SilentIntents, class: &str) {
         hops: 0,
         payload: None,
         provenance: Provenance::Unknown,
+        boot_until: None,
     };
     assert_eq!(queued, expected);
     assert_eq!((queued.wakes(), quiet.wakes()), (WAKE.contains(&class), false), "{class}");

@@ -3,7 +3,7 @@
 use antiphon_core::*;
 use serde_json::{Value, json};
 
-use super::{Specimen, interaction_id};
+use super::{Specimen, boot_until, boot_until_data, interaction_id};
 use crate::{UUID, at, ten};
 
 /// Another one than [`UUID`].
@@ -31,13 +31,15 @@ pub(super) fn queued() -> Specimen {
         hops: 3,
         payload: Some(RawJson::parse(r#"{"build":7}"#).unwrap()),
         provenance: Provenance::Agent("bob".to_owned()),
+        boot_until: Some(boot_until()),
     };
     let data = json!({
         "id": UUID, "mode": "steer", "from": "bob",
         "content": {"type": "request", "intent": "review", "params": {"pr": 42}},
         "class": "silent_request",
         "render_metadata": {"class": "peer_request", "salience": "urgent"},
-        "quiet": true, "reply_to": "t2", "until": "2026-02-18T12:10:00Z", "replaces": OTHER, "hops": 3,
+        "quiet": true, "reply_to": "t2", "until": "2026-02-18T12:10:00Z", "boot_until": boot_until_data(),
+        "replaces": OTHER, "hops": 3,
         "payload": {"build": 7}, "provenance": "agent:bob"
     });
     (queued.into(), "message_queued", data)
@@ -120,10 +122,11 @@ pub(super) fn request_sent() -> Specimen {
         params: json!({"pr": 42}),
         until: at("2026-02-18T12:10:00Z"),
         waits: true,
+        boot_until: Some(boot_until()),
     };
     let data = json!({
         "tool_call_id": "tc_1", "id": UUID, "to": "dev backend", "intent": "review",
-        "params": {"pr": 42}, "until": "2026-02-18T12:10:00Z", "waits": true
+        "params": {"pr": 42}, "until": "2026-02-18T12:10:00Z", "boot_until": boot_until_data(), "waits": true
     });
     (sent.into(), "request_sent", data)
 }
@@ -138,6 +141,7 @@ pub(super) fn request_sent_in_passing() -> Specimen {
         params: Value::Null,
         until: at("2026-02-18T12:10:00Z"),
         waits: false,
+        boot_until: None,
     };
     let data = json!({
         "tool_call_id": "tc_1", "id": UUID, "to": "bob", "intent": "ping",

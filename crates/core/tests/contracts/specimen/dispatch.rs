@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use antiphon_core::*;
 use serde_json::{Value, json};
 
-use super::Specimen;
+use super::{Specimen, boot_until, boot_until_data};
 use crate::at;
 
 pub(super) fn requested() -> Specimen {
@@ -14,10 +14,11 @@ pub(super) fn requested() -> Specimen {
         tool_name: "browse".to_owned(),
         arguments: RawJson::parse(r#"{"url":"about:blank"}"#).unwrap(),
         until: at("2026-02-18T12:10:00Z"),
+        boot_until: Some(boot_until()),
     };
     let data = json!({
         "tool_call_id": "tc_1", "tool_name": "browse", "arguments": {"url": "about:blank"},
-        "until": "2026-02-18T12:10:00Z"
+        "until": "2026-02-18T12:10:00Z", "boot_until": boot_until_data()
     });
     (requested.into(), "tool_requested", data)
 }
@@ -62,17 +63,23 @@ pub(super) fn awaited() -> Specimen {
         tasks: two(),
         mode: Awaiting::Any,
         until: Some(at("2026-02-18T12:01:00Z")),
+        boot_until: Some(boot_until()),
     };
     let data = json!({
         "tool_call_id": "tc_1", "tasks": ["t2", "t3"], "mode": "any",
-        "until": "2026-02-18T12:01:00Z"
+        "until": "2026-02-18T12:01:00Z", "boot_until": boot_until_data()
     });
     (awaited.into(), "awaited", data)
 }
 
 pub(super) fn awaited_for_ever() -> Specimen {
-    let awaited =
-        Awaited { tool_call_id: call_id(), tasks: two(), mode: Awaiting::All, until: None };
+    let awaited = Awaited {
+        tool_call_id: call_id(),
+        tasks: two(),
+        mode: Awaiting::All,
+        until: None,
+        boot_until: None,
+    };
     let data = json!({"tool_call_id": "tc_1", "tasks": ["t2", "t3"], "mode": "all"});
     (awaited.into(), "awaited", data)
 }

@@ -28,7 +28,7 @@ const COUNTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const STORAGE: &str = "storage";
 
 /// The other reasons. A dashboard finds each of them from the first scrape on.
-const WAIT_REASONS: [&str; 4] = ["approval", "resume", "tool_result", "budget"];
+const WAIT_REASONS: [&str; 6] = ["approval", "resume", "tool_result", "budget", "model", "peer"];
 
 /// The queue of messages to tasks that hold no inbox.
 const TASKS: &str = "tasks";

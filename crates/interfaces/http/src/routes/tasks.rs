@@ -89,8 +89,9 @@ pub(crate) async fn show(
     PathId(task_id): PathId<TaskId>,
 ) -> Result<axum::Json<TaskDetail>, ApiError> {
     let summary = state.summary(&task_id).await?;
-    // A task that waits for budget or its model has details beside `waiting_for`.
-    let waits = summary.waiting_for.is_some_and(WaitingFor::continues_by_itself);
+    // A task that waits for budget, its model or its peer, or on a peer, has details beside `waiting_for`.
+    let held_there = summary.runs_on.peer.is_some() && summary.status == TaskStatus::InputRequired;
+    let waits = held_there || summary.waiting_for.is_some_and(WaitingFor::continues_by_itself);
     let canonical = canonical_messages(&state, &task_id).await?;
     if !summary.status.is_terminal() && !waits {
         return Ok(axum::Json(TaskDetail { summary, result: None, reason: None, canonical }));

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 
 use antiphon_core::{
-    AgentState, Event, EventBody, Message, ModelWait, Seq, TaskId, TaskSummary, ToolCallId,
+    AgentState, Event, EventBody, Message, OutageWait, Seq, TaskId, TaskSummary, ToolCallId,
 };
 use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
 
@@ -70,7 +70,7 @@ impl DeltaOrder {
             // A message that was interrupted may start again.
             progress.whole &= change.to != AgentState::Thinking;
         } else if let EventBody::StatusChanged(change) = &event.body {
-            if ModelWait::of(change).is_some_and(|wait| wait.superseded) {
+            if OutageWait::of(change).is_some_and(|wait| wait.superseded) {
                 progress.superseded_at = event.seq;
             }
         } else if let EventBody::MessageAppended(appended) = &event.body {

@@ -1,5 +1,6 @@
 //! A peer that is away: what it has to get is remembered, and nothing here waits for it.
 
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,14 +8,17 @@ use std::time::{Duration, Instant};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Journal, TaskQuery, TaskSelector};
 use antiphon_core::{
-    EventBody, ORDERS, StatusChanged, TaskId, TaskLimits, TaskStatus, TaskSummary,
+    EventBody, ORDERS, OutageWait, StatusChanged, TaskId, TaskLimits, TaskStatus, TaskSummary,
+    WaitingFor,
 };
+use antiphon_remote::RetryPolicy;
 use antiphon_runtime::{NewTask, Orchestrator};
 use tokio::net::TcpListener;
 
 use crate::local::{PERSISTENT, read, runner};
 use crate::orchestrators::{PATIENCE, task, until};
 use crate::peer_server::{PeerServer, orchestrator};
+use crate::refuse::HASTY;
 
 /// Longer than a cancellation here may take, and much shorter than a wait for the peer.
 const AT_ONCE: Duration = Duration::from_secs(3);
@@ -23,7 +27,11 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 const MEANWHILE: Duration = Duration::from_millis(400);
 
 pub(crate) fn local_at(journal: &Arc<MemoryJournal>, url: &str) -> Orchestrator {
-    let loopback = Arc::new(runner(url, PERSISTENT));
+    local_with(journal, url, PERSISTENT)
+}
+
+fn local_with(journal: &Arc<MemoryJournal>, url: &str, retry: RetryPolicy) -> Orchestrator {
+    let loopback = Arc::new(runner(url, retry));
     orchestrator(Arc::clone(journal) as Arc<dyn Journal>, vec![loopback])
 }
 
@@ -192,6 +200,123 @@ async fn a_task_whose_creation_got_no_answer_is_not_created_after_its_cancellati
     let late = client.create_task(&late, Some(task_id.as_str())).await.unwrap().task_id;
     let remote = peer.orchestrator.task(&late).await.unwrap();
     assert_eq!((remote.status, remote.calls), (TaskStatus::Canceled, 0));
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
+
+/// An address where nothing listens.
+async fn unused_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+}
+
+/// The list's line of a task, once it fits.
+async fn listed(local: &Orchestrator, fits: impl Fn(&TaskSummary) -> bool) -> TaskSummary {
+    loop {
+        let query = TaskQuery { which: TaskSelector::All, limit: NonZeroUsize::MAX };
+        let tasks = local.tasks(query).await.unwrap();
+        let task = tasks.into_iter().find(|task| task.agent == "tester").unwrap();
+        assert!(!task.status.is_terminal(), "{task:?}");
+        if fits(&task) {
+            return task;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn attempts(task: &TaskSummary) -> u32 {
+    let waits = task.waiting_for == Some(WaitingFor::Peer);
+    task.wait.as_ref().filter(|_| waits).map_or(0, |wait| wait.attempt)
+}
+
+#[tokio::test]
+async fn a_task_whose_peer_is_away_waits_says_why_and_goes_on_when_it_is_back() {
+    let address = unused_address().await;
+    let journal = Arc::new(MemoryJournal::new());
+    let local = local_with(&journal, &format!("http://{address}"), HASTY);
+    let task_id = local.invoke(task("hi")).await.unwrap().task_id;
+    let waits = listed(&local, |task| attempts(task) == 2).await;
+    assert_eq!(waits.status, TaskStatus::Running);
+    let wait = waits.wait.unwrap();
+    assert_eq!(wait.code, "peer_unavailable");
+    assert!(wait.error.contains("the peer `there`"), "{wait:?}");
+    let peer = PeerServer::again(Arc::new(MemoryJournal::new()), address).await;
+    let state = local.wait(&task_id).await.unwrap();
+    assert_eq!((state.status, state.detail), (TaskStatus::Completed, Some("Done with hi".into())));
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn a_task_that_runs_at_a_peer_waits_while_it_is_away_also_across_a_restart_here() {
+    let peer = PeerServer::new().await;
+    let journal = Arc::new(MemoryJournal::new());
+    let local = local_with(&journal, &peer.url(), HASTY);
+    let task_id = local.invoke(task("hang")).await.unwrap().task_id;
+    until(&local, &task_id, "tool_started").await;
+    let (there, address) = peer.end().await;
+    listed(&local, |task| attempts(task) == 1).await;
+    local.shutdown(PATIENCE).await;
+    let local = local_with(&journal, &format!("http://{address}"), HASTY);
+    local.recover().await.unwrap();
+    listed(&local, |task| attempts(task) > 1).await;
+    let peer = PeerServer::again(there, address).await;
+    // The remote task has nothing new to tell.
+    let back = listed(&local, |task| task.waiting_for.is_none()).await;
+    assert_eq!((back.status, back.wait), (TaskStatus::Running, None));
+    local.cancel(&task_id).await.unwrap();
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!(remote.status, TaskStatus::Canceled);
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn a_person_ends_the_pause_of_a_wait_for_a_peer() {
+    let address = unused_address().await;
+    let journal = Arc::new(MemoryJournal::new());
+    let local = local_with(&journal, &format!("http://{address}"), HASTY);
+    let task_id = local.invoke(task("hi")).await.unwrap().task_id;
+    let OutageWait { next_at, .. } = listed(&local, |task| attempts(task) == 3).await.wait.unwrap();
+    let peer = PeerServer::again(Arc::new(MemoryJournal::new()), address).await;
+    local.resume(&task_id).await.unwrap();
+    let state = local.wait(&task_id).await.unwrap();
+    assert_eq!(state.status, TaskStatus::Completed);
+    let ended = read(&*journal, &task_id).await.pop().unwrap().at;
+    assert!(ended < next_at, "{ended} is not before {next_at}");
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn a_limit_and_a_cancel_end_the_wait_for_a_peer_at_once() {
+    let journal = Arc::new(MemoryJournal::new());
+    let url = format!("http://{}", unused_address().await);
+    let local = local_with(&journal, &url, HASTY);
+    let limits = TaskLimits { wall_clock_s_max: NonZeroU32::new(2), ..TaskLimits::default() };
+    let canceled = local.invoke(task("hi")).await.unwrap().task_id;
+    listed(&local, |task| attempts(task) > 0).await;
+    let began = Instant::now();
+    local.cancel(&canceled).await.unwrap();
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    let limited = local.invoke(NewTask { limits, ..task("hi") }).await.unwrap().task_id;
+    let state = local.wait(&limited).await.unwrap();
+    let detail = state.detail.unwrap();
+    assert_eq!((state.status, &detail["code"]), (TaskStatus::Failed, &"limit_reached".into()));
+    assert!(detail["error"].as_str().unwrap().contains("it waited for its peer"), "{detail}");
+    local.shutdown(PATIENCE).await;
+}
+
+#[tokio::test]
+async fn a_task_that_waits_on_its_peer_says_here_for_what() {
+    let (_, local, task_id, peer, remote) = left_alone("hang").await;
+    peer.orchestrator.pause(&remote).await.unwrap();
+    let held = listed(&local, |task| task.waiting_for.is_some()).await;
+    assert_eq!((held.status, held.wait), (TaskStatus::InputRequired, None));
+    assert_eq!(held.waiting_for, Some(WaitingFor::Resume));
+    peer.orchestrator.resume(&remote).await.unwrap();
+    let back = listed(&local, |task| task.waiting_for.is_none()).await;
+    assert_eq!(back.status, TaskStatus::Running);
+    local.cancel(&task_id).await.unwrap();
     local.shutdown(PATIENCE).await;
     peer.end().await;
 }

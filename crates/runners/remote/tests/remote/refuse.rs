@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::local::{LocalSide, PERSISTENT, runner};
 use crate::peer_server::PeerServer;
 
-const HASTY: RetryPolicy = RetryPolicy {
+pub(crate) const HASTY: RetryPolicy = RetryPolicy {
     attempts_max: 3,
     first_wait: Duration::from_millis(1),
     wait_max: Duration::from_millis(1),

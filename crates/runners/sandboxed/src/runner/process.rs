@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use antiphon_core::TaskId;
 use antiphon_sandbox::Policy;
 use tempfile::TempDir;
 use tokio::process::{Child, ChildStderr};
 use tokio::time::timeout;
 
+use crate::kept_files::KeptFiles;
 use crate::limits::Limits;
 use crate::settings::Settings;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
@@ -28,7 +30,8 @@ pub(super) struct Process {
     socket: UnixStream,
     guard: Child,
     /// The guard removes it; this is for a guard that was killed.
-    _tmp: TempDir,
+    tmp: TempDir,
+    kept: Option<KeptFiles>,
 }
 
 /// A worker that was just started.
@@ -40,8 +43,16 @@ pub(super) struct LaunchedWorker {
 
 impl Process {
     /// Starts a worker.
-    pub(super) fn launch(settings: &Settings, limits: &Limits) -> io::Result<LaunchedWorker> {
-        let (ours, command, tmp) = prepare(settings, limits, Purpose::Work)?;
+    pub(super) fn launch(
+        settings: &Settings,
+        limits: &Limits,
+        task_id: &TaskId,
+    ) -> io::Result<LaunchedWorker> {
+        let kept = KeptFiles::of(settings, task_id);
+        let (ours, command, tmp) = prepare(settings, limits, Purpose::Work, kept.as_ref())?;
+        if let Some(kept) = &kept {
+            kept.restore(tmp.path())?;
+        }
         let mut command = tokio::process::Command::from(command);
         let mut guard = command.stderr(Stdio::piped()).spawn()?;
         // Our copy of its end of the socket goes with it.
@@ -49,7 +60,7 @@ impl Process {
         let stderr = guard.stderr.take();
         let socket = ours.try_clone()?;
         ours.set_nonblocking(true)?;
-        let process = Self { socket, guard, _tmp: tmp };
+        let process = Self { socket, guard, tmp, kept };
         let socket = tokio::net::UnixStream::from_std(ours)?;
         Ok(LaunchedWorker { process, socket, stderr })
     }
@@ -58,12 +69,15 @@ impl Process {
     /// if it ended by itself.
     pub(super) async fn close(mut self) -> Option<Exit> {
         self.disconnect();
-        if let Ok(ended) = timeout(CLOSE_MAX, self.guard.wait()).await {
-            return ended.ok()?.code().and_then(Exit::of);
+        let ended = timeout(CLOSE_MAX, self.guard.wait()).await;
+        if ended.is_err() {
+            // The kernel ends the others with it.
+            let _ = self.guard.kill().await;
         }
-        // The kernel ends the others with it.
-        let _ = self.guard.kill().await;
-        None
+        if let Some(kept) = &self.kept {
+            kept.save(self.tmp.path());
+        }
+        ended.ok()?.ok()?.code().and_then(Exit::of)
     }
 
     /// Closes the connection: the guard sees it and ends every process.
@@ -84,12 +98,13 @@ pub(super) fn prepare(
     settings: &Settings,
     limits: &Limits,
     purpose: Purpose,
+    kept: Option<&KeptFiles>,
 ) -> io::Result<(UnixStream, Command, TempDir)> {
     let (ours, theirs) = UnixStream::pair()?;
     let tmp = tempfile::Builder::new().prefix("worker-").tempdir_in(&settings.policy.tmp)?;
     fs::create_dir(tmp.path().join(".cache"))?;
     let policy = Policy { tmp: tmp.path().to_owned(), ..settings.policy.clone() };
-    let setup = Setup::Guard { purpose, policy, limits: *limits };
+    let setup = Setup::Guard { purpose, policy, limits: *limits, kept: kept.cloned() };
     let mut command = Command::new(&settings.worker.program);
     command
         .args(&settings.worker.args)

@@ -18,7 +18,7 @@ pub(super) fn sandbox_check(settings: &Settings) -> Result<(), String> {
     let failed =
         |error: std::io::Error| format!("the worker `{program}` cannot be started: {error}");
     let (ours, mut command, tmp) =
-        prepare(settings, &settings.limits, Purpose::Trial).map_err(failed)?;
+        prepare(settings, &settings.limits, Purpose::Trial, None).map_err(failed)?;
     ours.set_read_timeout(Some(CHECK_MAX)).map_err(failed)?;
     let mut guard = command.stderr(Stdio::null()).spawn().map_err(failed)?;
     drop(command);

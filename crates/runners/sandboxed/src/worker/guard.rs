@@ -12,10 +12,16 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 
+use crate::kept_files::KeptFiles;
 use crate::limits::Limits;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
 
-pub(super) fn run(purpose: Purpose, policy: Policy, limits: Limits) -> io::Result<ExitCode> {
+pub(super) fn run(
+    purpose: Purpose,
+    policy: Policy,
+    limits: Limits,
+    kept: Option<&KeptFiles>,
+) -> io::Result<ExitCode> {
     close_inherited()?;
     // Detach from the terminal. Fails only for a group leader.
     let _ = setsid();
@@ -29,6 +35,9 @@ pub(super) fn run(purpose: Purpose, policy: Policy, limits: Limits) -> io::Resul
     let mut confined = confined.inspect_err(|_| remove(&policy.tmp))?;
     // When its end is seen, the kernel has ended every process it started.
     let ended = watch(&mut confined.child);
+    if let Some(kept) = kept {
+        kept.save(&policy.tmp);
+    }
     remove(&policy.tmp);
     drop(confined);
     let code = ended?.code().and_then(|code| u8::try_from(code).ok());

@@ -149,6 +149,7 @@ pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
         limits: Limits::default(),
         environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
         worker_settings: json!({ "root": root, "token": token, "deaf": false, "careful": false, "shell": false }),
+        kept: None,
         workers_max: WORKERS_DEFAULT,
     }
 }

@@ -92,10 +92,10 @@ async fn waits_for_others(
     services: &Services,
     task: &TaskSummary,
 ) -> Result<bool, OrchestratorError> {
-    // The parent orchestrator handles requests, and waits for the model, in the other case.
+    // The parent orchestrator handles requests and outages in the other case.
     let is_here = services.deps.settings.dispatch == Dispatch::Here;
-    let model = is_here && task.waiting_for == Some(WaitingFor::Model);
-    if model || services.waiters.waits(&task.task_id) {
+    let outage = is_here && task.waiting_for.is_some_and(WaitingFor::is_outage);
+    if outage || services.waiters.waits(&task.task_id) {
         return Ok(true);
     }
     let client = |pending_call: &PendingCall| matches!(pending_call, PendingCall::External { .. });
@@ -114,9 +114,10 @@ pub(crate) async fn tree_progress(
     below.retain(|task| !task.status.is_terminal());
     let suspended = below.iter().any(|task| task.status == TaskStatus::InputRequired);
     let active = |task: &TaskSummary| {
-        task.waiting_for == Some(WaitingFor::Model) || services.slots.is_active(&task.task_id)
+        task.waiting_for.is_some_and(WaitingFor::is_outage)
+            || services.slots.is_active(&task.task_id)
     };
-    if task.waiting_for == Some(WaitingFor::Model) || below.iter().any(active) {
+    if task.waiting_for.is_some_and(WaitingFor::is_outage) || below.iter().any(active) {
         return Ok(TreeProgress::Active { suspended });
     }
     if suspended {

@@ -5,7 +5,8 @@
 //! the wall clock neither ends nor prolongs what is under way.
 //!
 //! The time limit of a task also holds when the wall clock is set between two processes: its creation is
-//! recorded by a clock that all processes share until the machine is started again.
+//! recorded by a clock that all processes share until the machine is started again. So are the deadlines of
+//! approvals, requests and waits.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -61,6 +62,24 @@ impl DeadlineClock {
     /// The same for a deadline that is `left` away, whatever the wall clock says.
     pub(crate) fn moment_after(&self, until: DateTime<Utc>, left: Duration) -> Duration {
         self.known_or(until, || left)
+    }
+
+    /// A deadline by the clock that all processes of the machine share, to be recorded with it; `None` when that is
+    /// unknown.
+    pub(crate) fn boot_until(&self, until: DateTime<Utc>) -> Option<BootTime> {
+        let now = self.clock.boot_time()?;
+        let left_ms = u64::try_from(self.left(until).as_millis()).unwrap_or(u64::MAX);
+        Some(BootTime { elapsed_ms: now.elapsed_ms.saturating_add(left_ms), ..now })
+    }
+
+    /// Works out when a recorded deadline passes, before anything else asks for it. After a restart of the machine
+    /// the wall clock counts.
+    pub(crate) fn know(&self, until: DateTime<Utc>, boot_until: BootTime) {
+        let Some(now) = self.clock.boot_time() else { return };
+        let passed = || now.since(boot_until).map(|_| Duration::ZERO);
+        if let Some(left) = boot_until.since(now).or_else(passed) {
+            self.moment_after(until, left);
+        }
     }
 
     /// Time since a moment that any process on this machine recorded; `None` when that is unknown.

@@ -1,14 +1,16 @@
 //! Calls the model and records its answer. An outage of the model makes the task wait.
 
+use std::sync::Arc;
+
 use antiphon_core::{
-    AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, ModelWait,
+    AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, OutageWait,
     ProviderError, Purpose, Request, StatusChanged, StreamError, StreamEvent, TaskStatus, Usage,
     UsageRecorded, WaitingFor,
 };
 use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::outage::{self, Shown};
+use crate::task::outage::{self, Failure, Shown};
 use crate::task::step::TaskRun;
 use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
@@ -68,7 +70,13 @@ impl TaskRun {
             Some(error) => {
                 let deps = &self.services.deps;
                 let (now, random) = (deps.clock.now(), deps.ids.next());
-                let wait = self.state.outage.wait_after(error, failed.shown, now, random);
+                let failure = Failure {
+                    code: error.code(),
+                    error: error.to_string(),
+                    retry_after: error.retry_after(),
+                    shown: failed.shown,
+                };
+                let wait = self.state.outage.wait_after(failure, now, random);
                 self.wait_for_model(failed.partial, &wait, purpose);
             }
             None => self.fail_on_model(failed),
@@ -79,7 +87,7 @@ impl TaskRun {
     fn wait_for_model(
         &mut self,
         partial: Option<AssistantMessage>,
-        wait: &ModelWait,
+        wait: &OutageWait,
         purpose: Purpose,
     ) {
         let (code, attempt) = (&wait.code, wait.attempt);
@@ -99,7 +107,7 @@ impl TaskRun {
                 self.record_usage(model.as_ref(), usage, Some(purpose));
             }
         }
-        self.push(wait.status());
+        self.push(wait.status(WaitingFor::Model));
     }
 
     /// Ends the wait for the model: it answers. Watchers learn that before the answer.
@@ -129,7 +137,7 @@ impl TaskRun {
     pub(super) fn request(&self) -> Request {
         let created = &self.state.created;
         let mut tools = self.offered();
-        tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
+        tools.extend(created.output_schema.as_ref().and_then(output::final_tool).map(Arc::new));
         let ModelOptions { temperature, tool_choice } = created.model_options.clone();
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),

@@ -4,7 +4,7 @@
 //! decoded is skipped: reading it is an error, but its task is still listed.
 
 use antiphon_core::{
-    EventBody, ModelWait, Position, Seq, SessionId, SpendingFold, TaskCreated, TaskId, TaskStatus,
+    EventBody, OutageWait, Position, Seq, SessionId, SpendingFold, TaskCreated, TaskId, TaskStatus,
     TaskSummary,
 };
 use chrono::{DateTime, Utc};
@@ -87,7 +87,7 @@ pub(crate) fn fill_short_names_and_waits(transaction: &Transaction<'_>) -> rusql
 }
 
 /// The wait that the last status of a task begins.
-fn last_wait(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<Option<ModelWait>> {
+fn last_wait(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<Option<OutageWait>> {
     let mut events = transaction.prepare_cached(concat!(
         "SELECT ",
         event_columns!("events"),
@@ -96,7 +96,7 @@ fn last_wait(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<Option
     let mut rows = events.query([row])?;
     let Some(event) = rows.next()? else { return Ok(None) };
     Ok(match StoredEvent::read(event, 0, Position(0)).map(|stored| stored.body) {
-        Ok(EventBody::StatusChanged(change)) => ModelWait::of(&change),
+        Ok(EventBody::StatusChanged(change)) => OutageWait::of(&change),
         // What cannot be decoded is shown without its reason.
         Ok(_) | Err(_) => None,
     })

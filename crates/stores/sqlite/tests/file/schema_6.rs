@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Append, Expected, JournalLog, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{
-    EventBody, ModelWait, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus,
+    EventBody, OutageWait, SessionId, StatusChanged, TaskCreated, TaskId, TaskStatus, WaitingFor,
 };
 use antiphon_sqlite::SqliteJournal;
 use chrono::{DateTime, Utc};
@@ -35,7 +35,7 @@ async fn write(journal: &SqliteJournal, task: &str, events: Vec<EventBody>) {
 async fn a_journal_of_schema_6_gets_short_names_and_the_reasons_of_waits() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
-    let wait = ModelWait {
+    let wait = OutageWait {
         code: "overloaded".to_owned(),
         error: "try later".to_owned(),
         attempt: 3,
@@ -43,10 +43,11 @@ async fn a_journal_of_schema_6_gets_short_names_and_the_reasons_of_waits() {
         superseded: false,
     };
     let journal = open(&path);
-    write(&journal, WAITS, vec![wait.status().into(), note("and an arrival")]).await;
+    write(&journal, WAITS, vec![wait.status(WaitingFor::Model).into(), note("and an arrival")])
+        .await;
     // It waited once, and works now.
     let works = StatusChanged::new(TaskStatus::Running).into();
-    write(&journal, WORKS, vec![wait.status().into(), works]).await;
+    write(&journal, WORKS, vec![wait.status(WaitingFor::Model).into(), works]).await;
     drop(journal);
     Connection::open(&path).expect("a file").execute_batch(ADDED).expect("schema 6");
     // Twice: the second time there is nothing to migrate.

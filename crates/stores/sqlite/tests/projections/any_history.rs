@@ -151,6 +151,7 @@ fn any_dispatch() -> impl Strategy<Value = EventBody> {
         tool_name: "browse".to_owned(),
         arguments: RawJson::empty_object(),
         until: DateTime::UNIX_EPOCH,
+        boot_until: None,
     };
     let dispatched = Dispatched {
         tool_call_id: call(),
@@ -159,8 +160,13 @@ fn any_dispatch() -> impl Strategy<Value = EventBody> {
         children: vec![task(1), task(2)],
         left_out: Vec::new(),
     };
-    let awaited =
-        Awaited { tool_call_id: call(), tasks: vec![task(1)], mode: Awaiting::All, until: None };
+    let awaited = Awaited {
+        tool_call_id: call(),
+        tasks: vec![task(1)],
+        mode: Awaiting::All,
+        until: None,
+        boot_until: None,
+    };
     let relayed = Relayed { task_id: task(0), seq: Seq(1), tasks: Vec::new() };
     let bodies: [EventBody; 4] =
         [requested.into(), dispatched.into(), awaited.into(), relayed.into()];
@@ -295,6 +301,7 @@ fn requested(n: u8) -> EventBody {
         reason: "it is asked".to_owned(),
         rule: Rule("bash(*)".to_owned()),
         expires_at: n.is_multiple_of(2).then_some(DateTime::UNIX_EPOCH),
+        boot_until: None,
     }
     .into()
 }

@@ -97,6 +97,7 @@ impl DisplayStatus {
                     WaitingFor::ToolResult
                     | WaitingFor::Budget
                     | WaitingFor::Model
+                    | WaitingFor::Peer
                     | WaitingFor::Storage,
                 )
                 | None,

@@ -1,0 +1,56 @@
+//! What the process that owns a project's journal knows, and the journal's file cannot hold: which tasks wait until
+//! it can be written.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use antiphon_api::{LISTED_MAX, TaskQuery};
+use antiphon_core::{OutageWait, TaskId, TaskSummary, WaitingFor};
+
+use super::{ProjectAccess, ProjectServer};
+
+/// How long the owner may take to answer. What it knows is left out after that: looking is always possible.
+const ANSWER_WAIT: Duration = Duration::from_secs(1);
+
+/// Tasks that are asked for, at most.
+const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
+
+impl ProjectAccess<'_> {
+    /// The process that owns the journal, if there is one and it answers.
+    pub(crate) async fn owner(&self) -> Option<ProjectServer> {
+        match self {
+            Self::Folder { project, .. } => {
+                let found = tokio::time::timeout(ANSWER_WAIT, ProjectServer::find(project)).await;
+                found.ok()?.ok()?
+            }
+            Self::Server { server, .. } => Some((*server).clone()),
+        }
+    }
+
+    /// Says of each of these tasks that waits for the journal why, and when it tries again.
+    pub(crate) async fn mark_storage_waits(&self, tasks: &mut [TaskSummary]) {
+        if tasks.iter().all(|task| task.status.is_terminal()) {
+            return;
+        }
+        let Some(owner) = self.owner().await else { return };
+        let mut waits = owner.storage_waits().await;
+        for task in tasks {
+            if let Some(wait) = waits.remove(&task.task_id) {
+                (task.waiting_for, task.wait) = (Some(WaitingFor::Storage), Some(wait));
+            }
+        }
+    }
+}
+
+impl ProjectServer {
+    /// Tasks that wait until the journal can be written. None when the server does not answer.
+    pub(crate) async fn storage_waits(&self) -> HashMap<TaskId, OutageWait> {
+        let query = TaskQuery { unfinished: true, limit: Some(LISTED), ..TaskQuery::default() };
+        let asked = tokio::time::timeout(ANSWER_WAIT, self.client.tasks(&query)).await;
+        let Ok(Ok(page)) = asked else { return HashMap::new() };
+        let waits =
+            page.tasks.into_iter().filter(|task| task.waiting_for == Some(WaitingFor::Storage));
+        waits.filter_map(|task| Some((task.task_id, task.wait?))).collect()
+    }
+}
