@@ -27,6 +27,9 @@ use crate::services::Services;
 use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 
+/// Most names of agents in the refusal of an unknown one.
+const KNOWN_SHOWN_MAX: usize = 256;
+
 /// What the orchestrator, not the sender, determines about an interaction.
 pub(crate) struct Origin {
     pub(crate) id: InteractionId,
@@ -169,7 +172,8 @@ pub(crate) fn definition_of(
     let found = agents.and_then(|agents| agents.find(name.as_str()));
     found.ok_or_else(|| {
         let known = agents.map(|agents| agents.list()).unwrap_or_default();
-        let known = known.iter().map(|agent| agent.name.to_string()).collect();
+        let known =
+            known.iter().map(|agent| agent.name.to_string()).take(KNOWN_SHOWN_MAX).collect();
         Rejection::UnknownAgent { agent: name.to_string(), known }
     })
 }

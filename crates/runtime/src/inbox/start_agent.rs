@@ -42,6 +42,9 @@ pub const TURNS_DEFAULT: std::num::NonZeroU32 = std::num::NonZeroU32::new(1000).
 /// Maximum number of tasks of an agent's session that are searched for its resident task.
 const SESSION_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
+/// Newest tasks of a session that are looked at first.
+const NEWEST_TASKS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
 /// Result of starting an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
@@ -95,14 +98,22 @@ pub(crate) async fn newest_resident(
     services: &Services,
     name: &AgentName,
 ) -> Result<Option<TaskSummary>, OrchestratorError> {
-    let which = TaskSelector::Session(session_of(name)?);
-    let query = TaskQuery { which, limit: SESSION_TASKS_MAX };
-    for task in services.deps.journal.tasks(query).await? {
-        // Other tasks may continue the session.
-        let own = task.parent.is_none() && task.agent == name.as_str();
-        if own && tree_usage::creation(&task.task_id, &*services.deps.journal).await?.0.resident {
-            return Ok(Some(task));
+    let (which, mut seen) = (TaskSelector::Session(session_of(name)?), 0);
+    // It is among the newest, unless many other tasks continue the session.
+    for limit in [NEWEST_TASKS, SESSION_TASKS_MAX] {
+        let tasks = services.deps.journal.tasks(TaskQuery { which: which.clone(), limit }).await?;
+        let is_all = tasks.len() < limit.get();
+        for task in tasks.into_iter().skip(seen) {
+            let own = task.parent.is_none() && task.agent == name.as_str();
+            let creation = tree_usage::creation(&task.task_id, &*services.deps.journal);
+            if own && creation.await?.0.resident {
+                return Ok(Some(task));
+            }
         }
+        if is_all {
+            break;
+        }
+        seen = limit.get();
     }
     Ok(None)
 }

@@ -91,3 +91,65 @@ pub(crate) fn save_if_due(services: &Arc<Services>, state: &TaskState, before: S
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::port::BootTime;
+    use antiphon_core::{
+        EventBody, MessageAppended, Position, RawJson, SessionId, TaskCreated, TaskId, ToolCallId,
+        ToolRequested, UserMessage,
+    };
+    use chrono::DateTime;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn state() -> TaskState {
+        let created = TaskCreated::new("tester", SessionId::parse("session").unwrap());
+        let task_id = TaskId::parse("task").unwrap();
+        let at = DateTime::UNIX_EPOCH;
+        let mut state = TaskState::created(task_id, created, at, Conversation::default());
+        let requested: EventBody = ToolRequested {
+            tool_call_id: ToolCallId::parse("call").unwrap(),
+            tool_name: "look".to_owned(),
+            arguments: RawJson::parse("{}").unwrap(),
+            until: at,
+            boot_until: Some(BootTime { boot_id: Uuid::from_u128(1), elapsed_ms: 5 }),
+        }
+        .into();
+        let said = MessageAppended::new(UserMessage::text("do it", at)).into();
+        for body in [said, requested] {
+            assert!(state.apply(&body));
+        }
+        state.position = Position(7);
+        state
+    }
+
+    fn checkpoint(state: &TaskState, format: u32) -> Checkpoint {
+        let state = TaskState { conversation: Conversation::default(), ..state.clone() };
+        let (task_id, seq, position) = (state.task_id.clone(), state.seq, state.position);
+        let saved = SavedState { format, inherited: 0, messages: 1, is_in_turn: true, state };
+        Checkpoint { task_id, seq, position, data: serde_json::to_string(&saved).unwrap() }
+    }
+
+    #[test]
+    fn a_state_comes_back_with_its_conversation() {
+        let state = state();
+        let saved = SavedState::read(&checkpoint(&state, FORMAT)).unwrap();
+        assert_eq!(saved.without_messages(), None, "the turn has begun");
+        assert_eq!(saved.with(state.conversation.clone()), Some(state));
+    }
+
+    #[test]
+    fn a_checkpoint_that_does_not_fit_is_not_used() {
+        let state = state();
+        assert!(SavedState::read(&checkpoint(&state, FORMAT + 1)).is_none());
+        let sound = checkpoint(&state, FORMAT);
+        let other = Checkpoint { seq: Seq(9), ..sound.clone() };
+        assert!(SavedState::read(&other).is_none());
+        let unknown = sound.data.replacen("\"format\"", "\"other\":1,\"format\"", 1);
+        assert!(SavedState::read(&Checkpoint { data: unknown, ..sound.clone() }).is_none());
+        let saved = SavedState::read(&sound).unwrap();
+        assert_eq!(saved.with(Conversation::default()), None, "another conversation");
+    }
+}
