@@ -26,7 +26,11 @@ impl World {
     /// One for each user that the test can be: an ordinary one too, unless the machine is closed to it.
     fn all(calls: &[&str]) -> Vec<Self> {
         let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
-        let users = if is_root && is_open(Path::new("/")) { vec![None, Some(ORDINARY)] } else { vec![None] };
+        let users = if is_root && is_open(Path::new("/")) {
+            vec![None, Some(ORDINARY)]
+        } else {
+            vec![None]
+        };
         users.into_iter().map(|user| Self::new(calls, user)).collect()
     }
 

@@ -11,6 +11,7 @@ mod pty;
 
 mod beside;
 mod lingering;
+mod missing_key;
 mod project;
 mod settings;
 mod start;

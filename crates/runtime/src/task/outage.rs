@@ -71,15 +71,23 @@ impl Outage {
         now: DateTime<Utc>,
         random: Uuid,
     ) -> ModelWait {
+        let failure = (error.code(), error.to_string());
+        let wait = self.wait(failure, error.retry_after(), now, random);
+        ModelWait { superseded: shown == Shown::Some, ..wait }
+    }
+
+    /// The wait after one more attempt that could not be made, for this reason: its code, and a text for people.
+    pub(crate) fn wait(
+        &self,
+        (code, error): (&str, String),
+        asked: Option<Duration>,
+        now: DateTime<Utc>,
+        random: Uuid,
+    ) -> ModelWait {
         let attempt = self.attempts.saturating_add(1);
-        let pause = pause(attempt, error.retry_after(), random);
-        ModelWait {
-            code: error.code().to_owned(),
-            error: error.to_string(),
-            attempt,
-            next_at: now + TimeDelta::from_std(pause).unwrap_or_default(),
-            superseded: shown == Shown::Some,
-        }
+        let pause = pause(attempt, asked, random);
+        let next_at = now + TimeDelta::from_std(pause).unwrap_or_default();
+        ModelWait { code: code.to_owned(), error, attempt, next_at, superseded: false }
     }
 }
 
