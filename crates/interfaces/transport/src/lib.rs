@@ -45,6 +45,7 @@ pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_
 pub use connection::listeners::{Listeners, UnixSocket};
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
+pub use connection::waiting::serve_waiting;
 pub use interface::{Interface, RouteBuilder};
 pub use limits::Limits;
 pub use request::head::{HEAD_BYTES_MAX, HEADERS_MAX};

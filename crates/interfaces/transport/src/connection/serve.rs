@@ -43,31 +43,59 @@ pub async fn serve(
     let closing = CancellationToken::new();
     let hosts = Hosts::new(listeners.address()?, listeners.url_scheme(), &config.deps.hosts);
     let router = router(config, hosts, closing.clone()).map_err(io::Error::other)?;
+    let connection = Connection { router, limits, closing };
+    let (connections, ()) = accept_until(&listeners, &connection, shutdown).await;
+    drop(listeners);
+    drain(connections, &connection).await;
+    Ok(())
+}
+
+/// Serves a router until `ready` is, then drains. The listeners stay open for the caller.
+pub(super) async fn serve_router<T>(
+    listeners: &Listeners,
+    router: Router,
+    limits: Limits,
+    ready: impl Future<Output = T>,
+) -> T {
+    let connection = Connection { router, limits, closing: CancellationToken::new() };
+    let (connections, ready) = accept_until(listeners, &connection, ready).await;
+    drain(connections, &connection).await;
+    ready
+}
+
+/// Serves each connection that is accepted until `end` is ready. Returns those that are open then.
+async fn accept_until<T>(
+    listeners: &Listeners,
+    connection: &Connection,
+    end: impl Future<Output = T>,
+) -> (JoinSet<()>, T) {
+    let limits = connection.limits;
     let tcp_permits = Arc::new(Semaphore::new(limits.connections_max));
     let unix_permits = Arc::new(Semaphore::new(limits.socket_connections_max));
     let mut connections = JoinSet::new();
-    tokio::pin!(shutdown);
+    tokio::pin!(end);
     loop {
         let (accepted, permit) = tokio::select! {
-            () = &mut shutdown => break,
+            ended = &mut end => return (connections, ended),
             Some(_) = connections.join_next() => continue,
             accepted = accept(listeners.next_tcp(), &tcp_permits) => accepted,
             accepted = accept(listeners.next_unix(), &unix_permits) => accepted,
         };
-        let connection = Connection { router: router.clone(), limits, closing: closing.clone() };
-        connections.spawn(connection.run(accepted, permit));
+        connections.spawn(connection.clone().run(accepted, permit));
     }
-    drop(listeners);
-    closing.cancel();
+}
+
+/// Answers the requests of open connections, and closes those that remain in the end.
+async fn drain(mut connections: JoinSet<()>, connection: &Connection) {
+    connection.closing.cancel();
     let drained = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits.drain_wait, drained).await.is_err() {
+    if tokio::time::timeout(connection.limits.drain_wait, drained).await.is_err() {
         tracing::warn!(
             connections = connections.len(),
             "closed connections that did not end in time"
         );
         connections.shutdown().await;
     }
-    Ok(())
 }
 
 /// The next connection, once fewer than the limit are open. Cancel safe, as `next` is.
@@ -82,6 +110,7 @@ async fn accept(
     (next.await, permit)
 }
 
+#[derive(Clone)]
 struct Connection {
     router: Router,
     limits: Limits,
