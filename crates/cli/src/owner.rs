@@ -81,7 +81,7 @@ impl Owner {
             execution: Execution::Running,
         };
         let (root, settings) = (project.root().to_owned(), drop_settings(&project.trust()));
-        let (wanted, stop) = (owner.environments.requests_wanted(), self.stop.clone());
+        let (wanted, stop) = (project.requests_wanted().clone(), self.stop.clone());
         self.serving.spawn(async move {
             tokio::select! {
                 () = wanted.cancelled() => {}

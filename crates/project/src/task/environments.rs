@@ -46,8 +46,6 @@ pub struct ProjectEnvironments {
     tables: Arc<Mutex<Tables>>,
     /// Fires when a server wants the journal.
     leaving: CancellationToken,
-    /// Fires when requests that are dropped as files are to be carried out.
-    requests_wanted: CancellationToken,
     /// Forgets variables when their task has ended.
     watchers: Mutex<JoinSet<()>>,
     /// Whose tasks are followed to their end. Absent before the start and after the end.
@@ -73,9 +71,8 @@ impl ProjectEnvironments {
     ) -> Self {
         let (tables, watchers) = (Arc::default(), Mutex::default());
         let leaving = CancellationToken::new();
-        let requests_wanted = CancellationToken::new();
         let orchestrator = Mutex::default();
-        Self { project, own, base, mcp, tables, leaving, requests_wanted, watchers, orchestrator }
+        Self { project, own, base, mcp, tables, leaving, watchers, orchestrator }
     }
 
     /// The tasks run in this orchestrator.
@@ -95,11 +92,6 @@ impl ProjectEnvironments {
     /// Fires when a server wants the journal.
     pub fn leaving(&self) -> CancellationToken {
         self.leaving.clone()
-    }
-
-    /// Fires when requests that are dropped as files are to be carried out.
-    pub fn requests_wanted(&self) -> CancellationToken {
-        self.requests_wanted.clone()
     }
 
     /// Asks this process to give the journal to a server. False when it is a server itself.
