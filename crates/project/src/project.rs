@@ -63,7 +63,7 @@ impl Project {
         let state = state_folder(&state_base(environment)?, &root);
         let warnings = environment.warnings.clone();
         let (current_dir, requests_wanted) = (root.clone(), CancellationToken::new());
-        Ok(Self { current_dir, root, state, warnings, requests_wanted })
+        Ok(Self { root, state, current_dir, warnings, requests_wanted })
     }
 
     /// Fires when this process is to carry out requests that are dropped as files. Clones of the project share it.

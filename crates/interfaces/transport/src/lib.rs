@@ -43,7 +43,7 @@ pub use access::shared_limit::Reservation;
 pub use access::token::{TOKEN_BYTES_MIN, Token, TokenError};
 pub use api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
 pub use connection::listeners::{Listeners, UnixSocket};
-pub use connection::serve::serve;
+pub use connection::serve::{serve, serve_on_demand};
 pub use connection::tls::{Tls, TlsError};
 pub use connection::waiting::serve_waiting;
 pub use interface::{Interface, RouteBuilder};

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_keys::Peer;
 use axum::Router;
@@ -32,19 +33,48 @@ use crate::request::head::{PARSED_HEAD_BYTES_MAX, PARSED_HEADERS_MAX};
 use crate::router::router;
 use crate::server_config::ServerConfig;
 
+/// When a server that serves on demand is built at the latest.
+const BUILD_AFTER: Duration = Duration::from_millis(100);
+
 /// Serves until `shutdown` is ready, then drains. Does not shut down the orchestrator: its creator does.
 pub async fn serve(
     listeners: impl Into<Listeners>,
     config: ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let listeners = listeners.into();
+    serve_from(None, listeners.into(), config, shutdown).await
+}
+
+/// The same for a process that may never be asked, and whose first work is more urgent: the server is built when the
+/// first connection comes, or after a while.
+pub async fn serve_on_demand(
+    listeners: Listeners,
+    config: impl FnOnce() -> ServerConfig + Send,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    tokio::pin!(shutdown);
+    let first = tokio::select! {
+        () = &mut shutdown => return Ok(()),
+        accepted = listeners.next_tcp() => Some(accepted),
+        accepted = listeners.next_unix() => Some(accepted),
+        () = tokio::time::sleep(BUILD_AFTER) => None,
+    };
+    serve_from(first, listeners, config(), shutdown).await
+}
+
+/// Serves with a connection that was accepted before.
+async fn serve_from(
+    first: Option<Accepted>,
+    listeners: Listeners,
+    config: ServerConfig,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
     let limits = config.deps.limits;
     let closing = CancellationToken::new();
     let hosts = Hosts::new(listeners.address()?, listeners.url_scheme(), &config.deps.hosts);
     let router = router(config, hosts, closing.clone()).map_err(io::Error::other)?;
     let connection = Connection { router, limits, closing };
-    let (connections, ()) = accept_until(&listeners, &connection, shutdown).await;
+    let (connections, ()) = accept_until(first, &listeners, &connection, shutdown).await;
     drop(listeners);
     drain(connections, &connection).await;
     Ok(())
@@ -58,13 +88,14 @@ pub(super) async fn serve_router<T>(
     ready: impl Future<Output = T>,
 ) -> T {
     let connection = Connection { router, limits, closing: CancellationToken::new() };
-    let (connections, ready) = accept_until(listeners, &connection, ready).await;
+    let (connections, ready) = accept_until(None, listeners, &connection, ready).await;
     drain(connections, &connection).await;
     ready
 }
 
 /// Serves each connection that is accepted until `end` is ready. Returns those that are open then.
 async fn accept_until<T>(
+    first: Option<Accepted>,
     listeners: &Listeners,
     connection: &Connection,
     end: impl Future<Output = T>,
@@ -73,6 +104,10 @@ async fn accept_until<T>(
     let tcp_permits = Arc::new(Semaphore::new(limits.connections_max));
     let unix_permits = Arc::new(Semaphore::new(limits.socket_connections_max));
     let mut connections = JoinSet::new();
+    if let Some(first) = first {
+        let (accepted, permit) = accept(std::future::ready(first), &unix_permits).await;
+        connections.spawn(connection.clone().run(accepted, permit));
+    }
     tokio::pin!(end);
     loop {
         let (accepted, permit) = tokio::select! {
@@ -164,5 +199,19 @@ impl Connection {
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_on_demand_that_is_not_asked_is_not_built() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let build = || unreachable!("no connection came");
+        serve_on_demand(listener.into(), build, std::future::ready(())).await.unwrap();
     }
 }
