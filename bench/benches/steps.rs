@@ -274,9 +274,9 @@ struct Nothing;
 
 #[async_trait]
 impl ToolExecutor for Nothing {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let parameters = RawJson::empty_object();
-        vec![Tool { name: "nothing".to_owned(), description: String::new(), parameters }]
+        vec![Arc::new(Tool { name: "nothing".to_owned(), description: String::new(), parameters })]
     }
 
     fn effect(&self, _: &str) -> Option<Effect> {

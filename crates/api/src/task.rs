@@ -56,7 +56,7 @@ pub struct CreateTask {
     pub agents: Option<Vec<String>>,
     /// Tools that the client runs: the task waits for their results at `POST …/tool_results`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub external_tools: Vec<Tool>,
+    pub external_tools: Vec<Arc<Tool>>,
     /// Limits of the task; the agent's limits where absent.
     #[serde(default, skip_serializing_if = "TaskLimits::is_none")]
     pub limits: TaskLimits,

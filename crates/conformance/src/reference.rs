@@ -3,6 +3,7 @@
 //! Where the documentation of a port leaves a question open, the model answers it and the suite checks
 //! the answer. Each model is bounded; each bound documents what happens when it is reached.
 
+mod any_history;
 mod delegating_journal;
 mod flat_vector_store;
 mod memory_bus;
@@ -12,6 +13,7 @@ mod scenario_provider;
 mod unavailable_journal;
 mod work_queue;
 
+pub use any_history::any_history;
 pub use delegating_journal::{DelegatingJournal, JournalHooks};
 pub use flat_vector_store::{FlatVectorStore, VECTORS_MAX};
 pub use memory_bus::{LIVE_BACKLOG_MAX, MemoryBus, QUEUE_ITEMS_MAX, TOPICS_MAX};

@@ -62,7 +62,7 @@ pub use conversation::message::{
     MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
     ToolResultMessage, UserMessage,
 };
-pub use conversation::model_switch::{IdRule, for_model};
+pub use conversation::model_switch::{HistoryConverter, HistoryMark, IdRule, for_model, steps};
 pub use conversation::request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use conversation::sendable_history::sendable;
 pub use conversation::session::Session;

@@ -431,7 +431,7 @@ impl Orchestrator {
     }
 
     /// Tools that tasks of this orchestrator can get.
-    pub fn tools(&self) -> Vec<Tool> {
+    pub fn tools(&self) -> Vec<Arc<Tool>> {
         self.services.deps.tools.tools()
     }
 

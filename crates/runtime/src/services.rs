@@ -21,6 +21,7 @@
 //! | `deltas`        | watchers of live deltas                                   |
 //! | `storage`       | whether the journal takes events                          |
 //! | `followed`      | which clients that follow their tasks are present         |
+//! | `call_agent_tools` | definitions of the tool `call_agent`, built once       |
 //!
 //! All but the journal itself is rebuilt after a restart.
 
@@ -35,6 +36,7 @@ use crate::budget::budget_service::BudgetService;
 use crate::budget::spend_cache::SpendCache;
 use crate::budget::tree_usage::Trees;
 use crate::deps::{RuntimeConfig, RuntimeDeps, TaskEnvironments};
+use crate::dispatch::call_agent::CallAgentTools;
 use crate::dispatch::pending_call::Outcome;
 use crate::dispatch::waiters::Waiters;
 use crate::dispatch::wake_parent;
@@ -80,6 +82,7 @@ pub(crate) struct Services {
     pub(crate) storage: Arc<StorageMonitor>,
     pub(crate) followed: FollowedTrees,
     pub(crate) missing_models: MissingModels,
+    pub(crate) call_agent_tools: CallAgentTools,
 }
 
 impl Services {
@@ -124,6 +127,7 @@ impl Services {
             storage,
             followed: FollowedTrees::default(),
             missing_models: MissingModels::default(),
+            call_agent_tools: CallAgentTools::default(),
             deps,
         }
     }

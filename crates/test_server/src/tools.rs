@@ -1,5 +1,7 @@
 //! Three harmless tools, and a gate that asks before one of them.
 
+use std::sync::Arc;
+
 use antiphon_core::port::{Gate, GateRequest, Rule, ToolContext, Verdict};
 use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
@@ -11,13 +13,13 @@ pub struct TestTools;
 
 #[async_trait]
 impl ToolExecutor for TestTools {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let tool = |name: &str| Tool {
             name: name.to_owned(),
             description: name.to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
         };
-        NAMES.map(tool).into()
+        NAMES.map(|name| tool(name).into()).into()
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -141,7 +141,7 @@ impl Agents {
                 let entry = find_entry(&read_catalog(&project, &settings), &name)?;
                 let overrides = PermissionOverrides::default();
                 let toolset = Toolset::of(&project, &settings, &overrides).await?;
-                let tools = toolset.tools.tools().into_iter().map(|tool| tool.name);
+                let tools = toolset.tools.tools().into_iter().map(|tool| tool.name.clone());
                 let tools: Vec<String> = tools.collect();
                 show::show(&DefinedAgent::from(entry).detail(false, AgentScope::Full(&tools)), json)
             }

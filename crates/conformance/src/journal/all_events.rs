@@ -4,6 +4,7 @@ mod arrival;
 mod dispatch;
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
@@ -125,11 +126,11 @@ fn created() -> Result<EventBody, Finding> {
         system_prompt: ODD_TEXT.to_owned(),
         tools: Some(vec![ODD_TEXT.to_owned(), String::new()]),
         parallel_tools: vec![ODD_TEXT.to_owned(), String::new()],
-        external_tools: vec![Tool {
+        external_tools: vec![Arc::new(Tool {
             name: ODD_TEXT.to_owned(),
             description: String::new(),
             parameters: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
-        }],
+        })],
         agents: CallableAgents::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
         resident: true,

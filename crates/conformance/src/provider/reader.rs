@@ -1,5 +1,7 @@
 //! Opens answers and reads them.
 
+use std::sync::Arc;
+
 use antiphon_core::port::{Cancel, ProviderError};
 use antiphon_core::{
     AssistantMessage, Message, RawJson, Request, StreamError, StreamEvent, Tool, UserMessage,
@@ -97,12 +99,12 @@ fn request(at: DateTime<Utc>) -> Request {
         model: "conformance".to_owned(),
         system_prompt: "Answer.".to_owned(),
         messages: vec![Message::User(UserMessage::text("Hello.", at)).into()],
-        tools: vec![Tool {
+        tools: vec![Arc::new(Tool {
             name: "look".to_owned(),
             description: "Looks something up.".to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#)
                 .unwrap_or_else(|_| RawJson::empty_object()),
-        }],
+        })],
         ..Request::default()
     }
 }

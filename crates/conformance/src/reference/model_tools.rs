@@ -4,6 +4,7 @@
 //! A call of any tool that is canceled before it starts does nothing.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use antiphon_core::port::{Cancel, ToolContext, ToolError, ToolExecutor};
 use antiphon_core::{Effect, RawJson, Tool, ToolResult};
@@ -21,12 +22,14 @@ pub struct ModelTools;
 
 #[async_trait]
 impl ToolExecutor for ModelTools {
-    fn tools(&self) -> Vec<Tool> {
-        vec![
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        [
             tool(ECHO, "Says the text again.", &["text"]),
             tool(FAIL, "Fails, for the given reason.", &["reason"]),
             tool(SLEEP, "Sleeps until it is woken.", &[]),
         ]
+        .map(Arc::new)
+        .to_vec()
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -19,10 +19,11 @@ pub(super) async fn a_tool_that_is_not_listed_is_unknown(fixture: ToolFixture) -
 }
 
 pub(super) async fn arguments_that_are_no_object_are_invalid(fixture: ToolFixture) -> Outcome {
-    for Tool { name, .. } in fixture.executor.tools() {
+    for tool in fixture.executor.tools() {
+        let name = &tool.name;
         for arguments in ["null", "[]", "[{}]", "\"{}\"", "1", "true"] {
-            let answer = fixture.call(&name, arguments, Cancel::never()).await?;
-            invalid(&name, arguments, &answer)?;
+            let answer = fixture.call(name, arguments, Cancel::never()).await?;
+            invalid(name, arguments, &answer)?;
         }
     }
     Ok(())
@@ -45,13 +46,14 @@ pub(super) async fn bad_arguments_are_invalid(fixture: ToolFixture) -> Outcome {
 }
 
 pub(super) async fn good_arguments_run(fixture: ToolFixture) -> Outcome {
-    for Tool { name, .. } in fixture.executor.tools() {
-        let example = fixture.example_of(&name)?;
+    for tool in fixture.executor.tools() {
+        let name = &tool.name;
+        let example = fixture.example_of(name)?;
         ensure!(example.acceptable().is_some(), "the fixture has no good arguments for `{name}`");
         let Some(arguments) = &example.good else {
             continue;
         };
-        let answer = fixture.call(&name, arguments, Cancel::never()).await?;
+        let answer = fixture.call(name, arguments, Cancel::never()).await?;
         let result = answer.during(&format!("`{name}` with {arguments}"))?;
         ensure!(
             !result.is_error,

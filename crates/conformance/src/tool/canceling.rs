@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use antiphon_core::Tool;
 use antiphon_core::port::{Cancel, ToolError};
 use tokio::time::timeout;
 
@@ -19,12 +18,13 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(super) async fn a_call_that_is_canceled_before_it_begins_does_not_run(
     fixture: ToolFixture,
 ) -> Outcome {
-    for Tool { name, .. } in fixture.executor.tools() {
-        let Some(arguments) = fixture.example_of(&name)?.acceptable() else {
+    for tool in fixture.executor.tools() {
+        let name = &tool.name;
+        let Some(arguments) = fixture.example_of(name)?.acceptable() else {
             continue;
         };
         let canceled = Cancel::when(std::future::ready(()));
-        let answer = timeout(PROMPT, fixture.call(&name, arguments, canceled)).await;
+        let answer = timeout(PROMPT, fixture.call(name, arguments, canceled)).await;
         let answer = answer.during(&format!("`{name}` was canceled, but"))??;
         equal(&format!("`{name}` when canceled"), &answer, &Err(ToolError::Canceled))?;
     }

@@ -87,7 +87,7 @@ pub(super) async fn a_tool_that_is_not_listed_has_no_effect(fixture: ToolFixture
 /// Names that are not tools, some of them close to one.
 pub(super) fn unlisted(fixture: &ToolFixture) -> Vec<String> {
     let listed: HashSet<String> =
-        fixture.executor.tools().into_iter().map(|tool| tool.name).collect();
+        fixture.executor.tools().iter().map(|tool| tool.name.clone()).collect();
     let close = listed
         .iter()
         .flat_map(|name| [format!("{name} "), format!("{name}_"), name.to_uppercase()]);

@@ -60,24 +60,72 @@ impl IdRule {
 /// and opaque blocks of other models, with call ids that are unique and fit `ids`, and with tool
 /// names of letters, digits, `_` and `-`.
 pub fn for_model(messages: &[Arc<Message>], model: &ModelRef, ids: IdRule) -> Vec<Arc<Message>> {
-    let mut renamer = Renamer { ids, used: HashSet::new(), new_ids: HashMap::new() };
-    let mut sent = sendable(messages);
-    sent.retain_mut(|message| {
-        let changed = match &**message {
-            Message::User(_) => return true,
-            Message::Assistant(answer) => renamer.answer(answer, model),
-            Message::ToolResult(result) => renamer.result(result),
-        };
-        match changed {
-            SentForm::Same => true,
-            SentForm::Changed(changed) => {
-                *message = Arc::new(changed);
-                true
+    HistoryConverter::new(model.clone(), ids).convert(messages)
+}
+
+/// Does what [`for_model`] does, part by part: a part of [`steps`] at a time, in order. The parts
+/// together are the same as the whole.
+#[derive(Debug)]
+pub struct HistoryConverter {
+    model: ModelRef,
+    renamer: Renamer,
+}
+
+impl HistoryConverter {
+    /// Begins a history for `model`.
+    pub fn new(model: ModelRef, ids: IdRule) -> Self {
+        Self { model, renamer: Renamer::new(ids) }
+    }
+
+    /// The model that the history is for.
+    pub fn model(&self) -> &ModelRef {
+        &self.model
+    }
+
+    /// The part of the next messages to send: one or several whole [`steps`].
+    pub fn convert(&mut self, messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
+        let Self { model, renamer } = self;
+        let mut sent = sendable(messages);
+        sent.retain_mut(|message| {
+            let changed = match &**message {
+                Message::User(_) => return true,
+                Message::Assistant(answer) => renamer.answer(answer, model),
+                Message::ToolResult(result) => renamer.result(result),
+            };
+            match changed {
+                SentForm::Same => true,
+                SentForm::Changed(changed) => {
+                    *message = Arc::new(changed);
+                    true
+                }
+                SentForm::Gone => false,
             }
-            SentForm::Gone => false,
+        });
+        sent
+    }
+
+    /// Where the history is now, for [`HistoryConverter::rewind`].
+    pub fn mark(&self) -> HistoryMark {
+        HistoryMark(self.renamer.order.len())
+    }
+
+    /// Goes back to a mark, as if what was converted since had not been.
+    pub fn rewind(&mut self, mark: HistoryMark) {
+        for id in self.renamer.order.drain(mark.0..) {
+            self.renamer.used.remove(&id);
         }
-    });
-    sent
+    }
+}
+
+/// A place between two parts of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryMark(usize);
+
+/// The messages in steps: each begins with an answer, and ends before the next; only the first may begin
+/// otherwise. What is sent of a step does not depend on messages outside of it, but for the ids of its calls.
+pub fn steps(messages: &[Arc<Message>]) -> impl Iterator<Item = &[Arc<Message>]> {
+    let is_answer = |message: &Arc<Message>| matches!(&**message, Message::Assistant(_));
+    messages.chunk_by(move |_, next| !is_answer(next))
 }
 
 /// How a message is sent to a model.
@@ -104,14 +152,21 @@ fn is_plain(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
+#[derive(Debug)]
 struct Renamer {
     ids: IdRule,
     used: HashSet<ToolCallId>,
+    /// The same ids, in the order in which they were used.
+    order: Vec<ToolCallId>,
     /// New ids of the calls of the current answer; its results follow directly.
     new_ids: HashMap<ToolCallId, ToolCallId>,
 }
 
 impl Renamer {
+    fn new(ids: IdRule) -> Self {
+        Self { ids, used: HashSet::new(), order: Vec::new(), new_ids: HashMap::new() }
+    }
+
     fn answer(&mut self, answer: &AssistantMessage, model: &ModelRef) -> SentForm {
         let own = answer.model.as_ref() == Some(model);
         self.new_ids.clear();
@@ -165,6 +220,7 @@ impl Renamer {
             number += 1;
         }
         self.used.insert(name.clone());
+        self.order.push(name.clone());
         name
     }
 }

@@ -20,7 +20,7 @@ pub struct Request {
     pub messages: Vec<Arc<Message>>,
     /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tools: Vec<Tool>,
+    pub tools: Vec<Arc<Tool>>,
     /// Whether the model may, must, or must not call tools.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,

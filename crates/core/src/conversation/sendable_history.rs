@@ -46,7 +46,7 @@ pub fn sendable(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
                 | StopReason::Length
                 | StopReason::ToolUse
                 | StopReason::Unknown => {
-                    push_lap(message, answer, &messages[index + 1..], &mut sent);
+                    push_step(message, answer, &messages[index + 1..], &mut sent);
                 }
             },
         }
@@ -92,7 +92,7 @@ fn interrupted(message: &Message) -> Option<AssistantMessage> {
 
 /// Adds an answer and, directly after it, the results of its calls. Leaves out a call without a
 /// result before the next answer.
-fn push_lap(
+fn push_step(
     message: &Arc<Message>,
     answer: &AssistantMessage,
     rest: &[Arc<Message>],

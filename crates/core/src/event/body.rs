@@ -130,7 +130,7 @@ events! {
         parallel_tools: Vec<String>,
         /// Tools that the client offered and runs itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        external_tools: Vec<Tool>,
+        external_tools: Vec<Arc<Tool>>,
         /// Agents the agent may call. Absent: any agent.
         #[serde(default = "any_agent", skip_serializing_if = "is_any_agent")]
         agents: CallableAgents,

@@ -18,7 +18,7 @@ pub const START_NOTE_BYTES_MAX: usize = 1024;
 pub trait ToolExecutor: Send + Sync {
     /// The tools, in a stable order: the same list gives the same prompt. Names are
     /// unique, of letters, digits, `_` and `-`, at most 64: providers refuse others.
-    fn tools(&self) -> Vec<Tool>;
+    fn tools(&self) -> Vec<Arc<Tool>>;
 
     /// Side effects of `tool`; `None` if there is no such tool.
     fn effect(&self, tool: &str) -> Option<Effect>;

@@ -1,6 +1,7 @@
 //! Requests to a model, the tools in them and what an answer costs.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use antiphon_core::{
     InputBlock, RawJson, Request, Temperature, Tool, ToolChoice, ToolResult, Usage, UserMessage,
@@ -9,12 +10,12 @@ use serde_json::json;
 
 use crate::{both_ways, read, refusal, ten};
 
-fn read_tool() -> Tool {
-    Tool {
+fn read_tool() -> Arc<Tool> {
+    Arc::new(Tool {
         name: "read".to_owned(),
         description: "Reads a file.".to_owned(),
         parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-    }
+    })
 }
 
 #[test]

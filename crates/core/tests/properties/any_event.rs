@@ -1,6 +1,7 @@
 //! Any event.
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::*;
@@ -148,11 +149,9 @@ fn place() -> impl Strategy<Value = TaskCreated> {
     )
 }
 
-fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Tool>, CallableAgents)> {
-    let tool = (text(), text(), object()).prop_map(|(name, description, parameters)| Tool {
-        name,
-        description,
-        parameters,
+fn what_it_may() -> impl Strategy<Value = (Option<Vec<String>>, Vec<Arc<Tool>>, CallableAgents)> {
+    let tool = (text(), text(), object()).prop_map(|(name, description, parameters)| {
+        Arc::new(Tool { name, description, parameters })
     });
     (option::of(vec(text(), 0..3)), vec(tool, 0..3), may_call())
 }

@@ -108,8 +108,11 @@ proptest! {
         let text = candidate.interaction.rendered_text.clone();
         let queued = MessageQueued::of(candidate);
         let read = queued.user_message(DateTime::default());
-        prop_assert_eq!(&read.content[0], &InputBlock::text(text));
         let images = |block: &InputBlock| matches!(block, InputBlock::Image(_));
+        // Without visible text there may be images alone.
+        if !(text.trim().is_empty() && images(&read.content[0])) {
+            prop_assert_eq!(&read.content[0], &InputBlock::text(text));
+        }
         prop_assert!(read.content[1..].iter().all(images));
     }
 

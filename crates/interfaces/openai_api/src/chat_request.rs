@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{RawJson, Temperature, Tool, ToolChoice};
@@ -26,7 +27,7 @@ pub(crate) struct ChatRequest {
     pub(crate) conversation: Conversation,
     pub(crate) temperature: Option<Temperature>,
     pub(crate) max_tokens: Option<NonZeroU32>,
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) tool_choice: ToolChoice,
     pub(crate) schema: Option<RawJson>,
     pub(crate) stream: bool,
@@ -212,7 +213,7 @@ struct FunctionWire {
     parameters: Option<RawJson>,
 }
 
-fn tools(fields: &Fields) -> Result<Vec<Tool>, ChatError> {
+fn tools(fields: &Fields) -> Result<Vec<Arc<Tool>>, ChatError> {
     let wires: Vec<ToolWire> = field(fields, "tools")?.unwrap_or_default();
     let mut tools = Vec::new();
     for (index, wire) in wires.into_iter().enumerate() {
@@ -231,7 +232,7 @@ fn tools(fields: &Fields) -> Result<Vec<Tool>, ChatError> {
             None => no_parameters(&field)?,
         };
         let description = function.description.unwrap_or_default();
-        tools.push(Tool { name: function.name, description, parameters });
+        tools.push(Arc::new(Tool { name: function.name, description, parameters }));
     }
     Ok(tools)
 }
@@ -241,7 +242,7 @@ fn no_parameters(field: &str) -> Result<RawJson, ChatError> {
     RawJson::of(&none).map_err(|error| ChatError::field(field, error))
 }
 
-fn tool_choice(fields: &Fields, tools: &[Tool]) -> Result<ToolChoice, ChatError> {
+fn tool_choice(fields: &Fields, tools: &[Arc<Tool>]) -> Result<ToolChoice, ChatError> {
     let refuse = |message: &str| Err(ChatError::field("tool_choice", message));
     let choice: Value = field(fields, "tool_choice")?.unwrap_or_default();
     let choice = match (&choice, choice.as_str()) {

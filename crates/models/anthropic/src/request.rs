@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+    Request, Tool, ToolArguments, ToolChoice, ToolResultMessage,
 };
+use antiphon_model_transport::{History, HistoryCache, Place, write_items};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
@@ -27,7 +28,7 @@ const TEMPERATURE_MAX: f64 = 1.0;
 const THINKING_TOKENS_MIN: u32 = 1024;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Head<'a> {
     model: &'a str,
     max_tokens: u32,
     stream: bool,
@@ -41,7 +42,6 @@ struct Body<'a> {
     tool_choice: Option<ToolChoiceOut<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<BlockOut<'a>>,
-    messages: Vec<Turn<'a>>,
 }
 
 #[derive(Serialize)]
@@ -58,6 +58,13 @@ struct ToolOut<'a> {
     input_schema: &'a RawJson,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
+}
+
+impl<'a> From<&'a Tool> for ToolOut<'a> {
+    fn from(tool: &'a Tool) -> Self {
+        let Tool { name, description, parameters } = tool;
+        Self { name, description, input_schema: parameters, cache_control: None }
+    }
 }
 
 #[derive(Serialize)]
@@ -138,6 +145,7 @@ pub(crate) fn body(
     request: &Request,
     model: &ModelRef,
     cache: Option<CacheTtl>,
+    histories: &HistoryCache,
 ) -> Result<Vec<u8>, ProviderError> {
     let invalid = |message: String| ProviderError::InvalidRequest { message };
     let temperature = request.temperature.map(antiphon_core::Temperature::get);
@@ -145,13 +153,12 @@ pub(crate) fn body(
         return Err(invalid(format!("temperature must be from 0 to 1 here, not {found}")));
     }
     let mark = cache.map(CacheControl::of);
-    let messages = for_model(&request.messages, model, IDS);
     let thinking_tokens = request.thinking_tokens.map_or(0, NonZeroU32::get);
     // Thinking counts against the limit of the answer, so the limit must cover both.
     let max_tokens =
         request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS.saturating_add(thinking_tokens)).get();
     let thinking = thinking(thinking_tokens, max_tokens);
-    let body = Body {
+    let head = Head {
         model: &request.model,
         max_tokens,
         stream: true,
@@ -161,9 +168,11 @@ pub(crate) fn body(
         tools: tools(request, mark),
         tool_choice: tool_choice(request),
         system: system(request, mark),
-        messages: turns(&messages, mark),
     };
-    serde_json::to_vec(&body).map_err(|error| invalid(error.to_string()))
+    let history = History { messages: &request.messages, model, ids: IDS };
+    histories.body(&head, "messages", b"", history, |messages, place, items| {
+        write_items(&turns(messages, mark.filter(|_| place == Place::End)), items)
+    })
 }
 
 /// The thinking budget must be below the answer's limit; otherwise it is cut to half of the limit,
@@ -197,17 +206,11 @@ impl CacheControl {
 }
 
 fn tools(request: &Request, mark: Option<CacheControl>) -> Vec<ToolOut<'_>> {
-    let last = request.tools.len().wrapping_sub(1);
-    let tool = |(index, tool)| {
-        let tool: &antiphon_core::Tool = tool;
-        ToolOut {
-            name: &tool.name,
-            description: &tool.description,
-            input_schema: &tool.parameters,
-            cache_control: mark.filter(|_| index == last),
-        }
-    };
-    request.tools.iter().enumerate().map(tool).collect()
+    let mut tools: Vec<ToolOut<'_>> = request.tools.iter().map(|tool| (&**tool).into()).collect();
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = mark;
+    }
+    tools
 }
 
 fn system(request: &Request, mark: Option<CacheControl>) -> Vec<BlockOut<'_>> {
@@ -303,5 +306,36 @@ fn assistant_block(block: &AssistantBlock) -> Option<BlockOut<'_>> {
 impl<'a> From<KnownBlock<'a>> for BlockOut<'a> {
     fn from(block: KnownBlock<'a>) -> Self {
         Self::Known(CacheMarked { block, cache_control: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_conformance::reference::any_history;
+    use antiphon_core::for_model;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_history_that_grows_is_encoded_as_the_whole() {
+        let model = ModelRef::parse("wire/m").unwrap();
+        for seed in 0..60 {
+            let messages = any_history(seed, 90, &model);
+            let histories = HistoryCache::default();
+            for count in 0..=messages.len() {
+                let request =
+                    Request { messages: messages[..count].to_vec(), ..Request::default() };
+                let body = body(&request, &model, Some(CacheTtl::OneHour), &histories).unwrap();
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                let history = for_model(&request.messages, &model, IDS);
+                let whole = serde_json::to_value(turns(
+                    &history,
+                    Some(CacheControl::of(CacheTtl::OneHour)),
+                ))
+                .unwrap();
+                assert_eq!(body["messages"], whole, "seed {seed}, {count} messages");
+            }
+        }
     }
 }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, Temperature, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage, for_model,
+    Request, Temperature, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage,
 };
+use antiphon_model_transport::{History, HistoryCache, write_items};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
@@ -21,10 +22,9 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<Instruction<'a>>,
-    contents: Vec<Turn<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tools: Option<[ToolsOut<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,13 +157,15 @@ impl GenerationConfig {
 }
 
 /// The JSON body.
-pub(crate) fn body(request: &Request, model: &ModelRef) -> Result<Vec<u8>, ProviderError> {
-    let messages = for_model(&request.messages, model, IdRule::Any);
+pub(crate) fn body(
+    request: &Request,
+    model: &ModelRef,
+    histories: &HistoryCache,
+) -> Result<Vec<u8>, ProviderError> {
     let text = request.system_prompt.as_str();
-    let body = Body {
+    let head = Head {
         system_instruction: (!text.trim().is_empty())
             .then(|| Instruction { parts: [KnownPart::Text(text).into()] }),
-        contents: turns(&messages),
         tools: tools(request),
         tool_config: tool_config(request),
         generation_config: GenerationConfig {
@@ -175,22 +177,20 @@ pub(crate) fn body(request: &Request, model: &ModelRef) -> Result<Vec<u8>, Provi
             }),
         },
     };
-    serde_json::to_vec(&body)
-        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+    let history = History { messages: &request.messages, model, ids: IdRule::Any };
+    histories.body(&head, "contents", b"", history, |messages, _, items| {
+        write_items(&turns(messages), items)
+    })
 }
 
 fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
-    let declaration = |tool| {
-        let tool: &antiphon_core::Tool = tool;
-        FunctionDeclaration {
-            name: &tool.name,
-            description: &tool.description,
-            parameters_json_schema: &tool.parameters,
-        }
-    };
-    (!request.tools.is_empty()).then(|| {
-        [ToolsOut { function_declarations: request.tools.iter().map(declaration).collect() }]
-    })
+    let tools = request.tools.iter().map(|tool| FunctionDeclaration {
+        name: &tool.name,
+        description: &tool.description,
+        parameters_json_schema: &tool.parameters,
+    });
+    let function_declarations: Vec<_> = tools.collect();
+    (!function_declarations.is_empty()).then_some([ToolsOut { function_declarations }])
 }
 
 /// Without tools, the wire refuses a tool choice.
@@ -303,5 +303,32 @@ fn function_call(call: &ToolCallBlock) -> PartOut<'_> {
 impl<'a> From<KnownPart<'a>> for PartOut<'a> {
     fn from(part: KnownPart<'a>) -> Self {
         Self::Known(Signed { part, thought: false, thought_signature: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_conformance::reference::any_history;
+    use antiphon_core::for_model;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_history_that_grows_is_encoded_as_the_whole() {
+        let model = ModelRef::parse("wire/m").unwrap();
+        for seed in 0..60 {
+            let messages = any_history(seed, 90, &model);
+            let histories = HistoryCache::default();
+            for count in 0..=messages.len() {
+                let request =
+                    Request { messages: messages[..count].to_vec(), ..Request::default() };
+                let body = body(&request, &model, &histories).unwrap();
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                let history = for_model(&request.messages, &model, IdRule::Any);
+                let whole = serde_json::to_value(turns(&history)).unwrap();
+                assert_eq!(body["contents"], whole, "seed {seed}, {count} messages");
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ mod client;
 mod dialect;
 mod endpoint;
 mod failure;
+mod history_cache;
 mod probe;
 
 pub use answer_stream::{EVENT_BYTES_MAX, failed_source};
@@ -19,4 +20,5 @@ pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError, Post};
 pub use failure::{ERROR_BODY_BYTES_MAX, HttpFailure};
+pub use history_cache::{HISTORY_BYTES_MAX, History, HistoryCache, Place, write_items};
 pub use probe::DOCUMENT_BYTES_MAX;

@@ -114,7 +114,7 @@ fn check_known<'a>(
     if names.peek().is_none() {
         return Ok(());
     }
-    let known: Vec<String> = orchestrator.tools().into_iter().map(|tool| tool.name).collect();
+    let known: Vec<String> = orchestrator.tools().iter().map(|tool| tool.name.clone()).collect();
     match names.find(|name| !known.contains(name)) {
         Some(name) => {
             let known = known.join(", ");

@@ -22,7 +22,7 @@ pub struct TaskRequest {
     /// Names of the agents that the task may call; the agent's own when absent.
     pub agents: Option<Vec<String>>,
     /// Tools that the client runs itself.
-    pub external_tools: Vec<Tool>,
+    pub external_tools: Vec<Arc<Tool>>,
     /// Limits of the task; the agent's own where absent.
     pub limits: TaskLimits,
     /// JSON Schema that the result of the task has to match.

@@ -37,7 +37,7 @@ pub struct TaskSpec {
     /// Tools the task may use; those of the agent when absent. Narrows the agent's own.
     pub tools: Option<Vec<String>>,
     /// Tools that the client runs itself.
-    pub external_tools: Vec<Tool>,
+    pub external_tools: Vec<Arc<Tool>>,
     /// Agents the task may call. Narrows the agent's own.
     pub agents: CallableAgents,
     /// Limits. The lower of these and the agent's own applies.

@@ -2,9 +2,11 @@
 
 mod arguments;
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_core::{RawJson, Tool};
+use antiphon_core::{AgentDefinition, RawJson, Tool};
 use serde_json::{Value, json};
 
 pub(crate) use arguments::read;
@@ -15,11 +17,45 @@ pub(crate) const CALL_AGENT: &str = "call_agent";
 /// Maximum number of agents that the tool describes; further ones are only named.
 const DESCRIBED_MAX: usize = 64;
 
-/// An agent that may be called: name and description.
-pub(crate) type Callable = (String, String);
+/// Most definitions in memory. Tasks of one agent share one.
+const CACHED_MAX: usize = 64;
 
-/// The tool, for a caller of these agents.
-pub(crate) fn tool(callable: &[Callable], ad_hoc: bool) -> Option<Tool> {
+/// Definitions of the tool, each built once: it describes the agents that a task may call.
+#[derive(Default)]
+pub(crate) struct CallAgentTools(Mutex<VecDeque<CachedTool>>);
+
+/// The definition for callers of these agents, as they are defined now.
+struct CachedTool {
+    callable: Vec<Arc<AgentDefinition>>,
+    ad_hoc: bool,
+    tool: Arc<Tool>,
+}
+
+impl CallAgentTools {
+    /// The tool, for a caller of these agents and, if `ad_hoc`, of agents made on the spot.
+    pub(crate) fn tool(
+        &self,
+        callable: Vec<Arc<AgentDefinition>>,
+        ad_hoc: bool,
+    ) -> Option<Arc<Tool>> {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = cached.iter().find(|known| {
+            let mut pairs = known.callable.iter().zip(&callable);
+            known.ad_hoc == ad_hoc
+                && known.callable.len() == callable.len()
+                && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
+        });
+        if let Some(known) = known {
+            return Some(Arc::clone(&known.tool));
+        }
+        let tool = Arc::new(definition(&callable, ad_hoc)?);
+        cached.truncate(CACHED_MAX - 1);
+        cached.push_front(CachedTool { callable, ad_hoc, tool: Arc::clone(&tool) });
+        Some(tool)
+    }
+}
+
+fn definition(callable: &[Arc<AgentDefinition>], ad_hoc: bool) -> Option<Tool> {
     let mut description =
         "Has other agents do something for you. Give one `agent` and a `prompt`, \
         or several `targets` that work side by side. They know nothing but what you tell them, \
@@ -31,13 +67,13 @@ pub(crate) fn tool(callable: &[Callable], ad_hoc: bool) -> Option<Tool> {
             " In place of `agent` you may write a `system_prompt` for an agent made on the spot.",
         );
     }
-    for (index, (name, about)) in callable.iter().enumerate() {
-        let about = if index < DESCRIBED_MAX { about.as_str() } else { "" };
+    for (index, agent) in callable.iter().enumerate() {
+        let about = if index < DESCRIBED_MAX { agent.description.as_str() } else { "" };
         let lead = if index == 0 { "\n\nAgents:\n" } else { "\n" };
         // Writing to a String cannot fail.
-        let _ = write!(description, "{lead}- {name}: {about}");
+        let _ = write!(description, "{lead}- {}: {about}", agent.name);
     }
-    let names: Vec<&str> = callable.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = callable.iter().map(|agent| agent.name.as_str()).collect();
     let parameters = RawJson::of(&parameters(&names, ad_hoc)).ok()?;
     Some(Tool { name: CALL_AGENT.to_owned(), description, parameters })
 }

@@ -9,6 +9,8 @@
 //! child's own away. Whatever tools a child has, the gate judges each call, with permissions that are at most its
 //! caller's. What the child was to have and does not get is returned, for the result of the call.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AgentDefinition, AgentRef, CallableAgents, LeftOutTool, TaskId, Tool, ToolPolicy,
 };
@@ -29,7 +31,7 @@ pub(crate) struct ChildTools {
     /// Names of its tools; `None` is every tool.
     pub(crate) tools: Option<Vec<String>>,
     /// The client's tools that it borrows.
-    pub(crate) external: Vec<Tool>,
+    pub(crate) external: Vec<Arc<Tool>>,
     /// Agents it may call.
     pub(crate) agents: CallableAgents,
     pub(crate) left_out: Vec<LeftOut>,
@@ -87,7 +89,12 @@ impl CallingTask<'_> {
 
     /// The own tools of a defined agent. One that is not here now may be later: tools of a server come
     /// and go.
-    fn defined(&self, own: &[String], lent: &[Tool], left_out: &mut Vec<LeftOut>) -> Vec<String> {
+    fn defined(
+        &self,
+        own: &[String],
+        lent: &[Arc<Tool>],
+        left_out: &mut Vec<LeftOut>,
+    ) -> Vec<String> {
         let here = self.deps.tools.tools();
         let clients = &self.state.created.external_tools;
         let mut tools = Vec::new();
@@ -105,7 +112,12 @@ impl CallingTask<'_> {
     }
 
     /// The own tools of an ad-hoc agent.
-    fn ad_hoc(&self, own: &[String], lent: &[Tool], left_out: &mut Vec<LeftOut>) -> Vec<String> {
+    fn ad_hoc(
+        &self,
+        own: &[String],
+        lent: &[Arc<Tool>],
+        left_out: &mut Vec<LeftOut>,
+    ) -> Vec<String> {
         let mine = self.callers_tools();
         let mut tools = Vec::new();
         for name in own.iter().filter(|name| !has(lent, name) && *name != CALL_AGENT) {
@@ -121,7 +133,7 @@ impl CallingTask<'_> {
     /// Names of the caller's tools, without those of its client.
     fn callers_tools(&self) -> Vec<String> {
         let mine = tools::usable(&self.state.created, &*self.deps.tools);
-        mine.into_iter().map(|tool| tool.name).collect()
+        mine.iter().map(|tool| tool.name.clone()).collect()
     }
 
     fn check_lent(&self, names: &[String]) -> Result<(), Refusal> {
@@ -139,7 +151,7 @@ impl CallingTask<'_> {
     }
 
     /// The tools of the caller's client that the policy lends.
-    fn lent(&self, policy: &ToolPolicy) -> Vec<Tool> {
+    fn lent(&self, policy: &ToolPolicy) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
         let mine = created.external_tools.iter().filter(|tool| tools::may_use(created, &tool.name));
         match policy {
@@ -166,7 +178,7 @@ impl CallingTask<'_> {
     }
 }
 
-fn has(tools: &[Tool], name: &str) -> bool {
+fn has(tools: &[Arc<Tool>], name: &str) -> bool {
     tools.iter().any(|tool| tool.name == name)
 }
 

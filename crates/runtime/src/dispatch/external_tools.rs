@@ -1,6 +1,8 @@
 //! Tools that a client runs itself: the call is recorded as an event, and the client sends the
 //! result. Until then the task is suspended; when it takes too long, the task is reported as waiting.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     EventBody, InputBlock, MessageAppended, StatusChanged, TaskStatus, TaskSummary, Tool,
     ToolCallBlock, ToolCallId, ToolRequested, ToolResult, WaitingFor,
@@ -26,7 +28,7 @@ pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Checks that a client's tools do not clash with ours. A task here without our tools that calls no
 /// agents may use their names.
-pub(crate) fn check(task: &NewTask, ours: &[Tool]) -> Result<(), OrchestratorError> {
+pub(crate) fn check(task: &NewTask, ours: &[Arc<Tool>]) -> Result<(), OrchestratorError> {
     let offered = &task.external_tools;
     let bare = task.tools.as_ref().is_some_and(Vec::is_empty) && task.runner.is_none();
     let ours = if bare { &[] } else { ours };

@@ -2,12 +2,13 @@
 //! reach descendants of the caller only.
 
 use std::num::NonZeroU32;
+use std::sync::{Arc, LazyLock};
 
 use antiphon_core::{
     AgentResult, Awaited, Awaiting, Executor, HandlingMode, Interaction, InteractionContent,
-    InvocationResult, LeftOutTool, MessageQueued, RawJson, RenderClass, RenderMetadata,
-    ResponseStatus, RunnerConfig, Sender, SilentIntents, TaskId, TaskSnapshot, TaskStatus,
-    TaskSummary, Tool, ToolCallBlock, ToolResult, classify,
+    InvocationResult, LeftOutTool, MessageQueued, RenderClass, RenderMetadata, ResponseStatus,
+    RunnerConfig, Sender, SilentIntents, TaskId, TaskSnapshot, TaskStatus, TaskSummary, Tool,
+    ToolCallBlock, ToolResult, classify,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,6 +21,7 @@ use crate::dispatch::pending_call::{self, PendingCall};
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
+use crate::inbox::peer_tools::tool;
 use crate::inbox::request_waits;
 use crate::inbox::task_message;
 use crate::orchestrator_error::OrchestratorError;
@@ -52,7 +54,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 }
 
 /// The tools to manage dispatched tasks.
-pub(crate) fn tools() -> Vec<Tool> {
+pub(crate) static TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
     let task = json!({ "type": "string", "description": "The id of a task you dispatched." });
     let tasks = json!({ "type": "array", "items": task, "minItems": 1 });
     let text_schema = json!({ "type": "string", "description": "What to tell it." });
@@ -85,14 +87,8 @@ pub(crate) fn tools() -> Vec<Tool> {
             json!(["task_id", "text"]),
         ),
     ];
-    let tool = |(name, about, properties, required): (&str, &str, Value, Value)| {
-        let parameters = json!({ "type": "object", "properties": properties,
-            "required": required, "additionalProperties": false });
-        let parameters = RawJson::of(&parameters).ok()?;
-        Some(Tool { name: name.to_owned(), description: about.to_owned(), parameters })
-    };
     each.into_iter().filter_map(tool).collect()
-}
+});
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,6 +2,7 @@
 //! requests. They reach agents that the caller may call, and start none.
 
 use std::num::NonZeroU32;
+use std::sync::{Arc, LazyLock};
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
@@ -55,7 +56,7 @@ pub(crate) fn is_reply_tool(name: &str) -> bool {
 }
 
 /// The tools to message peers.
-pub(crate) fn peer_tools() -> Vec<Tool> {
+pub(crate) static PEER_TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
     let to = json!({ "type": "string", "description": "The agent's name." });
     let mode = json!({ "enum": ["queue", "steer"], "description":
         "`queue`: with its next turn. `steer`: within the turn it is at." });
@@ -88,10 +89,10 @@ pub(crate) fn peer_tools() -> Vec<Tool> {
         ),
     ];
     each.into_iter().filter_map(tool).collect()
-}
+});
 
 /// The tools to answer requests.
-pub(crate) fn reply_tools() -> Vec<Tool> {
+pub(crate) static REPLY_TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
     let request = json!({ "type": "string", "description": "The id in the label of the request." });
     let each = [
         (
@@ -110,13 +111,16 @@ pub(crate) fn reply_tools() -> Vec<Tool> {
         ),
     ];
     each.into_iter().filter_map(tool).collect()
-}
+});
 
-fn tool((name, about, properties, required): (&str, &str, Value, Value)) -> Option<Tool> {
+/// A tool by its name, description, properties and required properties.
+pub(crate) fn tool(
+    (name, about, properties, required): (&str, &str, Value, Value),
+) -> Option<Arc<Tool>> {
     let parameters = json!({ "type": "object", "properties": properties,
         "required": required, "additionalProperties": false });
     let parameters = RawJson::of(&parameters).ok()?;
-    Some(Tool { name: name.to_owned(), description: about.to_owned(), parameters })
+    Some(Arc::new(Tool { name: name.to_owned(), description: about.to_owned(), parameters }))
 }
 
 #[derive(Deserialize)]

@@ -123,7 +123,7 @@ async fn what_does_not_come_to_rest_is_cut_off() {
     struct Deaf;
     #[async_trait::async_trait]
     impl antiphon_core::ToolExecutor for Deaf {
-        fn tools(&self) -> Vec<antiphon_core::Tool> {
+        fn tools(&self) -> Vec<Arc<antiphon_core::Tool>> {
             Vec::new()
         }
         fn effect(&self, _: &str) -> Option<antiphon_core::Effect> {

@@ -55,9 +55,13 @@ impl Lines {
 
 #[async_trait]
 impl ToolExecutor for Lines {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let parameters = RawJson::parse(r#"{"type":"object"}"#).expect("JSON");
-        vec![Tool { name: "note".to_owned(), description: "notes".to_owned(), parameters }]
+        vec![Arc::new(Tool {
+            name: "note".to_owned(),
+            description: "notes".to_owned(),
+            parameters,
+        })]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

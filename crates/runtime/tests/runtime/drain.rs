@@ -36,7 +36,7 @@ struct Slow {
 
 #[async_trait]
 impl ToolExecutor for Slow {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

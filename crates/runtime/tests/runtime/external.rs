@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use crate::team::{Roster, Team, agent, calls, results, says, script, step};
 use crate::world::new_task;
 
-fn tool(name: &str) -> Tool {
+fn tool(name: &str) -> Arc<Tool> {
     let parameters = RawJson::parse(r#"{"type":"object"}"#).expect("JSON");
-    Tool { name: name.to_owned(), description: "Mine.".to_owned(), parameters }
+    Arc::new(Tool { name: name.to_owned(), description: "Mine.".to_owned(), parameters })
 }
 
 fn offering(tools: &[&str]) -> NewTask {

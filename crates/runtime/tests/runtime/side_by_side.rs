@@ -18,9 +18,9 @@ struct Slow(Mutex<Vec<String>>);
 
 #[async_trait]
 impl ToolExecutor for Slow {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let parameters = RawJson::parse(r#"{"type":"object"}"#).expect("JSON");
-        vec![Tool { name: "act".to_owned(), description: "act".to_owned(), parameters }]
+        vec![Arc::new(Tool { name: "act".to_owned(), description: "act".to_owned(), parameters })]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -36,7 +36,7 @@ struct Odd {
 
 #[async_trait]
 impl ToolExecutor for Odd {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

@@ -82,13 +82,13 @@ impl Counting {
 
 #[async_trait]
 impl ToolExecutor for Counting {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let tool = |name: &str| Tool {
             name: name.to_owned(),
             description: name.to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).expect("JSON"),
         };
-        vec![tool("look"), tool("act"), tool("hang")]
+        ["look", "act", "hang"].map(|name| tool(name).into()).to_vec()
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

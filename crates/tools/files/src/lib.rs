@@ -26,7 +26,7 @@
 //!     Vec::new(),
 //!     outputs,
 //! )?;
-//! let names: Vec<String> = tools.tools().into_iter().map(|tool| tool.name).collect();
+//! let names: Vec<String> = tools.tools().iter().map(|tool| tool.name.clone()).collect();
 //! assert_eq!(names, ["read", "write", "edit", "read_result"]);
 //! # Ok(())
 //! # }

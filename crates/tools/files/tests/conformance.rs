@@ -23,8 +23,8 @@ struct Nothing {}
 
 #[async_trait]
 impl ToolExecutor for Sleeper {
-    fn tools(&self) -> Vec<Tool> {
-        vec![definition::<Nothing>("sleep", "Sleeps.")]
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        vec![definition::<Nothing>("sleep", "Sleeps.").into()]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -35,7 +35,7 @@ pub const LIST_BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) struct CatalogEntry {
     /// Definition for the model.
-    pub(crate) tool: Tool,
+    pub(crate) tool: Arc<Tool>,
     /// The server that runs the tool.
     pub(crate) server: ServerName,
     /// Name of the tool on the server.
@@ -57,8 +57,8 @@ impl Catalog {
         Self(entries.map(|entry| (entry.tool.name.clone(), entry)).collect())
     }
 
-    pub(crate) fn tools(&self) -> Vec<Tool> {
-        self.0.values().map(|entry| entry.tool.clone()).collect()
+    pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
+        self.0.values().map(|entry| Arc::clone(&entry.tool)).collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<CatalogEntry>> {
@@ -119,7 +119,7 @@ fn entry(
     };
     let effect = effect(config, listed);
     Ok(CatalogEntry {
-        tool,
+        tool: Arc::new(tool),
         server: server.clone(),
         remote_name: listed.name.clone(),
         effect,

@@ -154,7 +154,7 @@ impl Mcp {
 
 #[async_trait]
 impl ToolExecutor for Mcp {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         self.shared.catalog().tools()
     }
 

@@ -49,6 +49,7 @@ const BASH_KILL: &str = "Ends a command in the background and everything it star
 /// this process ends in any way.
 pub struct Shell {
     settings: Arc<Settings>,
+    definitions: [Arc<Tool>; 3],
     records: CallRecords,
     tasks: Mutex<HashMap<TaskId, Arc<TaskShell>>>,
 }
@@ -68,7 +69,8 @@ impl Shell {
             let (path, reason) = (settings.results.clone(), error.to_string());
             SettingsError::Folder { path, reason }
         })?;
-        Ok(Self { settings: Arc::new(settings), records, tasks: Mutex::default() })
+        let definitions = definitions(&settings);
+        Ok(Self { settings: Arc::new(settings), definitions, records, tasks: Mutex::default() })
     }
 
     fn task(&self, task_id: &TaskId) -> Arc<TaskShell> {
@@ -147,13 +149,6 @@ impl Shell {
                     return Err(ToolError::Canceled);
                 }
             }
-        }
-    }
-
-    fn description(&self) -> String {
-        match &self.settings.network {
-            Some(_) => format!("{BASH} {HOSTS}"),
-            None => BASH.to_owned(),
         }
     }
 
@@ -263,18 +258,26 @@ fn has_fired(cancel: &mut Cancel) -> bool {
     Pin::new(cancel).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
+fn definitions(settings: &Settings) -> [Arc<Tool>; 3] {
+    let about = match &settings.network {
+        Some(_) => format!("{BASH} {HOSTS}"),
+        None => BASH.to_owned(),
+    };
+    [
+        definition::<Bash>(Bash::NAME, &about).into(),
+        definition::<BashOutput>(BashOutput::NAME, BASH_OUTPUT).into(),
+        definition::<BashKill>(BashKill::NAME, BASH_KILL).into(),
+    ]
+}
+
 fn unavailable(error: Unavailable) -> ToolError {
     ToolError::Unavailable { tool: Bash::NAME.to_owned(), reason: error.0 }
 }
 
 #[async_trait]
 impl ToolExecutor for Shell {
-    fn tools(&self) -> Vec<Tool> {
-        vec![
-            definition::<Bash>(Bash::NAME, &self.description()),
-            definition::<BashOutput>(BashOutput::NAME, BASH_OUTPUT),
-            definition::<BashKill>(BashKill::NAME, BASH_KILL),
-        ]
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        self.definitions.to_vec()
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

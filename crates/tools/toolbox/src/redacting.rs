@@ -39,7 +39,7 @@ impl RedactingTools {
 
 #[async_trait]
 impl ToolExecutor for RedactingTools {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         self.tools.tools()
     }
 

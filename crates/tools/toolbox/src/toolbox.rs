@@ -30,7 +30,7 @@ use crate::output_store::{OutputStore, ReadResult};
 /// All tools of an agent, as one executor.
 pub struct Toolbox {
     /// In the order given to [`Toolbox::new`], then `read_result`.
-    handlers: Vec<(Tool, Box<dyn ToolHandler>)>,
+    handlers: Vec<(Arc<Tool>, Box<dyn ToolHandler>)>,
     executors: Vec<Arc<dyn ToolExecutor>>,
     outputs: Arc<OutputStore>,
     secrets: Secrets,
@@ -59,16 +59,15 @@ impl Toolbox {
         let handlers: Vec<_> = handlers
             .into_iter()
             .chain([read_result])
-            .map(|handler| (handler.definition(), handler))
+            .map(|handler| (Arc::new(handler.definition()), handler))
             .collect();
-        let own = handlers.iter().map(|(tool, _)| tool.name.clone());
+        let own = handlers.iter().map(|(tool, _): &(Arc<Tool>, _)| Arc::clone(tool));
         let others = executors.iter().flat_map(|executor| executor.tools());
         let mut names = HashSet::new();
-        for name in own.chain(others.map(|tool| tool.name)) {
-            if names.contains(&name) {
-                return Err(ToolboxError::Duplicate { name });
+        for tool in own.chain(others) {
+            if !names.insert(tool.name.clone()) {
+                return Err(ToolboxError::Duplicate { name: tool.name.clone() });
             }
-            names.insert(name);
         }
         Ok(Self { handlers, executors, outputs, secrets: Secrets::default() })
     }
@@ -142,11 +141,17 @@ impl Toolbox {
 
 #[async_trait]
 impl ToolExecutor for Toolbox {
-    fn tools(&self) -> Vec<Tool> {
-        let own = self.handlers.iter().map(|(tool, _)| tool.clone());
-        let others = self.executors.iter().flat_map(|executor| executor.tools());
-        let mut names = HashSet::new();
-        own.chain(others).filter(|tool| names.insert(tool.name.clone())).collect()
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        let own = self.handlers.iter().map(|(tool, _)| Arc::clone(tool));
+        let mut tools: Vec<Arc<Tool>> = own.collect();
+        for executor in &self.executors {
+            for tool in executor.tools() {
+                if !tools.iter().any(|known| known.name == tool.name) {
+                    tools.push(tool);
+                }
+            }
+        }
+        tools
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {
@@ -220,7 +225,7 @@ impl ToolExecutor for Toolbox {
 
 impl std::fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<String> = self.tools().into_iter().map(|tool| tool.name).collect();
+        let names: Vec<String> = self.tools().iter().map(|tool| tool.name.clone()).collect();
         f.debug_struct("Toolbox").field("tools", &names).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! Executors that are wrong in one respect each.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_conformance::reference::ModelTools;
@@ -71,7 +72,7 @@ type Answer = Result<ToolResult, ToolError>;
 
 #[async_trait]
 impl ToolExecutor for FaultyTools {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let mut tools = ModelTools.tools();
         let listed = self.listed.fetch_add(1, Ordering::Relaxed);
         if self.fault == Fault::ListsInAnyOrder {
@@ -81,7 +82,7 @@ impl ToolExecutor for FaultyTools {
             tools.push(tools[0].clone());
         }
         if self.fault == Fault::DescribesNoObject {
-            tools[2].parameters = RawJson::parse(r#"{"type":"null"}"#).unwrap();
+            Arc::make_mut(&mut tools[2]).parameters = RawJson::parse(r#"{"type":"null"}"#).unwrap();
         }
         tools
     }

@@ -1,6 +1,7 @@
 //! The creation of a task, with every field and with none.
 
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
 
 use antiphon_core::port::BootTime;
 use antiphon_core::*;
@@ -21,11 +22,11 @@ pub(super) fn whole() -> Specimen {
         system_prompt: "Be brief.".to_owned(),
         tools: Some(vec!["read".to_owned(), "call_agent".to_owned()]),
         parallel_tools: vec!["bash".to_owned()],
-        external_tools: vec![Tool {
+        external_tools: vec![Arc::new(Tool {
             name: "browse".to_owned(),
             description: "Opens a page.".to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-        }],
+        })],
         agents: CallableAgents::Only(vec!["reviewer".to_owned()]),
         runner: Some(RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}))),
         resident: true,

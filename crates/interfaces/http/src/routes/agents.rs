@@ -144,7 +144,7 @@ async fn delete(
 async fn shown(state: &AppState, defined: &DefinedAgent) -> Result<AgentDetail, ApiError> {
     let is_live = live(state).await?.contains(defined.definition.name.as_str());
     let tools = state.deps.orchestrator.tools();
-    let tools: Vec<String> = tools.into_iter().map(|tool| tool.name).collect();
+    let tools: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
     Ok(defined.detail(is_live, AgentScope::Full(&tools)))
 }
 

@@ -100,11 +100,11 @@ async fn every_field_of_a_request_reaches_the_model() {
         model: "test".to_owned(),
         system_prompt: "Be brief.\n\nBe kind.".to_owned(),
         messages: requested.messages.clone(),
-        tools: vec![Tool {
+        tools: vec![Arc::new(Tool {
             name: "weather".to_owned(),
             description: "Tells.".to_owned(),
             parameters: RawJson::parse(&parameters).unwrap(),
-        }],
+        })],
         tool_choice: ToolChoice::Named("weather".to_owned()),
         max_tokens: 77.try_into().ok(),
         temperature: Temperature::new(0.5).ok(),

@@ -154,12 +154,12 @@ struct TestTools;
 
 #[async_trait]
 impl ToolExecutor for TestTools {
-    fn tools(&self) -> Vec<Tool> {
-        vec![Tool {
+    fn tools(&self) -> Vec<Arc<Tool>> {
+        vec![Arc::new(Tool {
             name: "look".to_owned(),
             description: "Looks.".to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
-        }]
+        })]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -1,5 +1,7 @@
 //! Cache markers in a prompt.
 
+use std::sync::Arc;
+
 use antiphon_anthropic::CacheTtl;
 use antiphon_core::{AssistantBlock, Message, RawJson, Request, StopReason, Tool};
 use serde_json::{Value, json};
@@ -10,8 +12,12 @@ fn assistant(text: &str) -> Message {
     message(vec![AssistantBlock::text(text)], StopReason::EndTurn, "end_turn").into()
 }
 
-fn tool(name: &str) -> Tool {
-    Tool { name: name.to_owned(), description: String::new(), parameters: RawJson::empty_object() }
+fn tool(name: &str) -> Arc<Tool> {
+    Arc::new(Tool {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: RawJson::empty_object(),
+    })
 }
 
 fn long() -> Request {

@@ -1,6 +1,7 @@
 //! The request on the wire.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use antiphon_core::{
     Cancel, ImageBlock, InputBlock, MessageStream, ProviderError, RawJson, Request, StreamError,
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::world::{AT, config, end, provider, request, sent, server, user};
 
-fn tool(name: &str) -> Tool {
-    Tool {
+fn tool(name: &str) -> Arc<Tool> {
+    Arc::new(Tool {
         name: name.to_owned(),
         description: format!("To {name}."),
         parameters: RawJson::parse(r#"{"type":"object","additionalProperties":false}"#)
             .expect("a schema"),
-    }
+    })
 }
 
 fn hi() -> Value {

@@ -153,7 +153,7 @@ async fn call(provider: &dyn Provider, n: usize, cancel: Cancel) -> Outcome {
     };
     let request = Request {
         messages: vec![UserMessage::text(format!("call {n}"), AT).into()],
-        tools: vec![tool],
+        tools: vec![tool.into()],
         ..Request::default()
     };
     let mut stream = MessageStream::open(provider, request, cancel, AT);

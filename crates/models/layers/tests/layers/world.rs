@@ -46,7 +46,7 @@ pub(crate) fn offering(tools: &[&str]) -> Request {
         description: String::new(),
         parameters: RawJson::empty_object(),
     };
-    Request { tools: tools.iter().map(tool).collect(), ..request("call") }
+    Request { tools: tools.iter().map(|name| tool(name).into()).collect(), ..request("call") }
 }
 
 pub(crate) fn scripted(script: &str) -> ScriptedProvider {

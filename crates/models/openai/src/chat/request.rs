@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+    Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
+use antiphon_model_transport::{History, HistoryCache, write_items};
 use serde::Serialize;
 
 use super::{ChatQuirks, EmptyContent, MaxTokensField};
@@ -21,9 +22,8 @@ use crate::effort::effort;
 const IMAGES_FOLLOW: &str = "The images follow.";
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Head<'a> {
     model: &'a str,
-    messages: Vec<MessageOut<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -127,27 +127,31 @@ pub(super) fn body(
     request: &Request,
     model: &ModelRef,
     quirks: ChatQuirks,
+    histories: &HistoryCache,
 ) -> Result<Vec<u8>, ProviderError> {
-    let history = for_model(&request.messages, model, quirks.ids);
     let limit = request.max_tokens.map(std::num::NonZeroU32::get);
     let (max_completion_tokens, max_tokens) = match quirks.max_tokens_field {
         MaxTokensField::MaxCompletionTokens => (limit, None),
         MaxTokensField::MaxTokens => (None, limit),
     };
-    let body = Body {
+    let head = Head {
         model: &request.model,
-        messages: messages(&request.system_prompt, &history, quirks),
         stream: true,
         stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_completion_tokens,
         max_tokens,
         temperature: request.temperature.map(antiphon_core::Temperature::get),
         reasoning_effort: request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
     };
-    serde_json::to_vec(&body)
-        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+    let mut system = Vec::new();
+    write_items(system_message(&request.system_prompt).as_slice(), &mut system)
+        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
+    let history = History { messages: &request.messages, model, ids: quirks.ids };
+    histories.body(&head, "messages", &system, history, |history, _, items| {
+        write_items(&messages(history, quirks), items)
+    })
 }
 
 fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
@@ -174,16 +178,14 @@ fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
     }
 }
 
-fn messages<'a>(
-    system_prompt: &'a str,
-    history: &'a [Arc<Message>],
-    quirks: ChatQuirks,
-) -> Vec<MessageOut<'a>> {
-    let mut sent = Vec::with_capacity(history.len() + 1);
-    if !system_prompt.trim().is_empty() {
-        let content = Some(ContentOut::Text(system_prompt.into()));
-        sent.push(MessageOut { role: "system", content, ..MessageOut::default() });
-    }
+fn system_message(prompt: &str) -> Option<MessageOut<'_>> {
+    let content = Some(ContentOut::Text(prompt.into()));
+    let message = MessageOut { role: "system", content, ..MessageOut::default() };
+    (!prompt.trim().is_empty()).then_some(message)
+}
+
+fn messages(history: &[Arc<Message>], quirks: ChatQuirks) -> Vec<MessageOut<'_>> {
+    let mut sent = Vec::with_capacity(history.len());
     // The next user message: images of results, then the user's own content.
     let mut user_parts = Vec::new();
     for message in history {
@@ -307,5 +309,33 @@ fn text(block: &InputBlock) -> Option<&str> {
     match block {
         InputBlock::Text(text) => Some(&text.text),
         InputBlock::Image(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_conformance::reference::any_history;
+    use antiphon_core::for_model;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_history_that_grows_is_encoded_as_the_whole() {
+        let model = ModelRef::parse("wire/m").unwrap();
+        for seed in 0..60 {
+            let messages = any_history(seed, 90, &model);
+            let histories = HistoryCache::default();
+            for count in 0..=messages.len() {
+                let request =
+                    Request { messages: messages[..count].to_vec(), ..Request::default() };
+                let body = body(&request, &model, ChatQuirks::default(), &histories).unwrap();
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                let history = for_model(&request.messages, &model, ChatQuirks::default().ids);
+                let whole =
+                    serde_json::to_value(super::messages(&history, ChatQuirks::default())).unwrap();
+                assert_eq!(body["messages"], whole, "seed {seed}, {count} messages");
+            }
+        }
     }
 }

@@ -9,8 +9,9 @@ use std::borrow::Cow;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage, for_model,
+    Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
+use antiphon_model_transport::{History, HistoryCache, write_items};
 use serde::Serialize;
 
 use super::ResponsesQuirks;
@@ -20,11 +21,10 @@ use crate::data_url::data_url;
 use crate::effort::effort;
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct Head<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
-    input: Vec<ItemOut<'a>>,
     stream: bool,
     store: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -105,13 +105,12 @@ pub(super) fn body(
     request: &Request,
     model: &ModelRef,
     quirks: ResponsesQuirks,
+    histories: &HistoryCache,
 ) -> Result<Vec<u8>, ProviderError> {
-    let history = for_model(&request.messages, model, IDS);
     let encrypted = quirks.encrypted_reasoning.then_some("reasoning.encrypted_content");
-    let body = Body {
+    let head = Head {
         model: &request.model,
         instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
-        input: history.iter().flat_map(|message| items(message)).collect(),
         stream: true,
         store: false,
         include: encrypted.into_iter().collect(),
@@ -121,11 +120,14 @@ pub(super) fn body(
             effort: effort(budget),
             summary: quirks.reasoning_summary.then_some("auto"),
         }),
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
     };
-    serde_json::to_vec(&body)
-        .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })
+    let history = History { messages: &request.messages, model, ids: IDS };
+    histories.body(&head, "input", b"", history, |messages, _, input| {
+        let items: Vec<_> = messages.iter().flat_map(|message| items(message)).collect();
+        write_items(&items, input)
+    })
 }
 
 fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
@@ -220,6 +222,36 @@ fn part(block: &InputBlock) -> PartOut<'_> {
         InputBlock::Text(text) => PartOut::InputText { text: &text.text },
         InputBlock::Image(image) => {
             PartOut::InputImage { image_url: data_url(image), detail: "auto" }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_conformance::reference::any_history;
+    use antiphon_core::for_model;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_history_that_grows_is_encoded_as_the_whole() {
+        let model = ModelRef::parse("wire/m").unwrap();
+        for seed in 0..60 {
+            let messages = any_history(seed, 90, &model);
+            let histories = HistoryCache::default();
+            for count in 0..=messages.len() {
+                let request =
+                    Request { messages: messages[..count].to_vec(), ..Request::default() };
+                let body = body(&request, &model, ResponsesQuirks::default(), &histories).unwrap();
+                let body: Value = serde_json::from_slice(&body).unwrap();
+                let history = for_model(&request.messages, &model, IDS);
+                let whole = serde_json::to_value(
+                    history.iter().flat_map(|message| items(message)).collect::<Vec<_>>(),
+                )
+                .unwrap();
+                assert_eq!(body["input"], whole, "seed {seed}, {count} messages");
+            }
         }
     }
 }

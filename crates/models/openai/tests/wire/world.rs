@@ -205,13 +205,13 @@ pub(crate) fn requested(text: &str) -> Message {
     UserMessage::text(text, AT).into()
 }
 
-pub(crate) fn weather_tool() -> Tool {
-    Tool {
+pub(crate) fn weather_tool() -> Arc<Tool> {
+    Arc::new(Tool {
         name: "get_weather".to_owned(),
         description: "The weather in a city.".to_owned(),
         parameters: RawJson::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#)
             .unwrap(),
-    }
+    })
 }
 
 pub(crate) fn hello() -> Request {

@@ -58,7 +58,7 @@ async fn turns(
         description: "Lists.".to_owned(),
         parameters: RawJson::parse(r#"{"type": "object"}"#).expect("JSON"),
     };
-    let first = Request { tools: vec![tool], ..request("look") };
+    let first = Request { tools: vec![tool.into()], ..request("look") };
     let mut outcomes = Vec::new();
     for _ in 0..3 {
         outcomes.push(message(provider, first.clone()).await);

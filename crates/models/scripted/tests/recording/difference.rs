@@ -25,7 +25,7 @@ fn with_tool(parameters: &str) -> Request {
         description: String::new(),
         parameters: RawJson::parse(parameters).expect("JSON"),
     };
-    Request { tools: vec![tool], ..request("a") }
+    Request { tools: vec![tool.into()], ..request("a") }
 }
 
 fn two(first: &str, second: &str) -> Request {

@@ -71,11 +71,12 @@ impl RequestBuilder {
     }
 
     pub(crate) fn tool(mut self, name: &str) -> Self {
-        self.0.tools.push(Tool {
+        let tool = Tool {
             name: name.to_owned(),
             description: String::new(),
             parameters: RawJson::empty_object(),
-        });
+        };
+        self.0.tools.push(tool.into());
         self
     }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use antiphon_core::port::ToolContext;
 use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolExecutor, ToolResult};
@@ -121,13 +122,13 @@ fn spin() -> u64 {
 
 #[async_trait]
 impl ToolExecutor for BenchTools {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let tool = |(name, _): &(&str, Effect)| Tool {
             name: (*name).to_owned(),
             description: (*name).to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
         };
-        TOOLS.iter().map(tool).collect()
+        TOOLS.iter().map(|listed| tool(listed).into()).collect()
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {

@@ -36,7 +36,7 @@ pub struct NewTask {
     /// Names of tools that change something and whose calls of one answer run side by side.
     pub parallel_tools: Vec<String>,
     /// Tools that the client runs itself and answers with [`Orchestrator::tool_result`](crate::Orchestrator::tool_result).
-    pub external_tools: Vec<Tool>,
+    pub external_tools: Vec<Arc<Tool>>,
     /// Agents it may call.
     pub agents: CallableAgents,
     /// Runner that runs the task; this process when absent.

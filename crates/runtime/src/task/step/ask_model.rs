@@ -1,5 +1,7 @@
 //! Calls the model and records its answer. An outage of the model makes the task wait.
 
+use std::sync::Arc;
+
 use antiphon_core::{
     AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, ModelWait,
     ProviderError, Purpose, Request, StatusChanged, StopReason, StreamError, StreamEvent,
@@ -129,7 +131,7 @@ impl TaskRun {
     pub(super) fn request(&self) -> Request {
         let created = &self.state.created;
         let mut tools = self.offered();
-        tools.extend(created.output_schema.as_ref().and_then(output::final_tool));
+        tools.extend(created.output_schema.as_ref().and_then(output::final_tool).map(Arc::new));
         let ModelOptions { temperature, tool_choice } = created.model_options.clone();
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),

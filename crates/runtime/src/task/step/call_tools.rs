@@ -16,7 +16,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
-use crate::dispatch::call_agent::{self, CALL_AGENT};
+use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::{derived_id, peer_tools};
@@ -155,25 +155,21 @@ impl TaskRun {
     }
 
     /// The tools of the task: its own, its client's, and those to reach other agents.
-    pub(crate) fn offered(&self) -> Vec<Tool> {
+    pub(crate) fn offered(&self) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.deps.tools);
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
-            let mut callable: Vec<(String, String)> = agents
-                .list()
-                .iter()
-                .filter(|agent| created.agents.allows(Some(agent.name.as_str())))
-                .map(|agent| (agent.name.to_string(), agent.description.clone()))
-                .collect();
-            callable.sort();
-            tools.extend(call_agent::tool(&callable, created.agents.allows(None)));
-            tools.extend(supervisor_tools::tools());
-            tools.extend(peer_tools::peer_tools());
+            let mut callable = agents.list();
+            callable.retain(|agent| created.agents.allows(Some(agent.name.as_str())));
+            let ad_hoc = created.agents.allows(None);
+            tools.extend(self.services.call_agent_tools.tool(callable, ad_hoc));
+            tools.extend(supervisor_tools::TOOLS.iter().cloned());
+            tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
         }
         if created.resident {
-            tools.extend(peer_tools::reply_tools());
+            tools.extend(peer_tools::REPLY_TOOLS.iter().cloned());
         }
         tools
     }

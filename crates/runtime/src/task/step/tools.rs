@@ -1,5 +1,7 @@
 //! Tools of a task: which it may use, and running one call.
 
+use std::sync::Arc;
+
 use antiphon_core::port::ToolContext;
 use antiphon_core::{
     CONTROL_REQUEST, Effect, InputBlock, RawJson, TaskCreated, Tool, ToolArguments, ToolCallBlock,
@@ -17,7 +19,10 @@ const FOUND: &str =
     "[The call was cut off before its result was recorded. A look found that it had happened.]";
 
 /// The available tools that a task may use. A client's tool of the same name takes precedence.
-pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Tool> {
+pub(crate) fn usable(created: &TaskCreated, tools: &dyn ToolExecutor) -> Vec<Arc<Tool>> {
+    if created.tools.as_ref().is_some_and(Vec::is_empty) {
+        return Vec::new();
+    }
     let mut usable = tools.tools();
     let clients = |name: &str| created.external_tools.iter().any(|tool| tool.name == name);
     usable.retain(|tool| may_use(created, &tool.name) && !clients(&tool.name));
@@ -53,7 +58,7 @@ pub(crate) async fn run(
 }
 
 /// The result of a call of an unknown tool.
-pub(crate) fn unknown(known: &[Tool], name: &str) -> ToolResult {
+pub(crate) fn unknown(known: &[Arc<Tool>], name: &str) -> ToolResult {
     let known: Vec<&str> = known.iter().map(|tool| tool.name.as_str()).collect();
     ToolResult::failed(format!("there is no tool `{name}`, only these: {}", known.join(", ")))
 }
@@ -102,7 +107,7 @@ pub struct NoTools;
 
 #[async_trait]
 impl ToolExecutor for NoTools {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

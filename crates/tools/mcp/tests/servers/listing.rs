@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::{CutOffCall, Look, ToolExecutor};
-use antiphon_core::{Effect, RawJson, TaskId, Tool};
+use antiphon_core::{Effect, RawJson, TaskId};
 use antiphon_mcp::{Mcp, McpOptions, ServerState, TOOLS_MAX};
 use serde_json::{Value, json};
 
@@ -67,7 +67,8 @@ async fn lies_about_schemas_cost_the_liar_and_names_stay_apart() {
     assert!(find("bash").is_none() && find("mcp__s__bash").is_some());
     // good nonsense remote large deep bash + `a b`, `a.b` and the long one under names of their own
     assert_eq!(tools.len(), 9, "{:?}", names(&mcp));
-    for Tool { name, .. } in &tools {
+    for tool in &tools {
+        let name = &tool.name;
         assert!(name.len() <= 64 && name.starts_with("mcp__s__"), "{name}");
     }
     assert_eq!(text(&mcp, "good", json!({})).await, "called good");

@@ -101,7 +101,7 @@ pub(crate) fn state(mcp: &Mcp, name: &str) -> ServerState {
 }
 
 pub(crate) fn names(mcp: &Mcp) -> Vec<String> {
-    mcp.tools().into_iter().map(|tool| tool.name).collect()
+    mcp.tools().iter().map(|tool| tool.name.clone()).collect()
 }
 
 /// Looks again and again until `done`, which must come soon.

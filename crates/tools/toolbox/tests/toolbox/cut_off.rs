@@ -18,7 +18,7 @@ struct Found(String);
 
 #[async_trait]
 impl ToolExecutor for Found {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

@@ -21,7 +21,7 @@ struct Echo {
 
 #[async_trait]
 impl ToolExecutor for Echo {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         Vec::new()
     }
 

@@ -23,9 +23,13 @@ struct FixedTool {
 
 #[async_trait]
 impl ToolExecutor for FixedTool {
-    fn tools(&self) -> Vec<Tool> {
+    fn tools(&self) -> Vec<Arc<Tool>> {
         let description = "Returns something.".to_owned();
-        vec![Tool { name: self.name.to_owned(), description, parameters: RawJson::empty_object() }]
+        vec![Arc::new(Tool {
+            name: self.name.to_owned(),
+            description,
+            parameters: RawJson::empty_object(),
+        })]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {
@@ -67,7 +71,7 @@ fn two_tools_of_one_name_are_refused() {
 async fn tools_of_other_executors_come_last_and_are_run() {
     let (one, other) = (fixed_tool("z", vec![InputBlock::text("hi")]), fixed_tool("b", Vec::new()));
     let toolbox = with(vec![one.clone(), other.clone()]).unwrap();
-    let names: Vec<String> = toolbox.tools().into_iter().map(|tool| tool.name).collect();
+    let names: Vec<String> = toolbox.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["read_result", "z", "b"]);
     assert_eq!(toolbox.effect("z"), Some(Effect::SideEffect));
     assert_eq!(toolbox.effect("read_result"), Some(Effect::ReadOnly));
