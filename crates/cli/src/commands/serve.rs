@@ -252,7 +252,7 @@ impl Serve {
         deps: ServiceDeps,
     ) -> Result<(), Failure> {
         let mut stop_signal = StopSignal::catch(StopSignals::TerminateAndInterrupt)?;
-        let opened = self.listening.open(address, server_files.folder())?;
+        let opened = Listening::open(address, server_files.folder())?;
         let orchestrator = &server.deps.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;

@@ -116,7 +116,7 @@ impl Listening {
     }
 
     /// Opens the other listeners. This process holds the lock of the journal.
-    pub(super) fn open(&self, address: OpenAddress, folder: &Path) -> Result<Opened, Failure> {
+    pub(super) fn open(address: OpenAddress, folder: &Path) -> Result<Opened, Failure> {
         let OpenAddress { listeners, url } = address;
         let Listeners { tcp, tls, .. } = listeners;
         let (unix, socket) = match bind(&folder.join(SOCKET)) {
