@@ -6,15 +6,16 @@ use antiphon_client::{
     Client, ClientError, DeltaPiece, LiveDelta, LiveStream, RetryPolicy, StreamItem,
 };
 use antiphon_core::{Event, Position, Seq, StreamEvent, TaskId};
-use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, Follower, Orchestrator, ToolDelta};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
+use antiphon_runtime::{
+    AnswerDelta, Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, SerializedDelta,
+    ToolDelta, WatchedDelta,
+};
 
 /// Events and deltas.
 pub(crate) enum Feed {
     Local {
         follower: Box<Follower>,
-        deltas: broadcast::Receiver<Delta>,
+        deltas: DeltaWatcher,
     },
     Remote(Box<LiveStream>),
     /// Nothing: this process has no owner of the journal at the moment.
@@ -74,9 +75,11 @@ impl Feed {
             Self::Local { follower, deltas } => tokio::select! {
                 biased;
                 delta = deltas.recv() => match delta {
-                    Ok(delta) => Ok(FeedItem::Delta(delta)),
-                    Err(RecvError::Lagged(count)) => Ok(FeedItem::Missed(count)),
-                    Err(RecvError::Closed) => {
+                    Some(WatchedDelta::Delta(delta)) => {
+                        Ok(FeedItem::Delta(SerializedDelta::into_delta(delta)))
+                    }
+                    Some(WatchedDelta::Missed(count)) => Ok(FeedItem::Missed(count)),
+                    None => {
                         Err(FeedEnd::Unreadable("the orchestrator has ended".to_owned()))
                     }
                 },

@@ -75,6 +75,7 @@ pub use task::state::conversation::Conversation;
 pub use task::state::{ApprovalQuestion, ReplayError, StartedCall, TaskState, WakeCounters};
 pub use task::step::output::check_schema;
 pub use task::step::tools::NoTools;
-pub use watch::delta::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
+pub use watch::delta::{AnswerDelta, Delta, DeltaEvent, SerializedDelta, ToolDelta};
+pub use watch::delta_watchers::{DeltaWatcher, WatchedDelta};
 pub use watch::follower::Follower;
 pub use watch::serialized_event::SerializedEvent;

@@ -16,7 +16,6 @@ use antiphon_core::{
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::broadcast;
 
 use crate::deps::{BreakerState, RuntimeConfig, TaskEnvironments};
 use crate::dispatch::external_tools;
@@ -42,7 +41,7 @@ use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::step;
-use crate::watch::delta::Delta;
+use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
 
 /// The status of a task that is paused.
@@ -530,9 +529,14 @@ impl Orchestrator {
         Follower::new(journal, &self.services.notifier, task_id, after)
     }
 
-    /// Live deltas of all tasks. A slow subscriber misses some and gets an error that says how many.
-    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.services.deltas.subscribe_all()
+    /// Live deltas of all tasks. A slow watcher misses some and is told how many.
+    pub fn deltas(&self) -> DeltaWatcher {
+        self.services.deltas.watch_all()
+    }
+
+    /// Live deltas of one task. A slow watcher misses some and is told how many.
+    pub fn task_deltas(&self, task_id: &TaskId) -> DeltaWatcher {
+        self.services.deltas.watch_task(task_id)
     }
 
     /// Begins to stop: new work is refused, no task starts and no model is called, and tools that run

@@ -56,7 +56,7 @@ use crate::task::schedule::run_slots::RunSlots;
 use crate::task::state::TaskState;
 use crate::task::state::reader::TaskReader;
 use crate::task::state::state_cache::TaskCache;
-use crate::watch::delta::Deltas;
+use crate::watch::delta_watchers::DeltaWatchers;
 use crate::watch::notifier::Notifier;
 
 /// The services of one orchestrator.
@@ -78,7 +78,7 @@ pub(crate) struct Services {
     pub(crate) sent_requests: SentRequests,
     pub(crate) request_waits: RequestWaits,
     pub(crate) notifier: Arc<Notifier>,
-    pub(crate) deltas: Arc<Deltas>,
+    pub(crate) deltas: Arc<DeltaWatchers>,
     pub(crate) storage: Arc<StorageMonitor>,
     pub(crate) followed: FollowedTrees,
     pub(crate) missing_models: MissingModels,
@@ -123,7 +123,7 @@ impl Services {
             sent_requests: SentRequests::default(),
             request_waits: RequestWaits::default(),
             notifier,
-            deltas: Arc::new(Deltas::new()),
+            deltas: Arc::new(DeltaWatchers::new()),
             storage,
             followed: FollowedTrees::default(),
             missing_models: MissingModels::default(),

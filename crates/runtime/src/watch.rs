@@ -7,8 +7,10 @@
 //! | `recent_events`    | the latest events of followed tasks          |
 //! | `serialized_event` | an event with its JSON                       |
 //! | `delta`            | live deltas, not stored                      |
+//! | `delta_watchers`   | who gets which deltas                        |
 
 pub(crate) mod delta;
+pub(crate) mod delta_watchers;
 pub(crate) mod follower;
 pub(crate) mod notifier;
 pub(crate) mod recent_events;

@@ -14,10 +14,12 @@ use antiphon_core::{
     StopReason, StreamEvent, TaskId, TaskStatus, ToolCallBlock, ToolCallId, Usage, WaitingFor,
 };
 use antiphon_project::{TreeScope, task_and_descendants};
-use antiphon_runtime::{Delta, DeltaEvent, Follower, Orchestrator, OrchestratorError, TaskState};
+use antiphon_runtime::{
+    Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError, SerializedDelta,
+    TaskState, WatchedDelta,
+};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::chat_error::ChatError;
 
@@ -80,7 +82,7 @@ pub(crate) struct AnswerWatcher {
     task_id: TaskId,
     reading: Reading,
     /// Absent after a gap.
-    deltas: Option<mpsc::Receiver<Delta>>,
+    deltas: Option<DeltaWatcher>,
     /// A delta of a turn that the journal has not reached.
     held: Option<Delta>,
     /// Ready when the task ends or is suspended.
@@ -142,7 +144,7 @@ impl AnswerWatcher {
         orchestrator: &Orchestrator,
         task_id: TaskId,
         follower: Option<Follower>,
-        deltas: Option<mpsc::Receiver<Delta>>,
+        deltas: Option<DeltaWatcher>,
     ) -> Self {
         let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
@@ -203,8 +205,10 @@ impl AnswerWatcher {
                     }
                 }
                 delta = receive(&mut self.deltas), if receives => match delta {
-                    Some(delta) => self.held = Some(delta),
-                    None => self.deltas = None,
+                    Some(WatchedDelta::Delta(delta)) => {
+                        self.held = Some(SerializedDelta::into_delta(delta));
+                    }
+                    Some(WatchedDelta::Missed(_)) | None => self.deltas = None,
                 },
                 stopped = waiting => match stopped {
                     // The client does not wait until the spend limit resets.
@@ -275,8 +279,8 @@ fn read_on(mut follower: Follower) -> Reading {
     })
 }
 
-/// The next delta; `None` after a gap, and never again then.
-async fn receive(deltas: &mut Option<mpsc::Receiver<Delta>>) -> Option<Delta> {
+/// The next delta; pends forever when there are no deltas.
+async fn receive(deltas: &mut Option<DeltaWatcher>) -> Option<WatchedDelta> {
     match deltas {
         None => std::future::pending().await,
         Some(deltas) => deltas.recv().await,

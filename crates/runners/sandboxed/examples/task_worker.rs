@@ -17,6 +17,7 @@ use antiphon_core::port::{Gate, GateRequest, RandomIds, Rule, RunnerError, Syste
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, StreamEvent, TaskStatus};
 use antiphon_runtime::{
     DeltaEvent, Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
+    WatchedDelta,
 };
 use antiphon_sandbox::{Mode, Network, Policy};
 use antiphon_sandboxed::{WorkerCommand, WorkerPorts, worker_main};
@@ -140,9 +141,9 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
     let heard = async {
         loop {
             // One that was missed is missed.
-            let Ok(delta) = deltas.recv().await else { continue };
-            if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = delta.event {
-                hear(&bench.root, &delta);
+            let Some(WatchedDelta::Delta(delta)) = deltas.recv().await else { continue };
+            if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.delta().event {
+                hear(&bench.root, delta);
             }
         }
     };

@@ -1,20 +1,9 @@
 //! Live deltas: shown to watchers as they come, and not stored.
-//!
-//! A watcher of one task is woken by that task alone. No publisher waits for a watcher: a slow one
-//! misses deltas and is told so.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use antiphon_core::{EVENT_VERSION, Seq, StreamEvent, TaskId, ToolCallId};
 use serde::Serialize;
-use tokio::sync::{broadcast, mpsc};
-
-/// Number of deltas that a slow watcher may be behind before it misses some.
-const KEPT_MAX: usize = 4096;
-
-/// Number of watched tasks at which those without watchers are dropped.
-const TASKS_CLEANUP_AT: usize = 1024;
 
 /// A piece of an answer or of tool output in progress. Its JSON is like a journal event without a
 /// position.
@@ -99,58 +88,36 @@ impl Delta {
     }
 }
 
-/// The watchers of deltas.
+/// A delta, serialized once for all watchers.
 #[derive(Debug)]
-pub(crate) struct Deltas {
-    all: broadcast::Sender<Delta>,
-    tasks: Mutex<Tasks>,
+pub struct SerializedDelta {
+    delta: Delta,
+    json: OnceLock<String>,
 }
 
-#[derive(Debug)]
-struct Tasks {
-    watchers: HashMap<TaskId, Vec<mpsc::Sender<Delta>>>,
-    /// Number of watched tasks at which unwatched ones are dropped.
-    cleanup_at: usize,
+impl SerializedDelta {
+    /// The delta.
+    pub fn delta(&self) -> &Delta {
+        &self.delta
+    }
+
+    /// The delta as JSON, serialized on first use.
+    pub fn json(&self) -> Result<&str, serde_json::Error> {
+        if let Some(json) = self.json.get() {
+            return Ok(json);
+        }
+        let json = serde_json::to_string(&self.delta)?;
+        Ok(self.json.get_or_init(|| json))
+    }
+
+    /// The delta, cloned when it is shared.
+    pub fn into_delta(shared: Arc<Self>) -> Delta {
+        Arc::try_unwrap(shared).map_or_else(|shared| shared.delta.clone(), |own| own.delta)
+    }
 }
 
-impl Deltas {
-    pub(crate) fn new() -> Self {
-        let tasks = Tasks { watchers: HashMap::new(), cleanup_at: TASKS_CLEANUP_AT };
-        Self { all: broadcast::Sender::new(KEPT_MAX), tasks: Mutex::new(tasks) }
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Deltas of all tasks. A slow watcher misses some and gets an error that says how many.
-    pub(crate) fn subscribe_all(&self) -> broadcast::Receiver<Delta> {
-        self.all.subscribe()
-    }
-
-    /// Deltas of one task. A slow watcher gets what it has not read yet, and then the end.
-    pub(crate) fn subscribe_task(&self, task_id: &TaskId) -> mpsc::Receiver<Delta> {
-        let (watcher, deltas) = mpsc::channel(KEPT_MAX);
-        let mut tasks = self.tasks();
-        if tasks.watchers.len() >= tasks.cleanup_at {
-            tasks.watchers.retain(|_, watchers| watchers.iter().any(|one| !one.is_closed()));
-            tasks.cleanup_at = TASKS_CLEANUP_AT.max(2 * tasks.watchers.len());
-        }
-        tasks.watchers.entry(task_id.clone()).or_default().push(watcher);
-        deltas
-    }
-
-    /// Publishes a delta.
-    pub(crate) fn publish(&self, delta: Delta) {
-        let mut tasks = self.tasks();
-        if let Some(watchers) = tasks.watchers.get_mut(&delta.task_id) {
-            watchers.retain(|watcher| watcher.try_send(delta.clone()).is_ok());
-            if watchers.is_empty() {
-                tasks.watchers.remove(&delta.task_id);
-            }
-        }
-        drop(tasks);
-        // There may be no watcher.
-        let _ = self.all.send(delta);
+impl From<Delta> for SerializedDelta {
+    fn from(delta: Delta) -> Self {
+        Self { delta, json: OnceLock::new() }
     }
 }

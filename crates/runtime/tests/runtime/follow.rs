@@ -5,8 +5,9 @@ use std::sync::Arc;
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{Event, HandlingMode, Position, StreamEvent, TaskId, UserMessage};
-use antiphon_runtime::{AcceptedTask, Delta, DeltaEvent, NewTask, Orchestrator};
-use tokio::sync::mpsc;
+use antiphon_runtime::{
+    AcceptedTask, DeltaEvent, DeltaWatcher, NewTask, Orchestrator, WatchedDelta,
+};
 use tokio::task::JoinSet;
 
 use crate::task::LAPS;
@@ -134,12 +135,12 @@ async fn an_attached_watcher_sees_only_its_task_from_the_beginning() {
 }
 
 /// What was shown, all of it of this task.
-fn shown(mut deltas: mpsc::Receiver<Delta>, task_id: &TaskId) -> String {
+fn shown(mut deltas: DeltaWatcher, task_id: &TaskId) -> String {
     let mut text = String::new();
-    while let Ok(delta) = deltas.try_recv() {
-        assert_eq!(delta.task_id, *task_id);
-        if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = delta.event {
-            text.push_str(&delta);
+    while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
+        assert_eq!(delta.delta().task_id, *task_id);
+        if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.delta().event {
+            text.push_str(delta);
         }
     }
     text

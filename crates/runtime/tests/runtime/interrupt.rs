@@ -8,7 +8,7 @@ use antiphon_core::{
     EventBody, HandlingMode, InputBlock, Message, PriceTable, StopReason, StreamEvent, TaskId,
     TaskStatus, UserMessage, WaitingFor, sendable,
 };
-use antiphon_runtime::{DeltaEvent, Orchestrator, OrchestratorError, cost};
+use antiphon_runtime::{DeltaEvent, Orchestrator, OrchestratorError, WatchedDelta, cost};
 
 use crate::world::{Counting, events, new_task, orchestrator};
 
@@ -48,8 +48,10 @@ async fn begun(orchestrator: &Orchestrator) -> TaskId {
     let mut deltas = orchestrator.deltas();
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     loop {
-        let delta = deltas.recv().await.expect("a delta");
-        if let DeltaEvent::Answer(StreamEvent::TextDelta { .. }) = delta.event {
+        let watched = deltas.recv().await.expect("a delta");
+        if let WatchedDelta::Delta(delta) = watched
+            && let DeltaEvent::Answer(StreamEvent::TextDelta { .. }) = delta.delta().event
+        {
             return task_id;
         }
     }

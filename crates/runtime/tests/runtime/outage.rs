@@ -13,7 +13,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{
     AnswerDelta, Arrival, DeltaEvent, Models, NewTask, Orchestrator, OrchestratorError,
-    RuntimeDeps, TaskState,
+    RuntimeDeps, SerializedDelta, TaskState, WatchedDelta,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use serde_json::json;
@@ -241,8 +241,8 @@ async fn an_answer_that_breaks_off_is_asked_for_again_and_what_was_shown_is_supe
     let state = ended(&orchestrator, &task_id).await;
     assert_eq!(state.detail, Some(json!("All is well.")));
     let (mut shown, mut superseded_at) = (String::new(), None);
-    while let Ok(delta) = deltas.try_recv() {
-        match delta.event {
+    while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
+        match SerializedDelta::into_delta(delta).event {
             DeltaEvent::Answer(antiphon_core::StreamEvent::TextDelta { delta }) => shown += &delta,
             DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, .. }) => {
                 assert_eq!(code, "cut");

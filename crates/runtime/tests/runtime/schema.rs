@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{Decision, HandlingMode, UserMessage, port::ApprovalSelector};
-use antiphon_runtime::{Orchestrator, RuntimeDeps};
+use antiphon_runtime::{Orchestrator, RuntimeDeps, WatchedDelta};
 
 use crate::task::LAPS;
 use crate::world::{Careful, Counting, events, new_task, world};
@@ -53,7 +53,7 @@ async fn every_event_and_delta_of_a_busy_life_fits() {
     for event in &events {
         check(serde_json::to_value(event).expect("JSON"));
     }
-    while let Ok(delta) = deltas.try_recv() {
-        check(serde_json::to_value(delta).expect("JSON"));
+    while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
+        check(serde_json::from_str(delta.json().expect("JSON")).expect("JSON"));
     }
 }

@@ -74,9 +74,12 @@ impl Environment {
         let is_named = |name: &OsStr| named.iter().any(|wanted| name == wanted.as_str());
         let mut chosen: BTreeMap<OsString, OsString> =
             SET.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        chosen.insert("LANG".into(), "C.UTF-8".into());
         let taken = |(name, _): &(OsString, OsString)| is_usual(name) || is_named(name);
         chosen.extend(all.into_iter().filter(taken));
+        if !chosen.contains_key(OsStr::new("LANG")) {
+            // Text is UTF-8. `LANG` would have every program load a dozen files for the rest of a locale.
+            chosen.entry("LC_CTYPE".into()).or_insert_with(|| "C.UTF-8".into());
+        }
         Ok(Self(chosen))
     }
 
@@ -114,6 +117,20 @@ mod tests {
         for name in ["ANTHROPIC_API_KEY", "LD_PRELOAD", "BASH_ENV"] {
             assert_eq!(value(&chosen, name), None);
         }
+    }
+
+    #[test]
+    fn text_is_utf_8_unless_the_user_has_a_language() {
+        let of = |all: &[(&str, &str)]| {
+            let all = all.iter().map(|(name, value)| (name.into(), value.into()));
+            Environment::choose(all, &[], &[]).unwrap()
+        };
+        assert_eq!(value(&of(&[]), "LC_CTYPE"), Some("C.UTF-8"));
+        assert_eq!(value(&of(&[]), "LANG"), None);
+        let theirs = of(&[("LANG", "de_DE.UTF-8")]);
+        assert_eq!(value(&theirs, "LANG"), Some("de_DE.UTF-8"));
+        assert_eq!(value(&theirs, "LC_CTYPE"), None);
+        assert_eq!(value(&of(&[("LC_CTYPE", "C")]), "LC_CTYPE"), Some("C"));
     }
 
     #[test]

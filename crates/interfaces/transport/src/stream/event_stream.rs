@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use antiphon_core::port::{JournalError, TaskQuery, TaskSelector};
 use antiphon_core::{EVENT_VERSION, ErrorCode, Position, Seq, TaskId};
-use antiphon_runtime::{Delta, Follower, Orchestrator, SerializedEvent};
+use antiphon_runtime::{
+    Delta, DeltaWatcher, Follower, Orchestrator, SerializedDelta, SerializedEvent, WatchedDelta,
+};
 use axum::body::{Body, Bytes};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use serde::Serialize;
 use serde_json::json;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -89,10 +89,10 @@ struct EventStream {
     position: Position,
     /// End of the journal when the stream was opened.
     head: Position,
-    deltas: Option<broadcast::Receiver<Delta>>,
+    deltas: Option<DeltaWatcher>,
     order: DeltaOrder,
     /// A delta of a turn that the stream has not reached.
-    held: Option<Delta>,
+    held: Option<Arc<SerializedDelta>>,
     /// Deltas since the journal was last read.
     streak: usize,
     /// Position of the last `lag` event.
@@ -124,7 +124,10 @@ pub fn event_stream(
 ) -> Result<Response, ApiError> {
     let slot = stream_slot(state, caller)?;
     let orchestrator = state.deps.orchestrator.clone();
-    let deltas = (deltas == Deltas::Included).then(|| orchestrator.deltas());
+    let deltas = (deltas == Deltas::Included).then(|| match &scope {
+        StreamScope::Task { task_id, .. } => orchestrator.task_deltas(task_id),
+        StreamScope::Journal { .. } => orchestrator.deltas(),
+    });
     let (task_id, after, head) = match &scope {
         StreamScope::Task { task_id, .. } => (Some(task_id.clone()), Position(0), Position(0)),
         StreamScope::Journal { after, head, .. } => (None, *after, *head),
@@ -187,9 +190,9 @@ impl EventStream {
                 () = self.closing.cancelled() => return None,
                 (follower, event) = &mut self.reading => self.read_ready(follower, event).await,
                 delta = receive(&mut self.deltas), if listens => match delta {
-                    Ok(delta) => self.send_delta(delta).await,
-                    Err(RecvError::Lagged(count)) => self.send_missed(count),
-                    Err(RecvError::Closed) => self.deltas = None,
+                    Some(WatchedDelta::Delta(delta)) => self.send_delta(delta).await,
+                    Some(WatchedDelta::Missed(count)) => self.send_missed(count),
+                    None => self.deltas = None,
                 },
                 _ = self.heartbeat.tick() => return Some(Bytes::from_static(HEARTBEAT.as_bytes())),
             }
@@ -198,16 +201,16 @@ impl EventStream {
 
     /// A delta that is available already: it precedes later journal events. After [`STREAK_MAX`] deltas the
     /// journal is read first.
-    fn ready_delta(&mut self) -> Option<Delta> {
+    fn ready_delta(&mut self) -> Option<Arc<SerializedDelta>> {
         let deltas = self.deltas.as_mut().filter(|_| self.streak < STREAK_MAX);
         self.streak = deltas.as_ref().map_or(0, |_| self.streak + 1);
         match deltas?.try_recv() {
-            Ok(delta) => Some(delta),
-            Err(TryRecvError::Lagged(count)) => {
+            Some(WatchedDelta::Delta(delta)) => Some(delta),
+            Some(WatchedDelta::Missed(count)) => {
                 self.send_missed(count);
                 None
             }
-            Err(TryRecvError::Empty | TryRecvError::Closed) => {
+            None => {
                 self.streak = 0;
                 None
             }
@@ -284,16 +287,15 @@ impl EventStream {
     }
 
     /// Sends an event that is not in the journal, and has no id.
-    fn send_transient(&mut self, kind: &str, data: &impl Serialize) {
-        if let Ok(json) = serde_json::to_string(data) {
-            let _ = write!(self.chunk, "event: {kind}\ndata: {json}\n\n");
-        }
+    fn send_unrecorded(&mut self, kind: &str, json: &str) {
+        let _ = write!(self.chunk, "event: {kind}\ndata: {json}\n\n");
     }
 
     /// Sends a delta, holds it until its turn, or drops it. The journal has the whole message anyway.
-    async fn send_delta(&mut self, delta: Delta) {
+    async fn send_delta(&mut self, serialized: Arc<SerializedDelta>) {
+        let delta = serialized.delta();
         let passes = match &mut self.scope {
-            StreamScope::Task { task_id, .. } => Ok(delta.task_id == *task_id),
+            StreamScope::Task { .. } => Ok(true),
             StreamScope::Journal { filter, .. } => {
                 filter.passes_task(&self.orchestrator, &delta.task_id).await
             }
@@ -301,10 +303,14 @@ impl EventStream {
         if !matches!(passes, Ok(true)) {
             return;
         }
-        match self.due(&delta).await {
+        match self.due(delta).await {
             Due::Never => {}
-            Due::Later => self.held = Some(delta),
-            Due::Now => self.send_transient("delta", &delta),
+            Due::Later => self.held = Some(serialized),
+            Due::Now => {
+                if let Ok(json) = serialized.json() {
+                    self.send_unrecorded("delta", json);
+                }
+            }
         }
     }
 
@@ -336,7 +342,7 @@ impl EventStream {
         }
         self.lag_sent_at = Some(self.position);
         let lag = json!({"behind": behind, "position": self.position});
-        self.send_transient("lag", &lag);
+        self.send_unrecorded("lag", &lag.to_string());
     }
 
     fn send_missed(&mut self, count: u64) {
@@ -345,12 +351,12 @@ impl EventStream {
         if let StreamScope::Task { task_id, .. } = &self.scope {
             missed["task_id"] = json!(task_id);
         }
-        self.send_transient("delta", &missed);
+        self.send_unrecorded("delta", &missed.to_string());
     }
 }
 
 /// The next delta; pends forever when deltas are excluded.
-async fn receive(deltas: &mut Option<broadcast::Receiver<Delta>>) -> Result<Delta, RecvError> {
+async fn receive(deltas: &mut Option<DeltaWatcher>) -> Option<WatchedDelta> {
     match deltas {
         None => std::future::pending().await,
         Some(deltas) => deltas.recv().await,

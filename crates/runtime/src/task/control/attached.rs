@@ -7,7 +7,6 @@ use antiphon_core::{
     ToolArguments, ToolCallBlock,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use crate::dispatch::pending_call::PendingCall;
 use crate::orchestrator::Orchestrator;
@@ -15,7 +14,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::NewTask;
 use crate::task::state::TaskState;
-use crate::watch::delta::Delta;
+use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
 
 /// Result of [`Orchestrator::conclude`].
@@ -32,7 +31,7 @@ pub struct AttachedTask {
     orchestrator: Orchestrator,
     task_id: Option<TaskId>,
     follower: Option<Follower>,
-    deltas: Option<mpsc::Receiver<Delta>>,
+    deltas: Option<DeltaWatcher>,
 }
 
 impl AttachedTask {
@@ -41,10 +40,9 @@ impl AttachedTask {
         self.follower.take()
     }
 
-    /// Live deltas of the task, from its beginning. Can be taken once. A slow reader gets what it has
-    /// not read yet and then the end. `None` for a task that existed before: its first deltas are
+    /// Live deltas of the task, from its beginning. Can be taken once. `None` for a task that existed before: its first deltas are
     /// gone.
-    pub fn take_deltas(&mut self) -> Option<mpsc::Receiver<Delta>> {
+    pub fn take_deltas(&mut self) -> Option<DeltaWatcher> {
         self.deltas.take()
     }
 
@@ -78,7 +76,7 @@ impl Orchestrator {
                 let follow =
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
-                let deltas = orchestrator.services.deltas.subscribe_task(&append.task_id);
+                let deltas = orchestrator.services.deltas.watch_task(&append.task_id);
                 let accepted: AcceptedTask =
                     create_and_start(&orchestrator.services, append).await?.into();
                 let AcceptedTask { task_id, deduplicated } = accepted.clone();
