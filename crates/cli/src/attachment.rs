@@ -201,6 +201,10 @@ impl<'a> Attachment<'a> {
         (self.connection, self.owner) = (connection, owner);
         self.listen();
         let since = before.and_then(|before| before.since.min(self.owner_since).or(before.since));
+        if let Some(owner) = &mut self.owner {
+            // The other clients wait for it, and bring the environments of their tasks.
+            owner.serve(self.own.project);
+        }
         if let (Some(owner), Some(since)) = (&self.owner, since) {
             // The tasks that the owner before worked on.
             owner.project.orchestrator.recover_since(DateTime::<Utc>::from(since)).await?;

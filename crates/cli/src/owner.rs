@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_file_drop::watch;
 use antiphon_interface_transport::{
-    Interface, Keys, Limits, Listeners, ServerConfig, ServerDeps, Token, serve,
+    Interface, Keys, Limits, Listeners, ServerConfig, ServerDeps, Token, serve_on_demand,
 };
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
@@ -43,8 +43,12 @@ impl Owner {
         Ok(Self { project, stop: CancellationToken::new(), serving: JoinSet::new() })
     }
 
-    /// Serves the project's socket from now on. A fault is logged: the task of this process goes on without it.
+    /// Serves the project's socket from now on, unless it does. A fault is logged: the task of this process goes on
+    /// without it.
     pub(crate) fn serve(&mut self, project: &Project) {
+        if !self.serving.is_empty() {
+            return;
+        }
         let server = match self.server(project) {
             Ok(server) => server,
             Err(failure) => {
@@ -63,7 +67,7 @@ impl Owner {
                 }
             };
             let listeners = Listeners { socket: Some(socket), ..Listeners::default() };
-            if let Err(error) = serve(listeners, server, stop.cancelled_owned()).await {
+            if let Err(error) = serve_on_demand(listeners, server, stop.cancelled_owned()).await {
                 tracing::warn!(%error, "other commands cannot reach this process");
             }
         });
@@ -81,7 +85,7 @@ impl Owner {
             execution: Execution::Running,
         };
         let (root, settings) = (project.root().to_owned(), drop_settings(&project.trust()));
-        let (wanted, stop) = (owner.environments.requests_wanted(), self.stop.clone());
+        let (wanted, stop) = (project.requests_wanted().clone(), self.stop.clone());
         self.serving.spawn(async move {
             tokio::select! {
                 () = wanted.cancelled() => {}
@@ -93,7 +97,11 @@ impl Owner {
         });
     }
 
-    fn server(&self, project: &Project) -> Result<ServerConfig, Failure> {
+    /// What builds the server. Its token is there before the socket is.
+    fn server(
+        &self,
+        project: &Project,
+    ) -> Result<impl FnOnce() -> ServerConfig + Send + use<>, Failure> {
         let token = token(&ServerFiles::new(project.state()))?;
         self.project.environments.add_secret(token.secret());
         let deps = ServerDeps {
@@ -104,7 +112,7 @@ impl Owner {
             limits: Limits { drain_wait: SERVER_STOP_WAIT, ..Limits::default() },
         };
         let keys = Some(keys(project)?);
-        Ok(ServerConfig { deps, keys, telemetry: None, interface: interface() })
+        Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })
     }
 
     /// Whether tasks of other processes work here. The own task of this process has ended or is suspended.

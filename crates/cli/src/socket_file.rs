@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use antiphon_client::SocketPath;
 use antiphon_interface_transport::UnixSocket;
 use tokio::net::UnixListener;
 
@@ -46,7 +47,8 @@ pub(crate) fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
         }
         Ok(_) => fs::remove_file(path).map_err(fault)?,
     }
-    let listener = UnixListener::bind(path).map_err(fault)?;
+    let listener = UnixListener::bind(SocketPath::new(path).map_err(fault)?.as_path());
+    let listener = listener.map_err(fault)?;
     let inode = fs::symlink_metadata(path).map_err(fault)?.ino();
     let file = SocketFile { path: path.to_owned(), inode };
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)?;

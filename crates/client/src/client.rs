@@ -1,6 +1,7 @@
 //! The connection to one server.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -13,6 +14,7 @@ use serde_json::Value;
 use crate::endpoint::Endpoint;
 use crate::error::ClientError;
 use crate::response;
+use crate::socket_path::SocketPath;
 
 /// How long a client waits for its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub struct Client {
     authorization: HeaderValue,
     timeouts: Timeouts,
     http: reqwest::Client,
+    /// Connections are made through it.
+    _socket: Option<Arc<SocketPath>>,
 }
 
 impl fmt::Debug for Client {
@@ -90,9 +94,17 @@ impl Client {
         let mut authorization = HeaderValue::from_str(&bearer).map_err(|_| ConfigError::Token)?;
         // Prints as `Sensitive`.
         authorization.set_sensitive(true);
-        let http = http_client(&endpoint, timeouts)
-            .map_err(|error| ConfigError::Transport { reason: error.to_string() })?;
-        Ok(Self { endpoint, authorization, timeouts, http })
+        let transport = |reason: String| ConfigError::Transport { reason };
+        let socket = match &endpoint {
+            Endpoint::Url(_) => None,
+            Endpoint::Socket(path) => {
+                Some(SocketPath::new(path).map_err(|error| transport(error.to_string()))?)
+            }
+        };
+        let http = http_client(&endpoint, socket.as_ref(), timeouts)
+            .map_err(|error| transport(error.to_string()))?;
+        let socket = socket.map(Arc::new);
+        Ok(Self { endpoint, authorization, timeouts, http, _socket: socket })
     }
 
     /// Where the server listens.
@@ -210,13 +222,17 @@ fn unsendable(error: &serde_json::Error) -> ClientError {
     ClientError::protocol(format!("the request cannot be written as JSON: {error}"))
 }
 
-fn http_client(endpoint: &Endpoint, timeouts: Timeouts) -> reqwest::Result<reqwest::Client> {
+fn http_client(
+    endpoint: &Endpoint,
+    socket: Option<&SocketPath>,
+    timeouts: Timeouts,
+) -> reqwest::Result<reqwest::Client> {
     // Fails when a provider is installed already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = match endpoint {
-        Endpoint::Url(_) => reqwest::Client::builder(),
-        Endpoint::Socket(path) => reqwest::Client::builder().unix_socket(path.as_path()),
-    };
+    let mut builder = reqwest::Client::builder();
+    if let Some(socket) = socket {
+        builder = builder.unix_socket(socket.as_path());
+    }
     builder = builder
         .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(timeouts.connect)

@@ -33,6 +33,7 @@ mod response;
 mod retry_policy;
 mod server_journal;
 mod sessions;
+mod socket_path;
 mod tasks;
 mod usage;
 
@@ -45,4 +46,5 @@ pub use live_stream::LiveStream;
 pub use response::RESPONSE_BYTES_MAX;
 pub use retry_policy::RetryPolicy;
 pub use server_journal::ServerJournal;
+pub use socket_path::SocketPath;
 pub use tasks::TASK_WAIT_S;

@@ -30,6 +30,8 @@ pub enum HealthProblem {
     TaskStuck,
     /// The server is stopping, and accepts no new work.
     Draining,
+    /// Another process works on the tasks of the project. The server works when that has handed them over.
+    WaitingForJournal,
 }
 
 /// State of the server in a health check.

@@ -19,7 +19,7 @@ use antiphon_layers::{
     Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
     TextCalls, Timeouts, TimeoutsConfig,
 };
-use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
+use antiphon_model_transport::{Endpoint, Transport, TransportConfig, TransportError};
 use antiphon_openai::{
     ChatCompletions, ChatConfig, ChatQuirks, Responses, ResponsesConfig, ResponsesQuirks,
 };
@@ -33,6 +33,9 @@ use crate::task::task_process::digest;
 pub use listing::list_models;
 pub use route::Route;
 
+/// Variables that may name a proxy for addresses without TLS.
+const PROXIES: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+
 /// A model, its own fallbacks, and the route to it.
 type ModelKey = (ModelRef, Vec<ModelRef>, Route);
 
@@ -45,6 +48,8 @@ pub struct Models {
     /// Digests of the addresses that providers must have.
     expected: BTreeMap<String, String>,
     transport: OnceLock<Transport>,
+    /// For providers that are reached without TLS.
+    plain_transport: OnceLock<Transport>,
     /// Providers with their fallbacks.
     with_fallbacks: Mutex<HashMap<ModelKey, Arc<dyn Provider>>>,
     /// Shared providers with their layers, by name and by whether tool calls are written as text.
@@ -62,6 +67,7 @@ impl Models {
             settings,
             expected: BTreeMap::new(),
             transport: OnceLock::new(),
+            plain_transport: OnceLock::new(),
             with_fallbacks: Mutex::default(),
             shared: Mutex::default(),
             breakers: Mutex::default(),
@@ -124,12 +130,18 @@ impl Models {
 
     /// The HTTP client of all providers.
     pub fn transport(&self) -> Result<&Transport, ProjectError> {
-        if let Some(transport) = self.transport.get() {
-            return Ok(transport);
+        made_once(&self.transport, Transport::new)
+    }
+
+    /// The HTTP client of a provider at this address.
+    fn transport_to(&self, base_url: &str) -> Result<&Transport, ProjectError> {
+        // A proxy may be reached with TLS even then.
+        let has_proxy =
+            PROXIES.iter().any(|variable| self.settings.environment.text(variable).is_some());
+        if has_proxy || !base_url.starts_with("http://") {
+            return self.transport();
         }
-        let transport = Transport::new(&TransportConfig::default())
-            .map_err(|error| ProjectError::Failed(error.to_string()))?;
-        Ok(self.transport.get_or_init(|| transport))
+        made_once(&self.plain_transport, Transport::without_tls)
     }
 
     /// Every way to a model leads through here: settings, flags, requests, agents, and recorded tasks.
@@ -162,7 +174,7 @@ impl Models {
         let config =
             self.settings.providers.get(name).ok_or_else(|| self.unknown_provider(name))?;
         self.check_address(name, config)?;
-        let mut provider = bare(name, config, self.transport()?.clone())?;
+        let mut provider = bare(name, config, self.transport_to(&config.base_url)?.clone())?;
         if as_text {
             provider = Arc::new(TextCalls::new(provider));
         }
@@ -248,6 +260,18 @@ impl antiphon_runtime::Models for Models {
         }
         states
     }
+}
+
+fn made_once(
+    place: &OnceLock<Transport>,
+    make: impl FnOnce(&TransportConfig) -> Result<Transport, TransportError>,
+) -> Result<&Transport, ProjectError> {
+    if let Some(transport) = place.get() {
+        return Ok(transport);
+    }
+    let transport = make(&TransportConfig::default());
+    let transport = transport.map_err(|error| ProjectError::Failed(error.to_string()))?;
+    Ok(place.get_or_init(|| transport))
 }
 
 /// The layers of a provider, in the order their crate gives, and its circuit breaker.

@@ -15,6 +15,7 @@ use antiphon_keys::KeyRing;
 use antiphon_private_file::create_folder;
 use antiphon_sqlite::{SqliteJournal, Sync};
 use antiphon_toolbox::OutputStore;
+use tokio_util::sync::CancellationToken;
 
 pub use owner::{OwnerRole, ProjectOwner};
 
@@ -41,6 +42,8 @@ pub struct Project {
     state: PathBuf,
     current_dir: PathBuf,
     warnings: Warnings,
+    /// Fires when this process is to carry out requests that are dropped as files.
+    requests_wanted: CancellationToken,
 }
 
 impl Project {
@@ -59,7 +62,13 @@ impl Project {
     pub fn at(root: PathBuf, environment: &Environment) -> Result<Self, ProjectError> {
         let state = state_folder(&state_base(environment)?, &root);
         let warnings = environment.warnings.clone();
-        Ok(Self { current_dir: root.clone(), root, state, warnings })
+        let (current_dir, requests_wanted) = (root.clone(), CancellationToken::new());
+        Ok(Self { root, state, current_dir, warnings, requests_wanted })
+    }
+
+    /// Fires when this process is to carry out requests that are dropped as files. Clones of the project share it.
+    pub fn requests_wanted(&self) -> &CancellationToken {
+        &self.requests_wanted
     }
 
     /// The same as [`Self::find`], or an error when the project has no journal.

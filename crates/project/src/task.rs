@@ -2,6 +2,7 @@
 //! the worker process of the sandboxed runner.
 
 pub mod environments;
+mod gone_process;
 pub mod process_environment;
 pub mod project_task_factory;
 pub mod run_request;

@@ -8,7 +8,8 @@ use antiphon_core::port::{
     Agents, BootTime, Clock, Gate, GateRequest, IdSource, Journal, Rule, Runner, Verdict,
 };
 use antiphon_core::{
-    ModelRef, PriceTable, Provider, RawJson, RunnerConfig, TaskCreated, TaskLimits, ToolExecutor,
+    ModelRef, PriceTable, Provider, RawJson, RunnerConfig, TaskCreated, TaskId, TaskLimits,
+    ToolExecutor,
 };
 use async_trait::async_trait;
 
@@ -114,9 +115,13 @@ pub struct TaskEnvironment {
 
 /// Finds what a task works with.
 pub trait TaskEnvironments: Send + Sync {
-    /// The environment of a task with this route; `None` is the orchestrator's own. The error text is meant for
-    /// the user: the task cannot go on here.
-    fn find(&self, route: Option<&RawJson>) -> Result<Option<Arc<TaskEnvironment>>, String>;
+    /// The environment of a task; `None` is the orchestrator's own. The error text is meant for the user: the task
+    /// cannot go on here.
+    fn find(
+        &self,
+        task_id: &TaskId,
+        task: &TaskCreated,
+    ) -> Result<Option<Arc<TaskEnvironment>>, String>;
 
     /// All environments that tasks may have left processes in.
     fn all(&self) -> Vec<Arc<TaskEnvironment>>;

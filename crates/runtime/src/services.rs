@@ -49,6 +49,7 @@ use crate::journal_writer::JournalWriter;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::followed::FollowedTrees;
 use crate::storage::{StorageMonitor, StorageWait};
+use crate::task::missing_model::MissingModels;
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::deadlines::{self, Deadlines};
 use crate::task::schedule::run_slots::RunSlots;
@@ -81,6 +82,7 @@ pub(crate) struct Services {
     pub(crate) deltas: Arc<DeltaWatchers>,
     pub(crate) storage: Arc<StorageMonitor>,
     pub(crate) followed: FollowedTrees,
+    pub(crate) missing_models: MissingModels,
     pub(crate) call_agent_tools: CallAgentTools,
 }
 
@@ -128,16 +130,21 @@ impl Services {
             deltas: Arc::new(DeltaWatchers::new()),
             storage,
             followed: FollowedTrees::default(),
+            missing_models: MissingModels::default(),
             call_agent_tools: CallAgentTools::default(),
             deps,
         }
     }
 
     /// What a task works with. The error text is meant for the user.
-    pub(crate) fn deps_of(&self, task: &TaskCreated) -> Result<Arc<RuntimeDeps>, String> {
+    pub(crate) fn deps_of(
+        &self,
+        task_id: &TaskId,
+        task: &TaskCreated,
+    ) -> Result<Arc<RuntimeDeps>, String> {
         let own = || Ok(Arc::clone(&self.deps));
         let Some(environments) = &self.environments else { return own() };
-        match environments.find(task.route.as_ref())? {
+        match environments.find(task_id, task)? {
             Some(environment) => Ok(Arc::new(self.deps.within(&environment))),
             None => own(),
         }
@@ -146,7 +153,12 @@ impl Services {
     /// Checks that the model of a task can be called from here, if it is called from here.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
         let refuse = |reason| OrchestratorError::NoModel { task_id: state.task_id.clone(), reason };
-        self.deps_of(&state.created).map_err(refuse)?.check_model(state)
+        self.deps_of(&state.task_id, &state.created).map_err(refuse)?.check_model(state)
+    }
+
+    /// Whether a process may bring a model that is missing here.
+    pub(crate) fn has_environments(&self) -> bool {
+        self.environments.is_some()
     }
 
     /// Ends everything that calls of a task left running.
@@ -172,6 +184,7 @@ impl Services {
 
     fn note_end(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
         self.slots.forget_stop(task_id);
+        self.missing_models.forget(task_id);
         self.followed.forget(task_id);
         wake_parent::task_ended(self, task_id, outcome);
         lifecycle::remove_resident(self, task_id, outcome);

@@ -10,12 +10,14 @@
 //! | `step/`     | the loop: decide, record, act; and the actions |
 //! | `limits`    | limits of a task and its tree                  |
 //! | `outage`    | the wait for a model that does not answer      |
+//! | `missing_model` | the wait for a process that can call it    |
 //! | `schedule/` | when a task runs: starts, slots, deadlines     |
 //! | `control/`  | what callers do: create, wait, approve, cancel |
 
 pub(crate) mod control;
 pub(crate) mod decide;
 pub(crate) mod limits;
+pub(crate) mod missing_model;
 pub(crate) mod outage;
 pub(crate) mod schedule;
 pub(crate) mod state;

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::{Interface, Limits, ServerConfig, ServerDeps, serve};
+use antiphon_interface_transport::{
+    Interface, Limits, ServerConfig, ServerDeps, serve, serve_waiting,
+};
 use antiphon_permissions::Mode;
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_folders};
@@ -36,7 +38,7 @@ use crate::socket_file::SocketFile;
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use files::{ConnectionLimit, raise_file_limit};
-use listening::{Listening, Opened};
+use listening::{Listening, OpenAddress, Opened};
 use webhooks::webhooks;
 
 /// Largest value of `--connections-max`.
@@ -136,7 +138,7 @@ impl Serve {
         let schedules = settings.schedules.clone();
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
-        let journal = journal(&project).await?;
+        let (journal, address) = self.journal(&project, limits).await?;
         let role = OwnerRole::Server(self.process());
         let owner = ProjectOwner::open(&project, environment, settings, journal, role).await?;
         let orchestrator = owner.orchestrator.clone();
@@ -171,11 +173,45 @@ impl Serve {
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
         let (telemetry, interface) = (Some(telemetry), interface(webhooks));
         let server = ServerConfig { deps, keys, telemetry, interface };
-        let ended = self.serve(server, &server_files, services).await;
+        let ended = self.serve((server, address), &server_files, services).await;
         server_files.unpublish();
         follower.shutdown().await;
         owner.shutdown().await;
         ended
+    }
+
+    /// The journal of the project, and the address of this server. A process that runs a task gives the journal to
+    /// this server when the calls that run are recorded, and goes on as its client. Until then requests are answered
+    /// with what this server waits for.
+    async fn journal(
+        &self,
+        project: &Project,
+        limits: Limits,
+    ) -> Result<(SqliteJournal, OpenAddress), Failure> {
+        let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
+        let reservation = Reservation::new(project)?.ok_or_else(running)?;
+        if let Some(journal) = ask_for_journal(project, &reservation).await? {
+            return Ok((journal, self.listening.open_address().await?));
+        }
+        let address = self.listening.open_address().await?;
+        let place = address
+            .url
+            .as_ref()
+            .map_or(String::new(), |url| format!("; {url} answers 503 until then"));
+        terminal::note(&format!(
+            "antiphon: another process runs tasks here; this server takes over when the calls that run now are \
+             recorded{place}\n"
+        ));
+        let taken = async {
+            loop {
+                tokio::time::sleep(HAND_OVER_PAUSE).await;
+                if let Some(journal) = ask_for_journal(project, &reservation).await? {
+                    return Ok::<_, Failure>(journal);
+                }
+            }
+        };
+        let journal = serve_waiting(&address.listeners, limits, taken).await?;
+        Ok((journal, address))
     }
 
     fn tie_to_parent(&self) -> Result<(), Failure> {
@@ -211,12 +247,12 @@ impl Serve {
 
     async fn serve(
         &self,
-        server: ServerConfig,
+        (server, address): (ServerConfig, OpenAddress),
         server_files: &ServerFiles,
         deps: ServiceDeps,
     ) -> Result<(), Failure> {
         let mut stop_signal = StopSignal::catch(StopSignals::TerminateAndInterrupt)?;
-        let opened = self.listening.open(server_files.folder()).await?;
+        let opened = Listening::open(address, server_files.folder())?;
         let orchestrator = &server.deps.orchestrator;
         let recovered = orchestrator.recover().await?;
         let live = live_agents(orchestrator).await?;
@@ -329,32 +365,22 @@ fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
     ));
 }
 
-/// The journal of the project. A process that runs a task gives it to this server when the calls that run are
-/// recorded, and goes on as its client.
-async fn journal(project: &Project) -> Result<SqliteJournal, Failure> {
-    let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
-    let reservation = Reservation::new(project)?.ok_or_else(running)?;
-    let mut has_asked = false;
+/// Asks the owner of the journal to hand it over. `Some` when this process has taken it.
+async fn ask_for_journal(
+    project: &Project,
+    reservation: &Reservation,
+) -> Result<Option<SqliteJournal>, Failure> {
     loop {
-        let server = match Ownership::find_with(project, Some(&reservation)).await {
-            Ok(Ownership::Owner(journal, _)) => return Ok(journal),
-            Ok(Ownership::Client(server)) => server,
-            Err(failure) => return Err(failure),
+        let server = match Ownership::find_with(project, Some(reservation)).await? {
+            Ownership::Owner(journal, _) => return Ok(Some(journal)),
+            Ownership::Client(server) => server,
         };
         match server.client.request_hand_over().await {
-            Ok(()) if has_asked => {}
-            Ok(()) => {
-                has_asked = true;
-                terminal::note(
-                    "antiphon: another process runs tasks here; this server takes over when the calls that run now \
-                     are recorded\n",
-                );
-            }
+            Ok(()) => return Ok(None),
             // It has ended, or is about to.
-            Err(error) if error.is_transient() => {}
+            Err(error) if error.is_transient() => tokio::time::sleep(HAND_OVER_PAUSE).await,
             Err(error) => return Err(server.failure(error)),
         }
-        tokio::time::sleep(HAND_OVER_PAUSE).await;
     }
 }
 

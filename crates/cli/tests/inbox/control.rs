@@ -340,6 +340,15 @@ fn a_native_agent_gives_control_orders_by_a_tool_that_its_file_names() {
 }
 
 #[test]
+fn an_agent_of_a_run_gives_control_orders_without_a_server() {
+    let project = leading("[permissions]\nallow = [\"control_request\"]\n");
+    let seen = project.antiphon(&["run", "--agent", "lead", "spawn a helper"]);
+    assert_eq!(seen.code, 0, "{}", seen.err);
+    assert!(seen.out.contains("\"status\":\"started\""), "{}", seen.out);
+    assert!(agent_file(&project, "helper").exists());
+}
+
+#[test]
 fn a_control_order_of_an_agent_is_asked_about() {
     let project = leading("");
     let server = project.serve();

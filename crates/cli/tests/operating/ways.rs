@@ -93,14 +93,16 @@ fn commands_find_a_server_that_speaks_tls() {
 }
 
 #[test]
-fn a_state_folder_whose_path_is_too_long_for_a_socket_has_none() {
+fn commands_find_a_server_whose_socket_has_a_path_longer_than_an_address() {
     let project = Project::new();
     let deep = home(project.path()).join("a-folder-with-a-long-name".repeat(5));
-    let mut command = project.command(&["serve", "--listen", "unix", "--state"]);
-    let output = command.arg(&deep).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("SUN_LEN"), "{said}");
+    let deep = deep.display().to_string();
+    let (server, place) =
+        Server::reported(&project, &["--listen", "unix", "--state", deep.as_str()]);
+    assert!(place.starts_with(&deep), "{place}");
+    let status = project.json(&["agents", "status", "--json", "--state", &deep]);
+    assert_eq!(status, serde_json::json!([]));
+    server.end();
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Commands beside a process that works.
 
 use std::fs;
-use std::process::Command;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -10,6 +12,24 @@ use crate::project::{PATIENCE, Project, Run, until};
 
 /// Until the file `go` is there.
 const WAIT: &str = "until [ -e go ]; do sleep 0.02; done; echo waited >> effects";
+
+/// The problem of a server that does not have the journal yet.
+const WAITING: &str = "\"problems\":[\"waiting_for_journal\"]";
+
+/// An address that no process listens on.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// The answer to a request without a token.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
 
 fn project_at_work() -> (Project, Run) {
     let project = Project::new();
@@ -78,16 +98,28 @@ fn an_approval_of_a_second_run_is_decided_from_a_third_terminal() {
 #[test]
 fn a_server_that_starts_beside_a_run_takes_the_journal_when_its_calls_are_recorded() {
     let (project, owner) = project_at_work();
-    let mut serve = project.command(&["serve", "--listen", "127.0.0.1:0"]);
-    let serve = serve.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let address = free_address();
+    let mut serve = project.command(&["serve", "--listen", &address]);
+    let serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut serve = serve.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(serve.try_wait().unwrap().is_none(), "it waits for the call that runs");
+    until("an answer", || TcpStream::connect(&address).is_ok());
+    // It waits for the call that runs, and says so to each request.
+    for _ in 0..3 {
+        let health = get(&address, "/health");
+        assert!(health.starts_with("HTTP/1.1 503") && health.contains(WAITING), "{health}");
+    }
+    assert!(get(&address, "/health/live").starts_with("HTTP/1.1 200"));
+    let tasks = get(&address, "/v1/tasks");
+    assert!(tasks.starts_with("HTTP/1.1 503"), "{tasks}");
+    assert!(tasks.contains("retry-after: 1") && tasks.contains("SERVICE_UNAVAILABLE"), "{tasks}");
+    assert!(serve.try_wait().unwrap().is_none());
+    assert_eq!(project.read("effects"), "");
     fs::write(project.path().join("go"), "").unwrap();
     owner.end().assert_whole();
     until("the server", || project.state().join("server.json").exists());
     assert_eq!(project.owner(), serve.id());
     assert_eq!(project.read("effects"), "waited\n", "the call was not cut off");
+    until("its health", || get(&address, "/health").starts_with("HTTP/1.1 200"));
     let after = project.succeed(&["run", "hello"]);
     assert!(after.starts_with("Hello"), "{after}");
     let id = serve.id().to_string();

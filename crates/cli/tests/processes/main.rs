@@ -11,6 +11,8 @@ mod pty;
 
 mod beside;
 mod lingering;
+mod long_path;
+mod missing_key;
 mod project;
 mod settings;
 mod start;

@@ -1,7 +1,10 @@
-//! First starts at once.
+//! Starts: several at once, and what a start reads.
 
 use std::process::Stdio;
 
+use antiphon_model_server::ModelServer;
+
+use crate::anthropic_wire;
 use crate::project::Project;
 
 /// Processes that start at once.
@@ -25,4 +28,19 @@ fn any_number_of_first_starts_at_once_succeed() {
     let tasks = project.tasks();
     assert_eq!(tasks.len(), AT_ONCE);
     assert!(tasks.iter().all(|task| task["status"] == "completed"), "{tasks:#?}");
+}
+
+/// Reading the certificates of the system takes longer than everything else before the first request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_is_reached_without_tls_needs_no_certificates() {
+    let model = ModelServer::start(|_, _| anthropic_wire::text("Hello.")).await.unwrap();
+    let project = Project::new();
+    let nothing = project.path().join("nothing");
+    let mut command = project.command(&["run", "--model", "anthropic/claude-sonnet-4-5", "hi"]);
+    command.env("ANTHROPIC_API_KEY", "sk-ant-none").env("ANTHROPIC_BASE_URL", model.url());
+    command.env("SSL_CERT_FILE", &nothing).env("SSL_CERT_DIR", &nothing);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(model.served(), 1);
 }

@@ -3,4 +3,5 @@
 pub(crate) mod listeners;
 pub(crate) mod serve;
 pub(crate) mod tls;
+pub(crate) mod waiting;
 mod write_timeout;

@@ -41,20 +41,21 @@ pub struct Transport {
 impl Transport {
     /// Creates a client. Proxies are read from the usual environment variables.
     pub fn new(config: &TransportConfig) -> Result<Self, TransportError> {
-        // Fails when a provider is installed already, which is fine.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let fault = |error: reqwest::Error| TransportError { reason: error.to_string() };
-        let mut builder = Client::builder()
-            .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(config.connect_timeout)
-            // A redirect would send the key to another server.
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true);
+        let mut builder = builder(config);
         if let Some(pem) = &config.extra_roots_pem {
             let roots = reqwest::Certificate::from_pem_bundle(pem).map_err(fault)?;
             builder = builder.tls_certs_merge(roots);
         }
         Ok(Self { client: builder.build().map_err(fault)? })
+    }
+
+    /// Creates a client for addresses without TLS. Reading the certificates of the system takes long, and no
+    /// connection needs one.
+    pub fn without_tls(config: &TransportConfig) -> Result<Self, TransportError> {
+        let client = builder(config).tls_certs_only([]).build();
+        let client = client.map_err(|error| TransportError { reason: error.to_string() })?;
+        Ok(Self { client })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -65,4 +66,15 @@ impl Transport {
     pub fn stream(&self, post: Post, dialect: impl Dialect) -> PieceSource {
         Box::pin(Source::new(self.client.clone(), post, dialect))
     }
+}
+
+fn builder(config: &TransportConfig) -> reqwest::ClientBuilder {
+    // Fails when a provider is installed already, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(config.connect_timeout)
+        // A redirect would send the key to another server.
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
 }

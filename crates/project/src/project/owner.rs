@@ -71,6 +71,7 @@ impl ProjectOwner {
             environments.insert(id, Arc::clone(&own))?;
         }
         let orchestrator = project.owner_orchestrator(journal, &own, Arc::clone(&environments));
+        environments.serve(&orchestrator);
         if is_run {
             // A server recovers everything instead.
             orchestrator.deliver_cancels();

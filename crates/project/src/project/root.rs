@@ -36,7 +36,14 @@ pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), Projec
     let root = real(root);
     let place = Place::of(&root);
     let holds = |own: &Path| real(own).starts_with(&root) || Place::of(own).is_in(&place);
-    let is_within = |own: &Path| root.starts_with(real(own)) || place.is_in(&Place::of(own));
+    let is_within = |own: &Path| {
+        if own.exists() {
+            root.starts_with(real(own)) || place.is_in(&Place::of(own))
+        } else {
+            // Most of a long list: nothing of it has to be resolved.
+            root.starts_with(own)
+        }
+    };
     let touches = |own: &Path| holds(own) || is_within(own);
     let base = state_base(environment)?;
     let holds_keys = |own: &PathBuf| own.exists() && holds(own);

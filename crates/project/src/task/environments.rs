@@ -4,14 +4,15 @@
 //! |--------------------------------|-------------------------------------------------------------------------|
 //! | gave its variables             | these variables, and what was recorded with the task                    |
 //! | is gone, or never had any here | this process's variables, and what was recorded with the task           |
-//! | used a provider at an address that is another one here | nothing: it stops until its process, or one like it, resumes it |
+//! | is gone, and this process cannot reach the task's model | the variables of another process that can    |
+//! | used a provider that no process reaches at the same address and with a key | nothing: it waits for one    |
 //!
 //! Variables are kept in memory, until the task of their process has ended.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::{Position, RawJson, TaskId};
+use antiphon_core::{Position, TaskCreated, TaskId};
 use antiphon_mcp::Mcp;
 use antiphon_runtime::{Orchestrator, TaskEnvironment};
 use secrecy::SecretString;
@@ -23,6 +24,7 @@ use crate::environment::{Environment, Warnings};
 use crate::error::ProjectError;
 use crate::models::Route;
 use crate::project::Project;
+use crate::task::gone_process::without_process;
 use crate::task::process_environment::ProcessEnvironment;
 use crate::task::task_process::TaskProcess;
 
@@ -41,13 +43,13 @@ pub struct ProjectEnvironments {
     /// then the settings alone count for them.
     base: Option<TaskProcess>,
     mcp: Option<Arc<Mcp>>,
-    tables: Mutex<Tables>,
+    tables: Arc<Mutex<Tables>>,
     /// Fires when a server wants the journal.
     leaving: CancellationToken,
-    /// Fires when requests that are dropped as files are to be carried out.
-    requests_wanted: CancellationToken,
     /// Forgets variables when their task has ended.
     watchers: Mutex<JoinSet<()>>,
+    /// Whose tasks are followed to their end. Absent before the start and after the end.
+    orchestrator: Mutex<Option<Orchestrator>>,
 }
 
 #[derive(Default)]
@@ -67,10 +69,20 @@ impl ProjectEnvironments {
         base: Option<TaskProcess>,
         mcp: Option<Arc<Mcp>>,
     ) -> Self {
-        let (tables, watchers) = (Mutex::default(), Mutex::default());
+        let (tables, watchers) = (Arc::default(), Mutex::default());
         let leaving = CancellationToken::new();
-        let requests_wanted = CancellationToken::new();
-        Self { project, own, base, mcp, tables, leaving, requests_wanted, watchers }
+        let orchestrator = Mutex::default();
+        Self { project, own, base, mcp, tables, leaving, watchers, orchestrator }
+    }
+
+    /// The tasks run in this orchestrator.
+    pub(crate) fn serve(&self, orchestrator: &Orchestrator) {
+        *self.orchestrator.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(orchestrator.clone());
+    }
+
+    fn orchestrator(&self) -> Option<Orchestrator> {
+        self.orchestrator.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -80,11 +92,6 @@ impl ProjectEnvironments {
     /// Fires when a server wants the journal.
     pub fn leaving(&self) -> CancellationToken {
         self.leaving.clone()
-    }
-
-    /// Fires when requests that are dropped as files are to be carried out.
-    pub fn requests_wanted(&self) -> CancellationToken {
-        self.requests_wanted.clone()
     }
 
     /// Asks this process to give the journal to a server. False when it is a server itself.
@@ -122,7 +129,7 @@ impl ProjectEnvironments {
             warnings: Warnings::new(|_| {}),
             ..Environment::default()
         };
-        let built = self.build(&environment, process)?;
+        let built = Arc::new(self.build(&environment, process)?);
         self.insert(id, Arc::clone(&built))?;
         Ok(built)
     }
@@ -151,8 +158,8 @@ impl ProjectEnvironments {
     }
 
     /// Forgets an environment when its task has ended.
-    pub(crate) fn forget_after(self: &Arc<Self>, id: Uuid, task: TaskId, here: &Orchestrator) {
-        let (environments, orchestrator) = (Arc::downgrade(self), here.clone());
+    pub(crate) fn forget_after(&self, id: Uuid, task: TaskId, here: &Orchestrator) {
+        let (tables, orchestrator) = (Arc::downgrade(&self.tables), here.clone());
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         while watchers.try_join_next().is_some() {}
         watchers.spawn(async move {
@@ -164,8 +171,8 @@ impl ProjectEnvironments {
                     Err(_) => return,
                 }
             }
-            if let Some(environments) = environments.upgrade() {
-                environments.tables().processes.remove(&id);
+            if let Some(tables) = tables.upgrade() {
+                tables.lock().unwrap_or_else(PoisonError::into_inner).processes.remove(&id);
             }
         });
     }
@@ -174,10 +181,9 @@ impl ProjectEnvironments {
         &self,
         environment: &Environment,
         process: &TaskProcess,
-    ) -> Result<Arc<ProcessEnvironment>, ProjectError> {
+    ) -> Result<ProcessEnvironment, ProjectError> {
         let settings = self.project.settings(environment)?;
-        let built = ProcessEnvironment::build(&self.project, settings, process, self.mcp.clone())?;
-        Ok(Arc::new(built))
+        ProcessEnvironment::build(&self.project, settings, process, self.mcp.clone())
     }
 
     /// What a task of a process that gave no variables here works with.
@@ -191,7 +197,9 @@ impl ProjectEnvironments {
             warnings: Warnings::new(|_| {}),
             ..self.own.clone()
         };
-        let built = self.build(&environment, &process)?;
+        let mut built = self.build(&environment, &process)?;
+        built.task = Arc::new(without_process(&built.task, &built.models));
+        let built = Arc::new(built);
         let mut tables = self.tables();
         for secret in &tables.secrets {
             built.secrets.add(secret);
@@ -203,8 +211,30 @@ impl ProjectEnvironments {
         Ok(built)
     }
 
+    /// The variables of another process that reaches the model of a task, with what was recorded with the task.
+    fn of_another_process(
+        &self,
+        process: &TaskProcess,
+        task: &TaskCreated,
+    ) -> Result<Option<Arc<ProcessEnvironment>>, ProjectError> {
+        let others: Vec<_> = self.tables().processes.values().cloned().collect();
+        for other in others.iter().filter(|other| other.reaches_model(task)) {
+            let environment = Environment {
+                current_dir: process.folder.clone(),
+                ..other.settings().environment.clone()
+            };
+            let built = self.build(&environment, process)?;
+            // At the same address, which the other process need not use for tasks of its own.
+            if built.reaches_model(task) {
+                return Ok(Some(Arc::new(built)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Forgets every environment, and lets go of the orchestrator.
     pub(crate) async fn close(&self) {
+        *self.orchestrator.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut watchers =
             std::mem::take(&mut *self.watchers.lock().unwrap_or_else(PoisonError::into_inner));
         watchers.shutdown().await;
@@ -222,8 +252,12 @@ impl ProjectEnvironments {
 }
 
 impl antiphon_runtime::TaskEnvironments for ProjectEnvironments {
-    fn find(&self, route: Option<&RawJson>) -> Result<Option<Arc<TaskEnvironment>>, String> {
-        let process = Route::parse(route)?.process.unwrap_or_default();
+    fn find(
+        &self,
+        task_id: &TaskId,
+        task: &TaskCreated,
+    ) -> Result<Option<Arc<TaskEnvironment>>, String> {
+        let process = Route::parse(task.route.as_ref())?.process.unwrap_or_default();
         if let Some(known) = process.id.and_then(|id| self.registered(id)) {
             return Ok(Some(Arc::clone(&known.task)));
         }
@@ -234,8 +268,20 @@ impl antiphon_runtime::TaskEnvironments for ProjectEnvironments {
         {
             return Ok(None);
         }
-        let derived = self.derived(process).map_err(|error| error.to_string())?;
-        Ok(Some(Arc::clone(&derived.task)))
+        let derived = self.derived(process.clone()).map_err(|error| error.to_string())?;
+        let Some(id) = process.id else { return Ok(Some(Arc::clone(&derived.task))) };
+        if derived.reaches_model(task) {
+            return Ok(Some(Arc::clone(&derived.task)));
+        }
+        let other = self.of_another_process(&process, task).map_err(|error| error.to_string())?;
+        let Some(other) = other else { return Ok(Some(Arc::clone(&derived.task))) };
+        self.insert(id, Arc::clone(&other)).map_err(|error| error.to_string())?;
+        let orchestrator = self.orchestrator();
+        if let Some(orchestrator) = orchestrator {
+            let root = task.root.as_ref().unwrap_or(task_id);
+            self.forget_after(id, root.clone(), &orchestrator);
+        }
+        Ok(Some(Arc::clone(&other.task)))
     }
 
     fn all(&self) -> Vec<Arc<TaskEnvironment>> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_agent_files::AgentCatalog;
 use antiphon_core::port::{Agents, Clock, SystemClock};
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{AgentDefinition, AgentName, ModelRef, Provenance, UserMessage};
+use antiphon_core::{AgentDefinition, AgentName, ModelRef, Provenance, TaskCreated, UserMessage};
 use antiphon_mcp::Mcp;
 use antiphon_runtime::{NewTask, Orchestrator, TaskEnvironment};
 use tokio::sync::mpsc;
@@ -82,6 +82,12 @@ impl ProcessEnvironment {
     /// The settings it was built from.
     pub fn settings(&self) -> &UserSettings {
         self.models.settings()
+    }
+
+    /// Whether the model of a task can be called with it.
+    pub(crate) fn reaches_model(&self, task: &TaskCreated) -> bool {
+        let Some(model) = &task.model else { return true };
+        self.task.models.provider(model, &task.fallbacks, task.route.as_ref()).is_ok()
     }
 
     /// Names of agents whose definitions were removed, as it happens. Only the first caller gets them.

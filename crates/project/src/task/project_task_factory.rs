@@ -113,7 +113,7 @@ impl TaskFactory for ProjectTaskFactory {
 
     fn watch_requests(&self) {
         if let Some(environments) = &self.environments {
-            environments.requests_wanted().cancel();
+            environments.project().requests_wanted().cancel();
         }
     }
 

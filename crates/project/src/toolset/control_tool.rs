@@ -73,6 +73,8 @@ impl ToolHandler for ControlTool {
         let folder =
             self.project.trusted_requests().map_err(|error| unavailable(error.to_string()))?;
         let request = serde_json::to_vec(&request).map_err(|error| invalid(error.to_string()))?;
+        // Only a server carries out requests from its start.
+        self.project.requests_wanted().cancel();
         let ToolContext { agent, cancel, .. } = context;
         let response = tokio::select! {
             () = cancel => return Err(ToolError::Canceled),

@@ -240,7 +240,7 @@ fn check(services: &Services, state: &TaskState, subject: InputSubject) -> Input
 /// What happens to a question of a task.
 fn approvals(services: &Services, state: &TaskState) -> ApprovalPolicy {
     let own = services.deps.settings.approvals;
-    services.deps_of(&state.created).map_or(own, |deps| deps.settings.approvals)
+    services.deps_of(&state.task_id, &state.created).map_or(own, |deps| deps.settings.approvals)
 }
 
 /// What is known about a question: from rules, and from the answer to it.
@@ -252,7 +252,7 @@ fn answer(services: &Services, state: &TaskState, question: Question) -> InputSt
             arguments: &arguments,
             granted: &state.granted,
         };
-        let Ok(deps) = services.deps_of(&state.created) else {
+        let Ok(deps) = services.deps_of(&state.task_id, &state.created) else {
             return InputState::Unasked(Box::new(question));
         };
         match deps.gate.judge_by_rules(&call) {

@@ -45,7 +45,6 @@ use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::schedule::deadlines;
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
-use crate::task::state::checkpoint;
 use crate::task::state::state_cache::{self, CachedTask};
 use crate::task::step::flush::FlushOutcome;
 
@@ -65,7 +64,7 @@ pub(crate) async fn run(
     {
         return peer_cancel::deliver(&services, &state, cancel, &running).await;
     }
-    let deps = match services.deps_of(&state.created) {
+    let deps = match services.deps_of(task_id, &state.created) {
         Ok(deps) => deps,
         // Nothing is called for it any more.
         Err(_) if state.status.is_terminal() => Arc::clone(&services.deps),
@@ -74,7 +73,9 @@ pub(crate) async fn run(
         }
     };
     if !state.status.is_terminal() {
-        deps.check_model(&state)?;
+        if !services.has_environments() {
+            deps.check_model(&state)?;
+        }
         limits::know_deadlines(&services.time, &state);
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
@@ -116,8 +117,7 @@ pub(crate) async fn run(
     if end != RunEnd::Ended {
         let TaskRun { services, state, trees, .. } = run;
         if !services.background.stop.is_cancelled() {
-            checkpoint::save_if_due(&services, &state, seq_before);
-            state_cache::keep_resting(&services, state, trees);
+            state_cache::keep_resting(&services, state, trees, seq_before);
         }
         return Ok(end);
     }
@@ -229,6 +229,7 @@ impl TaskRun {
             run.services.budget.ensure_loaded(run.state.created.payer.as_deref()).await?;
             let action = run.decide();
             run.end_budget_wait(&action);
+            let action = run.unless_model_is_missing(action);
             if run.runs_remotely(&action) {
                 run.run_remotely().await?;
                 continue;

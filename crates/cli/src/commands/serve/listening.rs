@@ -58,6 +58,14 @@ impl FromStr for ListenTarget {
     }
 }
 
+/// The address of a server that may not have its journal yet.
+pub(super) struct OpenAddress {
+    /// The TCP listener, if there is one.
+    pub(super) listeners: Listeners,
+    /// Its URL.
+    pub(super) url: Option<String>,
+}
+
 /// The listeners of a server, and where clients find it.
 pub(super) struct Opened {
     pub(super) listeners: Listeners,
@@ -89,8 +97,8 @@ impl Listening {
         }
     }
 
-    /// Opens the listeners.
-    pub(super) async fn open(&self, folder: &Path) -> Result<Opened, Failure> {
+    /// Listens on the address, if there is one.
+    pub(super) async fn open_address(&self) -> Result<OpenAddress, Failure> {
         let tls = self.tls()?;
         let (tcp, url) = match self.listen {
             ListenTarget::Address(address) => {
@@ -104,6 +112,13 @@ impl Listening {
             }
             ListenTarget::Socket => (None, None),
         };
+        Ok(OpenAddress { listeners: Listeners { tcp, tls, socket: None }, url })
+    }
+
+    /// Opens the other listeners. This process holds the lock of the journal.
+    pub(super) fn open(address: OpenAddress, folder: &Path) -> Result<Opened, Failure> {
+        let OpenAddress { listeners, url } = address;
+        let Listeners { tcp, tls, .. } = listeners;
         let (unix, socket) = match bind(&folder.join(SOCKET)) {
             Ok((unix, file)) => (Some(unix), Some(file)),
             Err(reason) if tcp.is_none() => return Err(Failure::unavailable(reason)),

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_keys::Peer;
 use axum::Router;
@@ -32,42 +33,104 @@ use crate::request::head::{PARSED_HEAD_BYTES_MAX, PARSED_HEADERS_MAX};
 use crate::router::router;
 use crate::server_config::ServerConfig;
 
+/// When a server that serves on demand is built at the latest.
+const BUILD_AFTER: Duration = Duration::from_millis(100);
+
 /// Serves until `shutdown` is ready, then drains. Does not shut down the orchestrator: its creator does.
 pub async fn serve(
     listeners: impl Into<Listeners>,
     config: ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let listeners = listeners.into();
+    serve_from(None, listeners.into(), config, shutdown).await
+}
+
+/// The same for a process that may never be asked, and whose first work is more urgent: the server is built when the
+/// first connection comes, or after a while.
+pub async fn serve_on_demand(
+    listeners: Listeners,
+    config: impl FnOnce() -> ServerConfig + Send,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    tokio::pin!(shutdown);
+    let first = tokio::select! {
+        () = &mut shutdown => return Ok(()),
+        accepted = listeners.next_tcp() => Some(accepted),
+        accepted = listeners.next_unix() => Some(accepted),
+        () = tokio::time::sleep(BUILD_AFTER) => None,
+    };
+    serve_from(first, listeners, config(), shutdown).await
+}
+
+/// Serves with a connection that was accepted before.
+async fn serve_from(
+    first: Option<Accepted>,
+    listeners: Listeners,
+    config: ServerConfig,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
     let limits = config.deps.limits;
     let closing = CancellationToken::new();
     let hosts = Hosts::new(listeners.address()?, listeners.url_scheme(), &config.deps.hosts);
     let router = router(config, hosts, closing.clone()).map_err(io::Error::other)?;
+    let connection = Connection { router, limits, closing };
+    let (connections, ()) = accept_until(first, &listeners, &connection, shutdown).await;
+    drop(listeners);
+    drain(connections, &connection).await;
+    Ok(())
+}
+
+/// Serves a router until `ready` is, then drains. The listeners stay open for the caller.
+pub(super) async fn serve_router<T>(
+    listeners: &Listeners,
+    router: Router,
+    limits: Limits,
+    ready: impl Future<Output = T>,
+) -> T {
+    let connection = Connection { router, limits, closing: CancellationToken::new() };
+    let (connections, ready) = accept_until(None, listeners, &connection, ready).await;
+    drain(connections, &connection).await;
+    ready
+}
+
+/// Serves each connection that is accepted until `end` is ready. Returns those that are open then.
+async fn accept_until<T>(
+    first: Option<Accepted>,
+    listeners: &Listeners,
+    connection: &Connection,
+    end: impl Future<Output = T>,
+) -> (JoinSet<()>, T) {
+    let limits = connection.limits;
     let tcp_permits = Arc::new(Semaphore::new(limits.connections_max));
     let unix_permits = Arc::new(Semaphore::new(limits.socket_connections_max));
     let mut connections = JoinSet::new();
-    tokio::pin!(shutdown);
+    if let Some(first) = first {
+        let (accepted, permit) = accept(std::future::ready(first), &unix_permits).await;
+        connections.spawn(connection.clone().run(accepted, permit));
+    }
+    tokio::pin!(end);
     loop {
         let (accepted, permit) = tokio::select! {
-            () = &mut shutdown => break,
+            ended = &mut end => return (connections, ended),
             Some(_) = connections.join_next() => continue,
             accepted = accept(listeners.next_tcp(), &tcp_permits) => accepted,
             accepted = accept(listeners.next_unix(), &unix_permits) => accepted,
         };
-        let connection = Connection { router: router.clone(), limits, closing: closing.clone() };
-        connections.spawn(connection.run(accepted, permit));
+        connections.spawn(connection.clone().run(accepted, permit));
     }
-    drop(listeners);
-    closing.cancel();
+}
+
+/// Answers the requests of open connections, and closes those that remain in the end.
+async fn drain(mut connections: JoinSet<()>, connection: &Connection) {
+    connection.closing.cancel();
     let drained = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(limits.drain_wait, drained).await.is_err() {
+    if tokio::time::timeout(connection.limits.drain_wait, drained).await.is_err() {
         tracing::warn!(
             connections = connections.len(),
             "closed connections that did not end in time"
         );
         connections.shutdown().await;
     }
-    Ok(())
 }
 
 /// The next connection, once fewer than the limit are open. Cancel safe, as `next` is.
@@ -82,6 +145,7 @@ async fn accept(
     (next.await, permit)
 }
 
+#[derive(Clone)]
 struct Connection {
     router: Router,
     limits: Limits,
@@ -135,5 +199,19 @@ impl Connection {
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_on_demand_that_is_not_asked_is_not_built() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let build = || unreachable!("no connection came");
+        serve_on_demand(listener.into(), build, std::future::ready(())).await.unwrap();
     }
 }

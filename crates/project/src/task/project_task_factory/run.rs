@@ -31,6 +31,8 @@ pub(super) async fn start(
         None => environments.register(id, &process, run.variables)?,
     };
     let orchestrator = &factory.orchestrator;
+    // Tasks of processes that are gone may have waited for a key of this one.
+    orchestrator.retry_missing_models().await;
     let started = match run.target {
         RunTarget::New(request) => {
             let request = request.to().map_err(|error| invalid(error.to_string()))?;

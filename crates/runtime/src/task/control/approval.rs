@@ -32,7 +32,7 @@ pub(crate) async fn decide(
         if decision == Decision::AllowAlways {
             let refuse = |reason| OrchestratorError::RuleNotSaved { reason };
             let created = services.reader.load_without_messages(&approval.task_id).await?.created;
-            let gate = services.deps_of(&created).map_err(refuse)?;
+            let gate = services.deps_of(&approval.task_id, &created).map_err(refuse)?;
             gate.gate.remember(&approval.rule).await.map_err(refuse)?;
         }
         let summary = services.reader.unfinished(&approval.task_id).await?;

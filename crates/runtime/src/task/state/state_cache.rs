@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{AgentId, MessageQueued, TaskId};
+use antiphon_core::{AgentId, MessageQueued, Seq, TaskId};
 use tokio::time::Instant;
 
 use crate::budget::tree_usage::{Tree, Trees};
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::state::TaskState;
+use crate::task::state::checkpoint;
 use crate::task::state::reader::TaskReader;
 
 /// Maximum memory of tasks at rest, in bytes, roughly. When one more does not fit, those that rest for the longest time are
@@ -146,8 +147,15 @@ impl Entries {
     }
 }
 
-/// Keeps the state of a task that came to rest, for a few seconds.
-pub(crate) fn keep_resting(services: &Arc<Services>, state: TaskState, trees: Vec<Arc<Tree>>) {
+/// Keeps the state of a task that came to rest, for a few seconds, and a checkpoint of a long one. `before` is where the
+/// task was when its run began.
+pub(crate) fn keep_resting(
+    services: &Arc<Services>,
+    state: TaskState,
+    trees: Vec<Arc<Tree>>,
+    before: Seq,
+) {
+    checkpoint::save_if_due(services, &state, before);
     if !services.cache.keep(state, trees, Instant::now()) {
         return;
     }

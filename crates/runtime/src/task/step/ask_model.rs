@@ -84,7 +84,7 @@ impl TaskRun {
     }
 
     /// Suspends the task until the next attempt. What was shown of the answer is superseded.
-    fn wait_for_model(
+    pub(crate) fn wait_for_model(
         &mut self,
         partial: Option<AssistantMessage>,
         wait: &OutageWait,
