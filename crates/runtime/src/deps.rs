@@ -85,9 +85,17 @@ impl RuntimeDeps {
         self.models.provider(model, &task.fallbacks, task.route.as_ref())
     }
 
-    /// Checks that the model of a task can be called from here, if it is called from here.
+    /// Whether another process may bring the model of a task.
+    pub(crate) fn model_may_come(&self, task: &TaskCreated) -> bool {
+        let may_come = |model| self.models.may_come(model, &task.fallbacks);
+        task.model.as_ref().is_some_and(may_come)
+    }
+
+    /// Checks that the model of a task can be called from here, if it is called from here and cannot come.
     pub(crate) fn check_model(&self, state: &TaskState) -> Result<(), OrchestratorError> {
-        if !self.uses_run_provider(state.created.runner.as_ref()) {
+        if !self.uses_run_provider(state.created.runner.as_ref())
+            || self.model_may_come(&state.created)
+        {
             return Ok(());
         }
         let task_id = || state.task_id.clone();
@@ -147,6 +155,12 @@ pub trait Models: Send + Sync {
         fallbacks: &[ModelRef],
         route: Option<&RawJson>,
     ) -> Result<Arc<dyn Provider>, String>;
+
+    /// Whether another process of the user may bring a model that cannot be called from here: a task waits for it.
+    /// Otherwise a task without its model stops.
+    fn may_come(&self, _model: &ModelRef, _fallbacks: &[ModelRef]) -> bool {
+        false
+    }
 
     /// Model of agents that name none.
     fn default_model(&self) -> Option<ModelRef> {

@@ -156,11 +156,6 @@ impl Services {
         self.deps_of(&state.task_id, &state.created).map_err(refuse)?.check_model(state)
     }
 
-    /// Whether a process may bring a model that is missing here.
-    pub(crate) fn has_environments(&self) -> bool {
-        self.environments.is_some()
-    }
-
     /// Ends everything that calls of a task left running.
     pub(crate) async fn release_tools(&self, task_id: &TaskId) {
         self.deps.tools.release(task_id).await;

@@ -51,6 +51,12 @@ impl RuntimeModels for OwnersModels {
         })
     }
 
+    fn may_come(&self, model: &ModelRef, fallbacks: &[ModelRef]) -> bool {
+        let settings = self.0.settings();
+        let is_allowed = |model| settings.policy.check_model(model, settings).is_ok();
+        [model].into_iter().chain(fallbacks).all(is_allowed)
+    }
+
     fn default_model(&self) -> Option<ModelRef> {
         self.0.default_model()
     }

@@ -34,7 +34,7 @@ impl TaskRun {
     /// The action, or the wait for the model if the action needs a model that is missing.
     pub(crate) fn unless_model_is_missing(&mut self, action: Action) -> Action {
         let needs_model = matches!(action, Action::AskModel | Action::Compact);
-        if !self.services.has_environments()
+        if !self.deps.model_may_come(&self.state.created)
             || !(needs_model || self.runs_remotely(&action))
             || !self.deps.uses_run_provider(self.state.created.runner.as_ref())
         {

@@ -73,9 +73,7 @@ pub(crate) async fn run(
         }
     };
     if !state.status.is_terminal() {
-        if !services.has_environments() {
-            deps.check_model(&state)?;
-        }
+        deps.check_model(&state)?;
         limits::know_deadlines(&services.time, &state);
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
