@@ -80,6 +80,11 @@ impl Failure {
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, message: "interrupted".to_owned() }
     }
+
+    /// A user ended the task, here or elsewhere.
+    pub(crate) fn canceled() -> Self {
+        Self { exit: Exit::Interrupted, message: "canceled".to_owned() }
+    }
 }
 
 impl From<ProjectError> for Failure {

@@ -15,7 +15,7 @@
 use std::env;
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use nix::errno::Errno;
@@ -60,6 +60,8 @@ pub(crate) fn stand_in_front() -> Option<ExitCode> {
     let signals = waited_for();
     let received = SignalFd::new(&signals).ok()?;
     let mut command = Command::new("/proc/self/exe");
+    // Help and usage errors name the program by it.
+    command.arg0(env::args_os().next().unwrap_or_else(|| "antiphon".into()));
     command.args(env::args_os().skip(1)).env(VARIABLE, getpid().as_raw_nonzero().to_string());
     // Before the process starts, so that none of its signals is missed.
     signals.thread_block().ok()?;

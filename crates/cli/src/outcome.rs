@@ -20,7 +20,7 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
     let id = &state.task_id;
     match (state.status, state.waiting_for) {
         (TaskStatus::Completed, _) => Ok(()),
-        (TaskStatus::Canceled, _) => Err(Failure::interrupted()),
+        (TaskStatus::Canceled, _) => Err(Failure::canceled()),
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Err(Failure::refused(format!(
             "task {id} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
              approvals allow` or `deny`, then `antiphon run --resume {id}`"

@@ -121,6 +121,11 @@ struct WatchSession<'a, 'p> {
     seen: Seq,
 }
 
+fn taken_by_server() -> FeedEnd {
+    let reason = "a server has taken the journal".to_owned();
+    FeedEnd::OwnerLost(ClientError::StreamLost { reason })
+}
+
 impl WatchSession<'_, '_> {
     async fn run(&mut self, mut feed: Feed) -> Result<(), Failure> {
         let mut interrupts = signal(SignalKind::interrupt())
@@ -134,17 +139,15 @@ impl WatchSession<'_, '_> {
             let next = tokio::select! {
                 // Deltas before the event that completes their answer.
                 biased;
-                _ = interrupts.recv() => {
-                    match interrupted_at {
-                        Some(at) if at.elapsed() < COPY_WITHIN => {}
-                        Some(_) => return Err(self.end_at_once()),
-                        None => {
-                            interrupted_at = Some(Instant::now());
-                            self.interrupt(&mut interrupting);
-                        }
+                _ = interrupts.recv() => match interrupted_at {
+                    Some(at) if at.elapsed() < COPY_WITHIN => Next::Continue,
+                    Some(_) => return Err(self.end_at_once()),
+                    None => {
+                        interrupted_at = Some(Instant::now());
+                        self.interrupt(&mut interrupting);
+                        Next::Continue
                     }
-                    Next::Continue
-                }
+                },
                 item = feed.next(self.seen) => match item {
                     Ok(FeedItem::Event(event)) => self.event(&event).await?,
                     Ok(FeedItem::Delta(delta)) => self.delta(delta)?,
@@ -160,8 +163,10 @@ impl WatchSession<'_, '_> {
                     next
                 }
                 state = &mut self.suspended => {
-                    (self.suspended, self.is_suspended) = (std::future::pending().boxed(), true);
-                    self.on_rest(state, &mut feed).await?
+                    self.suspended = std::future::pending().boxed();
+                    // An error while handing over: it stopped for the server, and other calls still run here.
+                    self.is_suspended = state.is_ok() || handing_over.is_empty();
+                    if self.is_suspended { self.on_rest(state, &mut feed).await? } else { Next::Continue }
                 }
                 Some(_) = interrupting.join_next() => self.catch_up().await.map(|_| Next::Stop)?,
                 () = self.watch.attachment.asked_to_leave(), if handing_over.is_empty() => {
@@ -172,8 +177,7 @@ impl WatchSession<'_, '_> {
                     // Both hold the journal.
                     (feed, self.suspended) = (Feed::Nothing, std::future::pending().boxed());
                     self.watch.attachment.leave().await;
-                    let reason = "a server has taken the journal".to_owned();
-                    self.find_owner(FeedEnd::OwnerLost(ClientError::StreamLost { reason }), &mut feed).await?
+                    self.find_owner(taken_by_server(), &mut feed).await?
                 }
                 _ = ticks.tick(), if has_status_line => {
                     if self.watch.asking.is_none() {

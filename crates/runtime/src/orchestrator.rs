@@ -415,10 +415,7 @@ impl Orchestrator {
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the
     /// cancellation is durable.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let ended = cancel::cancel(&self.services, task_id).await;
-        // Descendants of an ended task have no owner, whichever caller ended the task.
-        cancel::cancel_descendants(&self.services, task_id).await?;
-        ended
+        cancel::cancel_tree(&self.services, task_id).await
     }
 
     /// Records the result of a call of a client's own tool. The first result counts. When this

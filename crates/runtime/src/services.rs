@@ -22,6 +22,7 @@
 //! | `storage`       | whether the journal takes events                          |
 //! | `followed`      | which clients that follow their tasks are present         |
 //! | `call_agent_tools` | definitions of the tool `call_agent`, built once       |
+//! | `pending_cancels` | tasks that are canceled when the journal can be written |
 //!
 //! All but the journal itself is rebuilt after a restart.
 
@@ -49,6 +50,7 @@ use crate::journal_writer::JournalWriter;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::followed::FollowedTrees;
 use crate::storage::{StorageMonitor, StorageWait};
+use crate::task::control::cancel::PendingCancels;
 use crate::task::missing_model::MissingModels;
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::deadlines::{self, Deadlines};
@@ -84,6 +86,7 @@ pub(crate) struct Services {
     pub(crate) followed: FollowedTrees,
     pub(crate) missing_models: MissingModels,
     pub(crate) call_agent_tools: CallAgentTools,
+    pub(crate) pending_cancels: PendingCancels,
 }
 
 impl Services {
@@ -132,6 +135,7 @@ impl Services {
             followed: FollowedTrees::default(),
             missing_models: MissingModels::default(),
             call_agent_tools: CallAgentTools::default(),
+            pending_cancels: PendingCancels::default(),
             deps,
         }
     }

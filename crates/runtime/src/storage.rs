@@ -134,6 +134,13 @@ impl StorageMonitor {
         }
     }
 
+    /// Returns when appends succeed again, or after `wait_max`: there may be no append that would show it.
+    pub(crate) async fn recovered(&self, wait_max: Duration) {
+        let mut failing = self.failing.subscribe();
+        // Over time, or over: both end the wait.
+        let _ = tokio::time::timeout(wait_max, failing.wait_for(Option::is_none)).await;
+    }
+
     /// Returns when appends fail.
     pub(crate) async fn failed(&self) {
         // The sender lives as long as `self`.

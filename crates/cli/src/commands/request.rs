@@ -207,7 +207,7 @@ pub(super) fn outcome(response: &Response) -> Result<(), Failure> {
     }
     match response.status {
         Some(OrderStatus::Failed) => Err(Failure::failed("the task has failed")),
-        Some(OrderStatus::Canceled) if response.result.is_some() => Err(Failure::interrupted()),
+        Some(OrderStatus::Canceled) if response.result.is_some() => Err(Failure::canceled()),
         Some(_) | None => Ok(()),
     }
 }

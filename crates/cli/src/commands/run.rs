@@ -240,7 +240,7 @@ impl Run {
         let watched = match target {
             Ok(target) => {
                 let shown = (keyboard, prices.clone());
-                self.watch(&mut attachment, target, shown, &mut stop_signal).await
+                Box::pin(self.watch(&mut attachment, target, shown, &mut stop_signal)).await
             }
             Err(failure) => Err(failure),
         };

@@ -17,6 +17,7 @@ use antiphon_permissions::Mode;
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_folders};
 use antiphon_project::environment::Environment;
+use antiphon_project::error::ProjectError;
 use antiphon_project::live_agents;
 use antiphon_project::project::{OwnerRole, Project, ProjectOwner};
 use antiphon_project::server_files::{ServerAddress, ServerFiles};
@@ -61,6 +62,9 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pause before another owner is asked again for the journal.
 const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
+
+/// Pause between two attempts to write the file that commands find the server by.
+const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serve this project over HTTP (see docs/server.md).
 #[derive(Debug, Args)]
@@ -264,30 +268,46 @@ impl Serve {
         let Opened { listeners, url, socket } = opened;
         let address =
             ServerAddress { url: url.as_deref(), socket: socket.as_ref().map(SocketFile::path) };
-        let ended = match server_files.publish(address) {
-            Ok(()) => {
-                announce(address, &StartCounts { resumed, live: live.len(), schedules });
-                // The services accept nothing new from then on.
-                let stopped = async {
-                    tokio::select! {
-                        () = stop_signal.received() => {}
-                        () = watch_storage(&waiting) => {}
-                    }
-                    // New work is refused from now on.
-                    waiting.drain(Duration::ZERO).await;
-                    services.stop();
-                    terminal::print(&stopping(&waiting).await);
-                    // Requests are answered meanwhile: new work with 503.
-                    waiting.drain(Duration::from_secs(self.grace)).await;
-                };
-                let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
-                serve(listeners, server, stopped).await.map_err(refuse)
+        let publishing = publish_again(server_files, address, server_files.publish(address).err());
+        announce(address, &StartCounts { resumed, live: live.len(), schedules });
+        // The services accept nothing new from then on.
+        let stopped = async {
+            tokio::select! {
+                () = stop_signal.received() => {}
+                () = watch_storage(&waiting) => {}
             }
-            Err(error) => Err(error.into()),
+            // New work is refused from now on.
+            waiting.drain(Duration::ZERO).await;
+            services.stop();
+            terminal::print(&stopping(&waiting).await);
+            // Requests are answered meanwhile: new work with 503.
+            waiting.drain(Duration::from_secs(self.grace)).await;
+        };
+        let refuse = |error| Failure::unavailable(format!("cannot listen: {error}"));
+        let ended = tokio::select! {
+            ended = serve(listeners, server, stopped) => ended.map_err(refuse),
+            () = publishing => Ok(()),
         };
         services.shutdown().await;
         ended
     }
+}
+
+/// Writes the file that commands find the server by until that succeeds, after it failed: the disk may be full. Does
+/// not return.
+async fn publish_again(
+    server_files: &ServerFiles,
+    address: ServerAddress<'_>,
+    mut failed: Option<ProjectError>,
+) {
+    if let Some(error) = &failed {
+        terminal::note(&format!("{error}: other commands find this server once it can be written"));
+    }
+    while failed.is_some() {
+        tokio::time::sleep(PUBLISH_PAUSE).await;
+        failed = server_files.publish(address).err();
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Metrics and traces, with an exporter if the user has configured one.

@@ -128,6 +128,28 @@ fn a_server_that_starts_beside_a_run_takes_the_journal_when_its_calls_are_record
 }
 
 #[test]
+fn a_server_that_waits_for_another_call_takes_over_the_owners_own_task_too() {
+    let (project, mut owner) = project_at_work();
+    project.script("client", &["until [ -e late ]; do sleep 0.02; done; echo late >> effects"]);
+    let mut client = project.run("client");
+    client.until_event("tool_started");
+    let address = free_address();
+    let mut serve = project.command(&["serve", "--listen", &address]).spawn().unwrap();
+    until("an answer", || TcpStream::connect(&address).is_ok());
+    // The owner's own call ends, and its task stops there; the call of the client still runs in that process.
+    fs::write(project.path().join("go"), "").unwrap();
+    until("its end", || project.read("effects") == "waited\n");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(owner.child.try_wait().unwrap().is_none(), "it goes on as a client of the server");
+    fs::write(project.path().join("late"), "").unwrap();
+    owner.end().assert_whole();
+    client.end().assert_whole();
+    assert_eq!(project.read("effects"), "waited\nlate\n");
+    serve.kill().unwrap();
+    serve.wait().unwrap();
+}
+
+#[test]
 fn an_owner_that_is_stopped_is_named_and_waited_for_no_longer_than_it_takes() {
     let (project, mut owner) = project_at_work();
     let pid = project.owner().to_string();

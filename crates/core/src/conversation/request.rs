@@ -33,6 +33,10 @@ pub struct Request {
     /// Sampling temperature, 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
+    /// A person wants this attempt now: it is sent even to a provider that is left alone because it failed too
+    /// often. Not a part of what is sent.
+    #[serde(skip)]
+    pub is_urgent: bool,
 }
 
 /// Whether the model may call tools.

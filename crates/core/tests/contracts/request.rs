@@ -30,6 +30,7 @@ fn a_full_request_has_every_field() {
             max_tokens: NonZeroU32::new(1000),
             thinking_tokens: NonZeroU32::new(500),
             temperature: Some(Temperature::new(0.7).unwrap()),
+            is_urgent: false,
         },
         &json!({
             "model": "gpt-4",
@@ -64,6 +65,7 @@ fn what_a_request_leaves_to_the_provider_is_left_out() {
             max_tokens: None,
             thinking_tokens: None,
             temperature: None,
+            is_urgent: false,
         }
     );
 }

@@ -9,7 +9,8 @@
 //! A failure is a temporary error ([`ProviderError::is_transient`]) or an answer that ends before
 //! its first piece. A provider that refuses a request is alive, and so is one whose answer has
 //! started, however it ends. A probe that is dropped without a result makes room for another.
-//! Requests from before the circuit opened no longer count: only the probe decides.
+//! Requests from before the circuit opened no longer count: only the probe decides. A request that a person
+//! wants at once ([`Request::is_urgent`]) is a probe even while the circuit is open.
 
 use std::num::NonZeroU32;
 use std::pin::Pin;
@@ -58,7 +59,9 @@ pub struct Breaker<P> {
 impl<P: Provider> Breaker<P> {
     /// Wraps `inner`.
     pub fn new(inner: P, config: BreakerConfig) -> Self {
-        Self { inner, circuit: Arc::new(Circuit { config, state: Mutex::new(State::Closed(0)) }) }
+        let state = Mutex::new(State::Closed(0));
+        let circuit = Circuit { config, state, last_failure: Mutex::default() };
+        Self { inner, circuit: Arc::new(circuit) }
     }
 
     /// What the breaker does with the next request.
@@ -75,6 +78,7 @@ impl<P: Provider> Provider for Breaker<P> {
     fn open(&self, request: Request) -> PieceSource {
         Box::pin(BreakerSource {
             circuit: Arc::clone(&self.circuit),
+            is_urgent: request.is_urgent,
             // Opened now, polled only if the request is allowed: an opened source has sent nothing.
             source: Some(self.inner.open(request)),
             verdict: Verdict::Unasked,
@@ -86,6 +90,8 @@ impl<P: Provider> Provider for Breaker<P> {
 struct Circuit {
     config: BreakerConfig,
     state: Mutex<State>,
+    /// The text of the last failure.
+    last_failure: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -127,14 +133,14 @@ impl Circuit {
     }
 
     /// Allows a request, or returns how long none is allowed.
-    fn enter(&self) -> Result<Permit, Duration> {
+    fn enter(&self, is_urgent: bool) -> Result<Permit, Duration> {
         let mut state = self.lock();
         match *state {
             State::Closed(_) => return Ok(Permit::Regular),
             State::Probing => return Err(self.config.open_for),
             State::Open { since } => {
                 let left = self.rest_left(since);
-                if !left.is_zero() {
+                if !left.is_zero() && !is_urgent {
                     return Err(left);
                 }
             }
@@ -142,6 +148,22 @@ impl Circuit {
         }
         *state = State::Probing;
         Ok(Permit::Probe)
+    }
+
+    fn note(&self, failure: &ProviderError) {
+        let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(failure.to_string());
+    }
+
+    /// The failure of a request that is not sent.
+    fn resting(&self, left: Duration) -> ProviderError {
+        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let last = last.map_or_else(String::new, |last| format!(" (the last time: {last})"));
+        let seconds = left.as_secs().max(1);
+        ProviderError::Overloaded {
+            message: format!("it failed too often{last} and is not asked for another {seconds} s"),
+            retry_after: Some(left),
+        }
     }
 
     fn learn(&self, pass: Permit, outcome: Outcome) {
@@ -165,6 +187,7 @@ impl Circuit {
 
 struct BreakerSource {
     circuit: Arc<Circuit>,
+    is_urgent: bool,
     source: Option<PieceSource>,
     verdict: Verdict,
 }
@@ -184,6 +207,9 @@ impl BreakerSource {
             Some(Err(_)) | None => Outcome::Failed,
         };
         self.verdict = Verdict::Given;
+        if let Some(Err(error)) = item {
+            self.circuit.note(error);
+        }
         self.circuit.learn(pass, outcome);
     }
 }
@@ -193,12 +219,12 @@ impl Stream for BreakerSource {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if matches!(self.verdict, Verdict::Unasked) {
-            match self.circuit.enter() {
+            match self.circuit.enter(self.is_urgent) {
                 Ok(pass) => self.verdict = Verdict::Pending(pass),
                 Err(left) => {
                     self.source = None;
                     self.verdict = Verdict::Given;
-                    return Poll::Ready(Some(Err(resting(left))));
+                    return Poll::Ready(Some(Err(self.circuit.resting(left))));
                 }
             }
         }
@@ -218,15 +244,5 @@ impl Drop for BreakerSource {
         if let Verdict::Pending(pass) = self.verdict {
             self.circuit.learn(pass, Outcome::Abandoned);
         }
-    }
-}
-
-fn resting(left: Duration) -> ProviderError {
-    ProviderError::Overloaded {
-        message: format!(
-            "it failed too often and is not asked for another {} s",
-            left.as_secs().max(1)
-        ),
-        retry_after: Some(left),
     }
 }

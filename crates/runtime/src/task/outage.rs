@@ -52,6 +52,11 @@ impl Outage {
         self.next_at = None;
     }
 
+    /// Whether the next attempt is one that a user wants at once.
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.attempts > 0 && self.next_at.is_none()
+    }
+
     /// The model has answered, or the peer has.
     pub(crate) fn end(&mut self) {
         self.attempts = 0;

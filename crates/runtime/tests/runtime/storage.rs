@@ -59,6 +59,10 @@ impl FullDisk {
         }))
     }
 
+    fn fill(&self) {
+        self.appends.store(usize::MAX - 1000, Ordering::SeqCst);
+    }
+
     fn empty(&self) {
         self.emptied.store(true, Ordering::SeqCst);
     }
@@ -203,6 +207,29 @@ async fn a_cancel_on_a_full_disk_is_refused_and_takes_effect_later() {
     disk.empty();
     assert_eq!(ended(&orchestrator, &task_id).await.status, TaskStatus::Canceled);
     assert!(tools.done().values().all(|times| *times == 1));
+}
+
+/// A task that does not run, such as one that waits for its children, is canceled when there is room too.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_of_a_task_at_rest_on_a_full_disk_takes_effect_later() {
+    let tools = Arc::new(Counting::default());
+    let disk = FullDisk::new(usize::MAX / 2, Death::Before, false);
+    let script =
+        "name = \"m\"\n[[reply]]\nstep = [{ call = { name = \"hang\", arguments = {} } }]\n";
+    let orchestrator = Orchestrator::new(world(disk.clone(), &tools, script));
+    let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    orchestrator.interrupt(&task_id).await.expect("interrupted");
+    let status = async || orchestrator.task(&task_id).await.expect("a task").status;
+    assert_eq!(status().await, TaskStatus::InputRequired);
+
+    disk.fill();
+    orchestrator.cancel(&task_id).await.expect_err("it cannot be recorded");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(status().await, TaskStatus::InputRequired);
+    disk.empty();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(status().await, TaskStatus::Canceled);
 }
 
 /// A limit is a limit: the task stops, is reported as stuck, and can be resumed.

@@ -19,6 +19,10 @@ use crate::socket_file::{SOCKET, SocketFile, bind};
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;
 
+/// What to do about an address that is in use.
+const IN_USE: &str =
+    ": another server has it, maybe that of another project. Give another address with `--listen`";
+
 /// Where to listen.
 #[derive(Debug, Args)]
 pub(super) struct Listening {
@@ -103,7 +107,9 @@ impl Listening {
         let (tcp, url) = match self.listen {
             ListenTarget::Address(address) => {
                 let refuse = |error: io::Error| {
-                    Failure::unavailable(format!("cannot listen on {address}: {error}"))
+                    let in_use = error.kind() == io::ErrorKind::AddrInUse;
+                    let hint = if in_use { IN_USE } else { "" };
+                    Failure::unavailable(format!("cannot listen on {address}: {error}{hint}"))
                 };
                 let listener = TcpListener::bind(address).await.map_err(refuse)?;
                 let scheme = if tls.is_some() { "https" } else { "http" };

@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 use std::task::Poll;
 use std::time::Duration;
 
-use antiphon_core::{Piece, PieceSource, Provider, ProviderError};
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
 use antiphon_layers::{Breaker, BreakerConfig, BreakerState};
 use tokio::time::advance;
 
@@ -19,9 +19,15 @@ fn watched(inner: &TestProvider) -> Breaker<TestProvider> {
 }
 
 fn resting(left: Duration) -> ProviderError {
+    resting_after(&server(None), left)
+}
+
+fn resting_after(last: &ProviderError, left: Duration) -> ProviderError {
     let seconds = left.as_secs();
     ProviderError::Overloaded {
-        message: format!("it failed too often and is not asked for another {seconds} s"),
+        message: format!(
+            "it failed too often (the last time: {last}) and is not asked for another {seconds} s"
+        ),
         retry_after: Some(left),
     }
 }
@@ -90,6 +96,22 @@ async fn an_open_breaker_fails_at_once_with_the_remaining_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_a_person_wants_at_once_is_a_probe_of_an_open_breaker() {
+    let urgent = || Request { is_urgent: true, ..request("a") };
+    let (inner, breaker) = opened(say(answer("hi"))).await;
+    assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
+    assert_eq!(read(breaker.open(urgent())).await.failure, None);
+    assert_eq!((breaker.state(), inner.count()), (BreakerState::Closed, 4));
+
+    // One at a time, and one that fails opens it again.
+    let (inner, breaker) = opened(vec![Action::Hang]).await;
+    let mut probe = breaker.open(urgent());
+    assert_eq!(poll(&mut probe), Poll::Pending);
+    assert_eq!(read(breaker.open(urgent())).await, Read::failed(resting(OPEN_FOR)));
+    assert_eq!(inner.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_half_open_breaker_allows_one_probe() {
     let (inner, breaker) = opened(vec![Action::Hang]).await;
     advance(OPEN_FOR).await;
@@ -137,8 +159,8 @@ async fn a_failed_probe_opens_it_again_for_the_full_time() {
     for error in transient() {
         let (inner, breaker) = opened(vec![Action::Fail(error.clone())]).await;
         advance(OPEN_FOR).await;
-        assert_eq!(ask(&breaker).await, Read::failed(error));
-        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
+        assert_eq!(ask(&breaker).await, Read::failed(error.clone()));
+        assert_eq!(ask(&breaker).await, Read::failed(resting_after(&error, OPEN_FOR)));
         assert_eq!((breaker.state(), inner.count()), (BreakerState::Open, 4));
     }
 }

@@ -147,6 +147,7 @@ impl TaskRun {
             tool_choice,
             max_tokens: created.limits.answer_tokens_max,
             temperature,
+            is_urgent: self.state.outage.is_hurried(),
             ..Request::default()
         }
     }
