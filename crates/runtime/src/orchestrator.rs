@@ -156,9 +156,8 @@ impl Orchestrator {
 
     /// Resumes a task that was interrupted or paused. Does nothing to a running task, except that a
     /// task that waits for its model or its peer tries again at once. A task that waits for budget is refused until
-    /// more may be spent.
+    /// more may be spent. An orchestrator that drains records it for the next one.
     pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        self.services.background.check_accepts()?;
         let state = self.task_alone(task_id).await?;
         self.services.check_model(&state)?;
         self.services.budget.check_wait(&state).await?;

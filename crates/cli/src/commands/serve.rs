@@ -301,7 +301,9 @@ async fn publish_again(
     mut failed: Option<ProjectError>,
 ) {
     if let Some(error) = &failed {
-        terminal::note(&format!("{error}: other commands find this server once it can be written"));
+        terminal::note(&format!(
+            "{error}: other commands find this server once it can be written\n"
+        ));
     }
     while failed.is_some() {
         tokio::time::sleep(PUBLISH_PAUSE).await;

@@ -196,7 +196,10 @@ impl Tasks {
                 let reader = connection.reader();
                 let mut summary = find_task(reader, &task, TaskSelector::All).await?;
                 access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
-                describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)
+                describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
+                let hint = access.idle_hint(std::slice::from_ref(&summary)).filter(|_| !json);
+                hint.into_iter().for_each(terminal::note);
+                Ok(())
             }
             Self::Tree { task, all, ids, json } => {
                 let reader = TreeReader::new(access.journal()?, access.owner().await);
@@ -325,6 +328,9 @@ async fn list(
         if let Some(text) = held_text(task) {
             terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
         }
+    }
+    if let Some(hint) = access.idle_hint(&tasks) {
+        terminal::note(hint);
     }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());

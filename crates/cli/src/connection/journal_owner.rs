@@ -26,6 +26,15 @@ pub(super) fn owner_of(path: &Path) -> Option<u32> {
     }
 }
 
+/// Whether another process owns the journal at `path`. A command that reads it holds the lock too, and the file may
+/// still name a process that is gone.
+pub(super) fn is_owned_by_another(path: &Path) -> bool {
+    let is_another = |owner: u32| {
+        owner != std::process::id() && Path::new("/proc").join(owner.to_string()).exists()
+    };
+    owner_of(path).is_some_and(is_another)
+}
+
 /// The file of the lock of the journal at `path`.
 pub(super) fn lock_path(path: &Path) -> PathBuf {
     let mut lock_path = path.as_os_str().to_owned();

@@ -6,12 +6,15 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use antiphon_api::{LISTED_MAX, TaskQuery};
-use antiphon_core::{OutageWait, TaskId, TaskSummary, WaitingFor};
+use antiphon_core::{OutageWait, TaskId, TaskStatus, TaskSummary, WaitingFor};
 
-use super::{ProjectAccess, ProjectServer};
+use super::{ProjectAccess, ProjectServer, journal_owner};
 
 /// How long the owner may take to answer. What it knows is left out after that: looking is always possible.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
+
+/// What to do about tasks that no process runs.
+const IDLE: &str = "no process works on it now: go on with `antiphon run --resume last`, or with all tasks by `antiphon serve`\n";
 
 /// Tasks that are asked for, at most.
 const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
@@ -26,6 +29,16 @@ impl ProjectAccess<'_> {
             }
             Self::Server { server, .. } => Some((*server).clone()),
         }
+    }
+
+    /// A hint when one of these tasks should run, and no process runs the tasks of the project.
+    pub(crate) fn idle_hint(&self, tasks: &[TaskSummary]) -> Option<&'static str> {
+        let Self::Folder { project, .. } = self else { return None };
+        let runs =
+            |task: &TaskSummary| matches!(task.status, TaskStatus::Pending | TaskStatus::Running);
+        let is_idle =
+            tasks.iter().any(runs) && !journal_owner::is_owned_by_another(&project.journal_path());
+        is_idle.then_some(IDLE)
     }
 
     /// Says of each of these tasks that waits for the journal why, and when it tries again.

@@ -166,6 +166,24 @@ fn an_owner_that_is_stopped_is_named_and_waited_for_no_longer_than_it_takes() {
 }
 
 #[test]
+fn a_task_that_no_process_works_on_is_listed_with_what_to_do() {
+    let (project, mut owner) = project_at_work();
+    let said = |arguments: &[&str]| {
+        let output = project.output(arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap().contains("no process works on it now: ")
+    };
+    let looks: [&[&str]; 2] = [&["tasks", "list"], &["tasks", "show", "last"]];
+    assert!(looks.iter().all(|look| !said(look)));
+    owner.kill();
+    until("its end", || looks.iter().all(|look| said(look)));
+    assert!(!said(&["tasks", "list", "--json"]));
+    fs::write(project.path().join("go"), "").unwrap();
+    project.succeed(&["run", "--resume", "last"]);
+    assert!(!said(&["tasks", "list"]));
+}
+
+#[test]
 fn files_that_an_owner_left_are_no_owner() {
     let project = Project::new();
     project.succeed(&["run", "hello"]);

@@ -36,7 +36,8 @@ pub struct TaskMessage {
 
 impl Orchestrator {
     /// Sends a message to a task that has not ended. The model reads it after the current step
-    /// (`steer`) or after the current turn (`queue`). When this returns, the message is durable.
+    /// (`steer`) or after the current turn (`queue`). When this returns, the message is durable; an orchestrator that
+    /// drains leaves it to the next one.
     pub async fn send_message(
         &self,
         task_id: &TaskId,
@@ -44,7 +45,6 @@ impl Orchestrator {
     ) -> Result<InteractionId, OrchestratorError> {
         let TaskMessage { message, mode, from, key, provenance } = message_to_task;
         let services = self.services();
-        services.background.check_accepts()?;
         let id = match &key {
             Some(key) => message_id(task_id, key),
             None => InteractionId::from(services.deps.ids.next()),

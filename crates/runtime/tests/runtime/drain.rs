@@ -109,7 +109,7 @@ async fn a_tool_that_takes_too_long_is_cut_off_as_after_a_kill() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn new_work_is_refused_and_what_is_known_can_still_be_read() {
+async fn new_work_is_refused_and_messages_to_a_task_are_left_to_the_next_process() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Slow::default()));
     let first = slow(&journal, &tools);
     let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
@@ -120,10 +120,15 @@ async fn new_work_is_refused_and_what_is_known_can_still_be_read() {
     assert!(first.is_draining());
     let refused = Err(OrchestratorError::Stopping);
     assert_eq!(first.invoke(new_task("more")).await.map(drop), refused);
-    assert_eq!(first.resume(&task_id).await, refused);
-    let said = UserMessage::text("and this", chrono::DateTime::UNIX_EPOCH);
-    assert_eq!(first.send(&task_id, said, HandlingMode::Queue).await.map(drop), refused);
     assert_eq!(events(&*journal).await.len(), before, "nothing was recorded");
     assert_eq!(first.task(&task_id).await.expect("a task").status, TaskStatus::Running);
+    // A person that steers notices nothing of it.
+    let said = UserMessage::text("and this", chrono::DateTime::UNIX_EPOCH);
+    first.send(&task_id, said, HandlingMode::Queue).await.expect("recorded");
+    first.resume(&task_id).await.expect("recorded");
     first.shutdown(Duration::from_secs(5)).await;
+    let second = slow(&journal, &tools);
+    second.recover().await.expect("a list");
+    let state = second.wait(&task_id).await.expect("an end");
+    assert!(format!("{:?}", state.messages()).contains("and this"), "the model reads it");
 }
