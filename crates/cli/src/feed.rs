@@ -76,7 +76,7 @@ impl Feed {
                 biased;
                 delta = deltas.recv() => match delta {
                     Some(WatchedDelta::Delta(delta)) => {
-                        Ok(FeedItem::Delta(SerializedDelta::into_delta(delta)))
+                        Ok(FeedItem::Delta(SerializedDelta::into_value(delta)))
                     }
                     Some(WatchedDelta::Missed(count)) => Ok(FeedItem::Missed(count)),
                     None => {

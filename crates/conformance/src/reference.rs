@@ -13,7 +13,7 @@ mod scenario_provider;
 mod unavailable_journal;
 mod work_queue;
 
-pub use any_history::any_history;
+pub use any_history::{any_history, check_growing_histories};
 pub use delegating_journal::{DelegatingJournal, JournalHooks};
 pub use flat_vector_store::{FlatVectorStore, VECTORS_MAX};
 pub use memory_bus::{LIVE_BACKLOG_MAX, MemoryBus, QUEUE_ITEMS_MAX, TOPICS_MAX};

@@ -193,7 +193,7 @@ impl Models {
             Some(expected) if *expected != digest(&config.base_url) => {
                 Err(ProjectError::InvalidInput(format!(
                     "the process that started the task reached the provider `{name}` at another address than \
-                     this one: resume the task with `antiphon run --resume` where it was started"
+                     this one: resume the task with `antiphon run --resume TASK` where it was started"
                 )))
             }
             Some(_) | None => Ok(()),

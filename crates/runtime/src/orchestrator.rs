@@ -36,6 +36,7 @@ use crate::services::Services;
 use crate::storage::StorageStatus;
 use crate::task::control::approval;
 use crate::task::control::cancel;
+use crate::task::control::cancel_tree;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::{ImportedConversation, NewTask};
 use crate::task::limits;
@@ -414,7 +415,7 @@ impl Orchestrator {
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the
     /// cancellation is durable.
     pub async fn cancel(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        cancel::cancel_tree(&self.services, task_id).await
+        cancel_tree::cancel_tree(&self.services, task_id).await
     }
 
     /// Records the result of a call of a client's own tool. The first result counts. When this

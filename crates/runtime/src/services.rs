@@ -50,7 +50,7 @@ use crate::journal_writer::JournalWriter;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::followed::FollowedTrees;
 use crate::storage::{StorageMonitor, StorageWait};
-use crate::task::control::cancel::PendingCancels;
+use crate::task::control::cancel_tree::PendingCancels;
 use crate::task::missing_model::MissingModels;
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::deadlines::{self, Deadlines};

@@ -5,7 +5,7 @@
 //! | `follower`         | reads events in order and waits for new ones |
 //! | `notifier`         | notifies followers of recorded events        |
 //! | `recent_events`    | the latest events of followed tasks          |
-//! | `serialized_event` | an event with its JSON                       |
+//! | `serialized`       | an event or a delta with its JSON            |
 //! | `delta`            | live deltas, not stored                      |
 //! | `delta_watchers`   | who gets which deltas                        |
 
@@ -14,4 +14,4 @@ pub(crate) mod delta_watchers;
 pub(crate) mod follower;
 pub(crate) mod notifier;
 pub(crate) mod recent_events;
-pub(crate) mod serialized_event;
+pub(crate) mod serialized;

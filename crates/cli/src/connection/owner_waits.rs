@@ -14,7 +14,7 @@ use super::{ProjectAccess, ProjectServer, journal_owner};
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 
 /// What to do about tasks that no process runs.
-const IDLE: &str = "no process works on it now: go on with `antiphon run --resume last`, or with all tasks by `antiphon serve`\n";
+const IDLE: &str = "no process works on running tasks now: go on with one by `antiphon run --resume TASK`, with all by `antiphon serve`\n";
 
 /// Tasks that are asked for, at most.
 const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();

@@ -171,7 +171,9 @@ fn a_task_that_no_process_works_on_is_listed_with_what_to_do() {
     let said = |arguments: &[&str]| {
         let output = project.output(arguments);
         assert!(output.status.success());
-        String::from_utf8(output.stderr).unwrap().contains("no process works on it now: ")
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("no process works on running tasks now: ")
     };
     let looks: [&[&str]; 2] = [&["tasks", "list"], &["tasks", "show", "last"]];
     assert!(looks.iter().all(|look| !said(look)));

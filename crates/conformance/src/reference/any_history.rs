@@ -20,6 +20,22 @@ pub fn any_history(seed: u64, count: usize, model: &ModelRef) -> Vec<Arc<Message
     (0..count).map(|_| dice.message(model).into()).collect()
 }
 
+/// Checks that a wire which keeps parts of a history encoded gives the same items as for the whole, while the
+/// history grows message by message. `encode` returns the items of a request with these messages, and those of the
+/// whole history encoded at once; it is told when another history begins.
+pub fn check_growing_histories<T: PartialEq + std::fmt::Debug>(
+    model: &ModelRef,
+    mut encode: impl FnMut(&[Arc<Message>], bool) -> (T, T),
+) {
+    for seed in 0..60 {
+        let messages = any_history(seed, 90, model);
+        for count in 0..=messages.len() {
+            let (items, whole) = encode(&messages[..count], count == 0);
+            assert_eq!(items, whole, "seed {seed}, {count} messages");
+        }
+    }
+}
+
 /// A small generator of numbers (SplitMix64): the same numbers for the same seed.
 struct Dice(u64);
 

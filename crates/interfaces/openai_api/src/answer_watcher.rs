@@ -207,7 +207,7 @@ impl AnswerWatcher {
                 }
                 delta = receive(&mut self.deltas), if receives => match delta {
                     Some(WatchedDelta::Delta(delta)) => {
-                        self.held = Some(SerializedDelta::into_delta(delta));
+                        self.held = Some(SerializedDelta::into_value(delta));
                     }
                     Some(WatchedDelta::Missed(_)) | None => self.deltas = None,
                 },

@@ -142,7 +142,7 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         loop {
             // One that was missed is missed.
             let Some(WatchedDelta::Delta(delta)) = deltas.recv().await else { continue };
-            if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.delta().event {
+            if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.value().event {
                 hear(&bench.root, delta);
             }
         }

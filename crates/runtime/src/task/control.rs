@@ -8,10 +8,12 @@
 //! | `wait`     | waits until a task ends or is suspended |
 //! | `approval` | decisions about approvals               |
 //! | `cancel`   | cancels tasks and descendants           |
+//! | `cancel_tree` | the same for a user, also on a full disk |
 
 pub(crate) mod approval;
 pub(crate) mod attached;
 pub(crate) mod cancel;
+pub(crate) mod cancel_tree;
 pub(crate) mod create;
 pub(crate) mod new_task;
 pub(crate) mod wait;

@@ -1,7 +1,5 @@
 //! Live deltas: shown to watchers as they come, and not stored.
 
-use std::sync::{Arc, OnceLock};
-
 use antiphon_core::{EVENT_VERSION, Seq, StreamEvent, TaskId, ToolCallId};
 use serde::Serialize;
 
@@ -85,39 +83,5 @@ impl Delta {
     /// The same delta, after `text_at` bytes of text.
     pub(crate) fn after_text(self, text_at: usize) -> Self {
         Self { text_at, ..self }
-    }
-}
-
-/// A delta, serialized once for all watchers.
-#[derive(Debug)]
-pub struct SerializedDelta {
-    delta: Delta,
-    json: OnceLock<String>,
-}
-
-impl SerializedDelta {
-    /// The delta.
-    pub fn delta(&self) -> &Delta {
-        &self.delta
-    }
-
-    /// The delta as JSON, serialized on first use.
-    pub fn json(&self) -> Result<&str, serde_json::Error> {
-        if let Some(json) = self.json.get() {
-            return Ok(json);
-        }
-        let json = serde_json::to_string(&self.delta)?;
-        Ok(self.json.get_or_init(|| json))
-    }
-
-    /// The delta, cloned when it is shared.
-    pub fn into_delta(shared: Arc<Self>) -> Delta {
-        Arc::try_unwrap(shared).map_or_else(|shared| shared.delta.clone(), |own| own.delta)
-    }
-}
-
-impl From<Delta> for SerializedDelta {
-    fn from(delta: Delta) -> Self {
-        Self { delta, json: OnceLock::new() }
     }
 }

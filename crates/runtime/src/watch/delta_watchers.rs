@@ -10,7 +10,8 @@ use antiphon_core::TaskId;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::watch::delta::{Delta, SerializedDelta};
+use crate::watch::delta::Delta;
+use crate::watch::serialized::SerializedDelta;
 
 /// Number of deltas that a slow watcher may be behind before it misses some.
 const KEPT_MAX: usize = 4096;
@@ -98,12 +99,12 @@ impl DeltaWatchers {
         if all.is_empty() && task.is_none() {
             return;
         }
-        let delta = Arc::new(SerializedDelta::from(delta));
+        let delta = Arc::new(SerializedDelta::new(delta));
         all.retain_mut(|watcher| watcher.send(&delta));
         if let Some(task) = task {
             task.retain_mut(|watcher| watcher.send(&delta));
             if task.is_empty() {
-                tasks.remove(&delta.delta().task_id);
+                tasks.remove(&delta.value().task_id);
             }
         }
     }
@@ -115,8 +116,8 @@ impl Watcher {
         (Self { sender, missed: 0 }, DeltaWatcher(deltas))
     }
 
-    /// Sends a delta, after the number of those that were missed before it. Returns false when nobody
-    /// watches any more.
+    /// Sends a delta, after the number of those that were missed before it. Returns false when the
+    /// watcher is gone.
     fn send(&mut self, delta: &Arc<SerializedDelta>) -> bool {
         if self.missed > 0 {
             match self.sender.try_send(WatchedDelta::Missed(self.missed)) {

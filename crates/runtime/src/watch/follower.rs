@@ -14,7 +14,7 @@ use antiphon_core::{Event, Position, Seq, TaskId};
 use tokio::sync::watch;
 
 use crate::watch::notifier::{Notifier, TaskChannel};
-use crate::watch::serialized_event::SerializedEvent;
+use crate::watch::serialized::SerializedEvent;
 
 /// Number of events in one read.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
@@ -59,7 +59,7 @@ impl Follower {
 
     /// Returns the next event; waits for it if needed. Cancel safe: a dropped `next` loses no event.
     pub async fn next(&mut self) -> Result<Event, JournalError> {
-        Ok(SerializedEvent::into_event(self.next_serialized().await?))
+        Ok(SerializedEvent::into_value(self.next_serialized().await?))
     }
 
     /// Like [`next`](Self::next), but shared between followers and serialized once. Cancel safe.
@@ -75,9 +75,9 @@ impl Follower {
     /// Returns the next event, if it is available without waiting.
     pub fn next_ready(&mut self) -> Option<Arc<SerializedEvent>> {
         let event = self.ready.pop_front()?;
-        self.after = event.event().position;
+        self.after = event.value().position;
         if let Some(task) = &mut self.task {
-            task.seen = Some(event.event().seq);
+            task.seen = Some(event.value().seq);
         }
         Some(event)
     }

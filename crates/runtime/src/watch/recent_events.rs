@@ -11,7 +11,7 @@ use antiphon_core::port::Appended;
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use chrono::{DateTime, Utc};
 
-use crate::watch::serialized_event::SerializedEvent;
+use crate::watch::serialized::SerializedEvent;
 
 /// Maximum number of events of one task; the oldest are dropped first.
 const RECENT_EVENTS_MAX: usize = 1024;
@@ -66,7 +66,7 @@ impl RecentEvents {
     pub(crate) fn add(&self, events: Vec<Event>) {
         let mut cache = self.cache();
         for event in events {
-            let next = cache.events.back().map(|last| Seq(last.event().seq.0 + 1));
+            let next = cache.events.back().map(|last| Seq(last.value().seq.0 + 1));
             match next {
                 Some(next) if event.seq < next => continue,
                 Some(next) if event.seq > next => cache.clear(&self.budget),
@@ -88,7 +88,7 @@ impl RecentEvents {
     /// The events after `seq`, if they are here.
     pub(crate) fn after(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
         let cache = self.cache();
-        let first = cache.events.front().map_or(Seq(u64::MAX), |first| first.event().seq);
+        let first = cache.events.front().map_or(Seq(u64::MAX), |first| first.value().seq);
         let Some(skipped) = (seq.0 + 1).checked_sub(first.0) else { return VecDeque::new() };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         cache.events.iter().skip(skipped).take(events_max).cloned().collect()

@@ -100,9 +100,9 @@ async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
         let reported = follower.next_serialized().await.expect("an event");
         assert_eq!(
             reported.json().expect("JSON"),
-            serde_json::to_string(reported.event()).expect("JSON")
+            serde_json::to_string(reported.value()).expect("JSON")
         );
-        seen.push(reported.event().clone());
+        seen.push(reported.value().clone());
     }
     seen
 }
@@ -138,8 +138,8 @@ async fn an_attached_watcher_sees_only_its_task_from_the_beginning() {
 fn shown(mut deltas: DeltaWatcher, task_id: &TaskId) -> String {
     let mut text = String::new();
     while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
-        assert_eq!(delta.delta().task_id, *task_id);
-        if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.delta().event {
+        assert_eq!(delta.value().task_id, *task_id);
+        if let DeltaEvent::Answer(StreamEvent::TextDelta { delta }) = &delta.value().event {
             text.push_str(delta);
         }
     }

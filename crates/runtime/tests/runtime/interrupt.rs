@@ -50,7 +50,7 @@ async fn begun(orchestrator: &Orchestrator) -> TaskId {
     loop {
         let watched = deltas.recv().await.expect("a delta");
         if let WatchedDelta::Delta(delta) = watched
-            && let DeltaEvent::Answer(StreamEvent::TextDelta { .. }) = delta.delta().event
+            && let DeltaEvent::Answer(StreamEvent::TextDelta { .. }) = delta.value().event
         {
             return task_id;
         }

@@ -242,7 +242,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again_and_what_was_shown_is_supe
     assert_eq!(state.detail, Some(json!("All is well.")));
     let (mut shown, mut superseded_at) = (String::new(), None);
     while let Some(WatchedDelta::Delta(delta)) = deltas.try_recv() {
-        match SerializedDelta::into_delta(delta).event {
+        match SerializedDelta::into_value(delta).event {
             DeltaEvent::Answer(antiphon_core::StreamEvent::TextDelta { delta }) => shown += &delta,
             DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, .. }) => {
                 assert_eq!(code, "cut");

@@ -241,7 +241,7 @@ impl EventStream {
     }
 
     async fn read(&mut self, serialized: &SerializedEvent, lag: u64) {
-        let event = serialized.event();
+        let event = serialized.value();
         self.position = event.position;
         if self.deltas.is_some() {
             self.order.note(event);
@@ -265,7 +265,7 @@ impl EventStream {
     }
 
     fn send(&mut self, serialized: &SerializedEvent) {
-        let event = serialized.event();
+        let event = serialized.value();
         let id = match &self.scope {
             StreamScope::Task { .. } => {
                 self.ended = event.body.ends_task();
@@ -293,7 +293,7 @@ impl EventStream {
 
     /// Sends a delta, holds it until its turn, or drops it. The journal has the whole message anyway.
     async fn send_delta(&mut self, serialized: Arc<SerializedDelta>) {
-        let delta = serialized.delta();
+        let delta = serialized.value();
         let passes = match &mut self.scope {
             StreamScope::Task { .. } => Ok(true),
             StreamScope::Journal { filter, .. } => {
