@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "support/users.rs"]
+mod users;
+
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-/// An ordinary user: `nobody`.
-const ORDINARY: u32 = 65534;
 
 /// A project beside other files of a user.
 struct World {
@@ -17,29 +17,14 @@ struct World {
     user: Option<u32>,
 }
 
-/// Whether other users can go through all folders to this one.
-fn is_open(folder: &Path) -> bool {
-    folder.ancestors().all(|part| fs::metadata(part).is_ok_and(|about| about.mode() & 0o001 != 0))
-}
-
 impl World {
-    /// One for each user that the test can be: an ordinary one too, unless the machine is closed to it.
+    /// One for each user that the test can be.
     fn all(calls: &[&str]) -> Vec<Self> {
-        let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
-        let users = if is_root && is_open(Path::new("/")) {
-            vec![None, Some(ORDINARY)]
-        } else {
-            vec![None]
-        };
-        users.into_iter().map(|user| Self::new(calls, user)).collect()
+        users::all().into_iter().map(|user| Self::new(calls, user)).collect()
     }
 
     fn new(calls: &[&str], user: Option<u32>) -> Self {
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Not below /tmp, where the sandbox has a folder of its own.
-        let near = if user.is_some() && !is_open(built) { Path::new("/srv") } else { built };
-        let folder = tempfile::Builder::new().tempdir_in(near).unwrap();
-        let world = Self { folder, user };
+        let world = Self { folder: users::folder_of(user), user };
         if user.is_some() {
             let binary = env!("CARGO_BIN_EXE_antiphon");
             let linked = fs::hard_link(binary, world.path("antiphon"));

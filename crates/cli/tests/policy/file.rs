@@ -39,7 +39,7 @@ fn a_file_that_cannot_be_trusted_stops_everything_that_runs_agents() {
         ];
         for (prepare, part) in &cases {
             // Without the other users that only root can make, the two about owners cannot be tried.
-            if prepare.contains("chown") && !crate::world::is_root() {
+            if prepare.contains("chown") && !crate::users::is_root() {
                 continue;
             }
             world.prepare(prepare);

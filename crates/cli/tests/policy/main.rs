@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "../support/users.rs"]
+mod users;
+
 mod file;
 mod limits;
 mod models;

@@ -4,15 +4,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// An ordinary user: `nobody`.
-const ORDINARY: u32 = 65534;
+use crate::users;
 
 /// Makes an `/etc` with the policy of the world, then becomes the user and the program.
 const ENTER: &str = r#"
@@ -76,27 +75,14 @@ impl Seen {
     }
 }
 
-/// Whether other users can go through all folders to this one.
-fn is_open(folder: &Path) -> bool {
-    folder.ancestors().all(|part| fs::metadata(part).is_ok_and(|about| about.mode() & 0o001 != 0))
-}
-
-pub(crate) fn is_root() -> bool {
-    fs::metadata("/proc/self").unwrap().uid() == 0
-}
-
 impl World {
     /// One for each user that the test can be. The model makes these calls, one after the other.
     pub(crate) fn all(calls: &[&str]) -> Vec<Self> {
-        let users = if is_root() { vec![None, Some(ORDINARY)] } else { vec![None] };
-        users.into_iter().map(|user| Self::new(calls, user)).collect()
+        users::all().into_iter().map(|user| Self::new(calls, user)).collect()
     }
 
     fn new(calls: &[&str], user: Option<u32>) -> Self {
-        let built = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        // Not below /tmp, where the sandbox has a folder of its own.
-        let near = if user.is_some() && !is_open(built) { Path::new("/srv") } else { built };
-        let world = Self { folder: tempfile::Builder::new().tempdir_in(near).unwrap(), user };
+        let world = Self { folder: users::folder_of(user), user };
         let binary = env!("CARGO_BIN_EXE_antiphon");
         let linked = fs::hard_link(binary, world.path("antiphon"));
         linked.or_else(|_| fs::copy(binary, world.path("antiphon")).map(drop)).unwrap();
@@ -174,7 +160,7 @@ impl World {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("unshare");
-        if !is_root() {
+        if !users::is_root() {
             command.arg("--map-root-user");
         }
         let user = self.user.map_or("root".to_owned(), |user| user.to_string());
