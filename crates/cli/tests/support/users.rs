@@ -20,10 +20,7 @@ pub(crate) fn is_root() -> bool {
 /// The users to test as: the user of the test (`None`), and an ordinary one if that is root. Where other users
 /// cannot enter the root of the file system, an ordinary user cannot even load a library.
 pub(crate) fn all() -> Vec<Option<u32>> {
-    match is_root() && is_open(Path::new("/")) {
-        true => vec![None, Some(ORDINARY)],
-        false => vec![None],
-    }
+    if is_root() && is_open(Path::new("/")) { vec![None, Some(ORDINARY)] } else { vec![None] }
 }
 
 /// A new folder that the user can reach. Not below `/tmp`, where the sandbox has a folder of its own.
