@@ -4,6 +4,7 @@
 //! |--------------------|--------------------------------------------------------|
 //! | `message`          | messages and their blocks                              |
 //! | `request`          | one request to a model                                 |
+//! | `sampling`         | options of an answer: how the model samples and stops  |
 //! | `stream`           | one answer as it arrives, and the message it becomes   |
 //! | `tool`             | tools that a model may call                            |
 //! | `usage`            | tokens of an answer, and why it ended                  |
@@ -16,6 +17,7 @@ pub(crate) mod chat;
 pub mod message;
 pub(crate) mod model_switch;
 pub(crate) mod request;
+pub(crate) mod sampling;
 pub(crate) mod sendable_history;
 pub(crate) mod session;
 pub mod stream;

@@ -11,11 +11,11 @@ use antiphon_core::{
     AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
     AssistantMessage, BudgetRaised, CallableAgents, CanonicalHeader, Compacted, Decision, Effect,
     EventBody, HistoryRef, ImageBlock, ImportedTimes, InputBlock, ModelOptions, ModelRef,
-    OpaqueBlock, OutputRejected, PeerCancel, Provenance, Purpose, RawJson, Role, RunnerConfig, Seq,
-    SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated, TaskLimits,
-    TaskRestored, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments, ToolCallBlock,
-    ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
-    UserMessage, WaitingFor,
+    OpaqueBlock, OutputRejected, PeerCancel, Provenance, Purpose, RawJson, Role, RunnerConfig,
+    Sampling, Seq, SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated,
+    TaskLimits, TaskRestored, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments,
+    ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage,
+    UsageRecorded, UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -150,6 +150,7 @@ fn created() -> Result<EventBody, Finding> {
         model_options: ModelOptions {
             temperature: Some(Temperature::new(2.0).during("a temperature")?),
             tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
+            sampling: Sampling { stop: vec![ODD_TEXT.to_owned()], ..Sampling::default() },
         },
         payer: Some(ODD_TEXT.to_owned()),
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),

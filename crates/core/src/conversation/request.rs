@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Tool};
+use crate::{Message, Sampling, Tool};
 
 /// Everything a provider needs for one model call. Absent fields take the provider's default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Request {
     /// Sampling temperature, 0 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<Temperature>,
+    /// Further options of the answer.
+    #[serde(default, skip_serializing_if = "Sampling::is_default")]
+    pub sampling: Sampling,
     /// A person wants this attempt now: it is sent even to a provider that is left alone because it failed too
     /// often. Not a part of what is sent.
     #[serde(skip)]
@@ -69,6 +72,9 @@ pub struct ModelOptions {
     /// Whether the model may, must, or must not call tools. Absent: it may.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
+    /// Further options of each answer. Absent: the defaults of the provider.
+    #[serde(default, skip_serializing_if = "Sampling::is_default")]
+    pub sampling: Sampling,
 }
 
 impl ModelOptions {

@@ -131,8 +131,32 @@ fn model_options() -> impl Strategy<Value = ModelOptions> {
         Just(ToolChoice::Required),
         text().prop_map(ToolChoice::Named),
     ];
-    (temperature, choice)
-        .prop_map(|(temperature, tool_choice)| ModelOptions { temperature, tool_choice })
+    (temperature, choice, sampling()).prop_map(|(temperature, tool_choice, sampling)| {
+        ModelOptions { temperature, tool_choice, sampling }
+    })
+}
+
+fn sampling() -> impl Strategy<Value = Sampling> {
+    let numbers = (option::of(0..=4_u32), option::of(-2..=2_i32), option::of(any::<i64>()));
+    let effort = option::of(prop_oneof![
+        Just(ReasoningEffort::None),
+        Just(ReasoningEffort::Minimal),
+        Just(ReasoningEffort::XHigh)
+    ]);
+    (numbers, vec(text(), 0..3), effort, option::of(any::<bool>())).prop_map(
+        |((quarters, penalty, seed), stop, reasoning_effort, parallel_tool_calls)| {
+            let penalty = penalty.map(|number| f64::from(number).try_into().unwrap());
+            Sampling {
+                top_p: quarters.map(|number| (f64::from(number) / 4.0).try_into().unwrap()),
+                stop,
+                seed,
+                presence_penalty: penalty,
+                frequency_penalty: penalty,
+                reasoning_effort,
+                parallel_tool_calls,
+            }
+        },
+    )
 }
 
 /// A task somewhere in a tree, with defaults for everything else.

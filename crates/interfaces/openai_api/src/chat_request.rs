@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
-use antiphon_core::{RawJson, Temperature, Tool, ToolChoice};
+use antiphon_core::{RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice};
 use axum::http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -26,6 +26,7 @@ pub(crate) struct ChatRequest {
     pub(crate) model: Option<String>,
     pub(crate) conversation: Conversation,
     pub(crate) temperature: Option<Temperature>,
+    pub(crate) sampling: Sampling,
     pub(crate) max_tokens: Option<NonZeroU32>,
     pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) tool_choice: ToolChoice,
@@ -37,37 +38,32 @@ pub(crate) struct ChatRequest {
 /// Fields that are accepted only with their default value.
 const DEFAULT_ONLY: &[(&str, &str)] = &[
     ("n", "1"),
-    ("top_p", "1"),
-    ("presence_penalty", "0"),
-    ("frequency_penalty", "0"),
     ("logprobs", "false"),
     ("top_logprobs", "0"),
     ("logit_bias", "{}"),
-    ("stop", "[]"),
-    ("parallel_tool_calls", "true"),
     ("modalities", "[\"text\"]"),
 ];
 
 /// Fields that are never accepted.
-const UNSUPPORTED: &[&str] = &[
-    "seed",
-    "audio",
-    "functions",
-    "function_call",
-    "web_search_options",
-    "reasoning_effort",
-    "verbosity",
-];
+const UNSUPPORTED: &[&str] =
+    &["audio", "functions", "function_call", "web_search_options", "verbosity"];
 
 /// Fields that canonical requests do not have.
 const OPENAI_ONLY: &[&str] = &[
+    "frequency_penalty",
     "max_completion_tokens",
     "metadata",
+    "parallel_tool_calls",
     "prediction",
+    "presence_penalty",
+    "reasoning_effort",
     "response_format",
+    "seed",
     "service_tier",
+    "stop",
     "store",
     "stream_options",
+    "top_p",
     "user",
 ];
 
@@ -131,6 +127,7 @@ impl ChatRequest {
             temperature: temperature.map_err(|error| {
                 ChatError::field("temperature", format!("must be from 0 to 2, not {}", error.found))
             })?,
+            sampling: sampling(fields)?,
             max_tokens: max_tokens(fields)?,
             tool_choice: tool_choice(fields, &tools)?,
             tools,
@@ -182,6 +179,45 @@ fn unsupported(name: &str) -> ChatError {
     let error = ChatError::new(StatusCode::BAD_REQUEST, message);
     let error = error.coded("unsupported_parameter").because("not supported");
     ChatError { param: Some(name.to_owned()), ..error }
+}
+
+/// Options that are sent to the provider as they are, if its wire knows them.
+fn sampling(fields: &Fields) -> Result<Sampling, ChatError> {
+    Ok(Sampling {
+        top_p: field(fields, "top_p")?,
+        stop: stop(fields)?,
+        seed: field(fields, "seed")?,
+        presence_penalty: field(fields, "presence_penalty")?,
+        frequency_penalty: field(fields, "frequency_penalty")?,
+        reasoning_effort: field(fields, "reasoning_effort")?,
+        parallel_tool_calls: field(fields, "parallel_tool_calls")?,
+    })
+}
+
+/// One text, or a list of them.
+fn stop(fields: &Fields) -> Result<Vec<String>, ChatError> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum StopWire {
+        One(String),
+        Many(Vec<String>),
+    }
+    let refuse = |message: String| Err(ChatError::field("stop", message));
+    let Ok(stop) = field(fields, "stop") else {
+        return refuse("expected a text, or a list of texts".to_owned());
+    };
+    let stop = match stop {
+        None => Vec::new(),
+        Some(StopWire::One(text)) => vec![text],
+        Some(StopWire::Many(texts)) => texts,
+    };
+    if stop.len() > STOP_SEQUENCES_MAX {
+        return refuse(format!("at most {STOP_SEQUENCES_MAX} texts"));
+    }
+    if stop.iter().any(String::is_empty) {
+        return refuse("a text is empty: omit it".to_owned());
+    }
+    Ok(stop)
 }
 
 fn max_tokens(fields: &Fields) -> Result<Option<NonZeroU32>, ChatError> {

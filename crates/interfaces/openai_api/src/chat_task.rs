@@ -107,7 +107,11 @@ pub(crate) async fn task(
         before: PriorHistory::Messages(chat.conversation.messages),
         canonical: chat.conversation.canonical,
         message: None,
-        manner: ModelOptions { temperature: chat.temperature, tool_choice: chat.tool_choice },
+        manner: ModelOptions {
+            temperature: chat.temperature,
+            tool_choice: chat.tool_choice,
+            sampling: chat.sampling,
+        },
         ..built
     };
     let system = chat.conversation.system;

@@ -37,6 +37,23 @@ pub(crate) struct OpenAiRequest {
     /// Sampling temperature, from 0 to 2; the default of the model when absent.
     #[schemars(range(min = 0.0, max = 2.0))]
     temperature: Option<f64>,
+    /// Considers only the most likely tokens that together have this probability; from 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    top_p: Option<f64>,
+    /// A text, or up to 16 of them, at which the completion stops.
+    stop: Option<Value>,
+    /// The same seed makes the same completion more likely.
+    seed: Option<i64>,
+    /// Makes tokens that are in the text less likely; from -2 to 2.
+    #[schemars(range(min = -2.0, max = 2.0))]
+    presence_penalty: Option<f64>,
+    /// Makes tokens less likely the more often they are in the text; from -2 to 2.
+    #[schemars(range(min = -2.0, max = 2.0))]
+    frequency_penalty: Option<f64>,
+    /// How much the model reasons: `none`, `minimal`, `low`, `medium`, `high` or `xhigh`.
+    reasoning_effort: Option<String>,
+    /// Whether one answer may call several tools; the default of the model when absent.
+    parallel_tool_calls: Option<bool>,
     /// Tokens of the completion, at most; the limit of the model when absent.
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,

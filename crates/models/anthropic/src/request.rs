@@ -35,6 +35,10 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolOut<'a>>,
@@ -70,9 +74,20 @@ impl<'a> From<&'a Tool> for ToolOut<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ToolChoiceOut<'a> {
-    Any,
+    Auto(ParallelUse),
+    Any(ParallelUse),
     None,
-    Tool { name: &'a str },
+    Tool {
+        name: &'a str,
+        #[serde(flatten)]
+        parallel: ParallelUse,
+    },
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct ParallelUse {
+    #[serde(rename = "disable_parallel_tool_use", skip_serializing_if = "std::ops::Not::not")]
+    disabled: bool,
 }
 
 #[derive(Serialize)]
@@ -164,6 +179,8 @@ pub(crate) fn body(
         stream: true,
         // The wire refuses a temperature together with thinking.
         temperature: temperature.filter(|_| thinking.is_none()),
+        top_p: request.sampling.top_p.map(f64::from).filter(|_| thinking.is_none()),
+        stop_sequences: &request.sampling.stop,
         thinking,
         tools: tools(request, mark),
         tool_choice: tool_choice(request),
@@ -187,11 +204,12 @@ fn tool_choice(request: &Request) -> Option<ToolChoiceOut<'_>> {
     if request.tools.is_empty() {
         return None;
     }
+    let parallel = ParallelUse { disabled: request.sampling.parallel_tool_calls == Some(false) };
     match &request.tool_choice {
-        ToolChoice::Auto => None,
+        ToolChoice::Auto => parallel.disabled.then_some(ToolChoiceOut::Auto(parallel)),
         ToolChoice::None => Some(ToolChoiceOut::None),
-        ToolChoice::Required => Some(ToolChoiceOut::Any),
-        ToolChoice::Named(name) => Some(ToolChoiceOut::Tool { name }),
+        ToolChoice::Required => Some(ToolChoiceOut::Any(parallel)),
+        ToolChoice::Named(name) => Some(ToolChoiceOut::Tool { name, parallel }),
     }
 }
 

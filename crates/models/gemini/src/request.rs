@@ -29,8 +29,8 @@ struct Head<'a> {
     tools: Option<[ToolsOut<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
-    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
-    generation_config: GenerationConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<GenerationConfig<'a>>,
 }
 
 #[derive(Serialize)]
@@ -130,29 +130,52 @@ struct FunctionCallingConfig<'a> {
     allowed_function_names: Option<[&'a str; 1]>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct GenerationConfig {
+struct GenerationConfig<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     thinking_config: Option<ThinkingConfig>,
 }
 
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ThinkingConfig {
     thinking_budget: u32,
     include_thoughts: bool,
 }
 
-impl GenerationConfig {
-    fn is_empty(&self) -> bool {
-        self.max_output_tokens.is_none()
-            && self.temperature.is_none()
-            && self.thinking_config.is_none()
+impl<'a> GenerationConfig<'a> {
+    /// `None` when the request has none of these.
+    fn of(request: &'a Request) -> Option<Self> {
+        let sampling = &request.sampling;
+        let config = Self {
+            max_output_tokens: request.max_tokens.map(std::num::NonZero::get),
+            temperature: request.temperature.map(Temperature::get),
+            top_p: sampling.top_p.map(f64::from),
+            stop_sequences: &sampling.stop,
+            seed: sampling.seed,
+            presence_penalty: sampling.presence_penalty.map(f64::from),
+            frequency_penalty: sampling.frequency_penalty.map(f64::from),
+            thinking_config: request.thinking_tokens.map(|budget| ThinkingConfig {
+                thinking_budget: budget.get(),
+                include_thoughts: true,
+            }),
+        };
+        (config != Self::default()).then_some(config)
     }
 }
 
@@ -168,14 +191,7 @@ pub(crate) fn body(
             .then(|| Instruction { parts: [KnownPart::Text(text).into()] }),
         tools: tools(request),
         tool_config: tool_config(request),
-        generation_config: GenerationConfig {
-            max_output_tokens: request.max_tokens.map(std::num::NonZero::get),
-            temperature: request.temperature.map(Temperature::get),
-            thinking_config: request.thinking_tokens.map(|budget| ThinkingConfig {
-                thinking_budget: budget.get(),
-                include_thoughts: true,
-            }),
-        },
+        generation_config: GenerationConfig::of(request),
     };
     let history = History { messages: &request.messages, model, ids: IdRule::Any };
     histories.body(&head, "contents", b"", history, |messages, _, items| {

@@ -9,6 +9,18 @@ use serde_json::json;
 
 use super::Specimen;
 
+fn sampling() -> Sampling {
+    Sampling {
+        top_p: Some(0.5.try_into().unwrap()),
+        stop: vec!["END".to_owned()],
+        seed: Some(7),
+        presence_penalty: Some((-2.0).try_into().unwrap()),
+        frequency_penalty: Some(2.0.try_into().unwrap()),
+        reasoning_effort: Some(ReasoningEffort::XHigh),
+        parallel_tool_calls: Some(false),
+    }
+}
+
 pub(super) fn whole() -> Specimen {
     let created = TaskCreated {
         agent: "dev".to_owned(),
@@ -35,6 +47,7 @@ pub(super) fn whole() -> Specimen {
         model_options: ModelOptions {
             temperature: Some(Temperature::new(0.5).unwrap()),
             tool_choice: ToolChoice::Named("read".to_owned()),
+            sampling: sampling(),
         },
         payer: Some("tR7xQ2pL".to_owned()),
         route: Some(RawJson::parse(r#"{"script":"hello.toml"}"#).unwrap()),
@@ -76,7 +89,9 @@ fn whole_json() -> serde_json::Value {
             "cost_nano_usd_max": 7, "wall_clock_s_max": 8, "depth_max": 9, "fan_out_max": 10,
             "tasks_max": 11
         },
-        "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}},
+        "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}, "sampling": {
+            "top_p": 0.5, "stop": ["END"], "seed": 7, "presence_penalty": -2.0, "frequency_penalty": 2.0,
+            "reasoning_effort": "xhigh", "parallel_tool_calls": false}},
         "payer": "tR7xQ2pL", "route": {"script": "hello.toml"},
         "provenance": "admin_key:tR7xQ2pL",
         "canonical": [{

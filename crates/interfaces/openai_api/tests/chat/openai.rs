@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AssistantBlock, InputBlock, Message, RawJson, Request, StopReason, TaskStatus, Temperature,
-    Tool, ToolChoice,
+    AssistantBlock, InputBlock, Message, RawJson, ReasoningEffort, Request, Sampling, StopReason,
+    TaskStatus, Temperature, Tool, ToolChoice,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -88,7 +88,8 @@ async fn every_field_of_a_request_reaches_the_model() {
     let more = json!({
         "messages": messages, "temperature": 0.5, "max_completion_tokens": 77, "n": 1,
         "tools": weather(), "tool_choice": { "type": "function", "function": { "name": "weather" } },
-        "stop": null, "user": "ann", "metadata": { "a": "b" }, "what_is_this": 1,
+        "top_p": 0.5, "stop": "END", "seed": 7, "presence_penalty": 1, "frequency_penalty": -1.5,
+        "reasoning_effort": "low", "parallel_tool_calls": false, "logit_bias": null, "user": "ann", "metadata": { "a": "b" }, "what_is_this": 1,
     });
     let reply = ask(&server, &with("", &more)).await;
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -108,6 +109,15 @@ async fn every_field_of_a_request_reaches_the_model() {
         tool_choice: ToolChoice::Named("weather".to_owned()),
         max_tokens: 77.try_into().ok(),
         temperature: Temperature::new(0.5).ok(),
+        sampling: Sampling {
+            top_p: 0.5.try_into().ok(),
+            stop: vec!["END".to_owned()],
+            seed: Some(7),
+            presence_penalty: 1.0.try_into().ok(),
+            frequency_penalty: (-1.5).try_into().ok(),
+            reasoning_effort: Some(ReasoningEffort::Low),
+            parallel_tool_calls: Some(false),
+        },
         ..Request::default()
     };
     assert_eq!(requested, expected);

@@ -70,6 +70,21 @@ async fn all_settings_of_a_request_are_sent() {
 }
 
 #[tokio::test]
+async fn options_that_the_wire_knows_are_sent() {
+    let options = json!({"top_p": 0.25, "stop": ["END"], "seed": 7, "presence_penalty": -0.5,
+        "frequency_penalty": 0.5, "reasoning_effort": "xhigh", "parallel_tool_calls": false});
+    let sampling = serde_json::from_value(options).unwrap();
+    let request = Request { tools: vec![tool("look")], sampling, ..request(vec![user("hi")]) };
+    let mut sent = sent(request, None).await;
+    let body = sent.as_object_mut().unwrap();
+    for name in ["model", "max_tokens", "stream", "tools", "messages"] {
+        body.remove(name).unwrap();
+    }
+    let choice = json!({"type": "auto", "disable_parallel_tool_use": true});
+    assert_eq!(sent, json!({"top_p": 0.25, "stop_sequences": ["END"], "tool_choice": choice}));
+}
+
+#[tokio::test]
 async fn each_tool_choice_has_its_form() {
     let cases = [
         (ToolChoice::Auto, None),

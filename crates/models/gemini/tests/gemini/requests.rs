@@ -60,6 +60,17 @@ async fn all_settings_of_a_request_are_sent() {
 }
 
 #[tokio::test]
+async fn options_that_the_wire_knows_are_sent() {
+    let options = json!({"top_p": 0.25, "stop": ["END"], "seed": 7, "presence_penalty": -0.5,
+        "frequency_penalty": 0.5, "reasoning_effort": "xhigh", "parallel_tool_calls": false});
+    let sampling = serde_json::from_value(options).unwrap();
+    let sent = sent(Request { sampling, ..request(vec![user("hi")]) }).await;
+    let expected = json!({"topP": 0.25, "stopSequences": ["END"], "seed": 7, "presencePenalty": -0.5,
+        "frequencyPenalty": 0.5});
+    assert_eq!(sent, json!({"contents": hi(), "generationConfig": expected}));
+}
+
+#[tokio::test]
 async fn each_tool_choice_has_its_form() {
     let config = |config| Some(json!({"functionCallingConfig": config}));
     let look = || "look".to_owned();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage,
+    ReasoningEffort, Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
 use antiphon_model_transport::{History, HistoryCache, write_items};
 use serde::Serialize;
@@ -33,12 +33,32 @@ struct Head<'a> {
     max_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(flatten)]
+    sampling: SamplingOut<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoiceOut<'a>>,
+}
+
+/// Options that have the same names on this wire.
+#[derive(Serialize)]
+struct SamplingOut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequency_penalty: Option<f64>,
+    /// Without tools, the wire refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -134,6 +154,7 @@ pub(super) fn body(
         MaxTokensField::MaxCompletionTokens => (limit, None),
         MaxTokensField::MaxTokens => (None, limit),
     };
+    let asked_effort = request.sampling.reasoning_effort.map(ReasoningEffort::as_str);
     let head = Head {
         model: &request.model,
         stream: true,
@@ -141,7 +162,9 @@ pub(super) fn body(
         max_completion_tokens,
         max_tokens,
         temperature: request.temperature.map(antiphon_core::Temperature::get),
-        reasoning_effort: request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort),
+        sampling: sampling(request),
+        reasoning_effort: asked_effort
+            .or_else(|| request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort)),
         tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
     };
@@ -152,6 +175,18 @@ pub(super) fn body(
     histories.body(&head, "messages", &system, history, |history, _, items| {
         write_items(&messages(history, quirks), items)
     })
+}
+
+fn sampling(request: &Request) -> SamplingOut<'_> {
+    let sampling = &request.sampling;
+    SamplingOut {
+        top_p: sampling.top_p.map(f64::from),
+        stop: &sampling.stop,
+        seed: sampling.seed,
+        presence_penalty: sampling.presence_penalty.map(f64::from),
+        frequency_penalty: sampling.frequency_penalty.map(f64::from),
+        parallel_tool_calls: sampling.parallel_tool_calls.filter(|_| !request.tools.is_empty()),
+    }
 }
 
 fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {

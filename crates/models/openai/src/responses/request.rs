@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, ToolArguments, ToolChoice, ToolResultMessage,
+    ReasoningEffort, Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
 use antiphon_model_transport::{History, HistoryCache, write_items};
 use serde::Serialize;
@@ -34,11 +34,15 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<ReasoningOut>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoiceOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parallel_tool_calls: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +112,7 @@ pub(super) fn body(
     histories: &HistoryCache,
 ) -> Result<Vec<u8>, ProviderError> {
     let encrypted = quirks.encrypted_reasoning.then_some("reasoning.encrypted_content");
+    let asked_effort = request.sampling.reasoning_effort.map(ReasoningEffort::as_str);
     let head = Head {
         model: &request.model,
         instructions: Some(request.system_prompt.as_str()).filter(|text| !text.trim().is_empty()),
@@ -116,12 +121,13 @@ pub(super) fn body(
         include: encrypted.into_iter().collect(),
         max_output_tokens: request.max_tokens.map(std::num::NonZeroU32::get),
         temperature: request.temperature.map(antiphon_core::Temperature::get),
-        reasoning: request.thinking_tokens.map(|budget| ReasoningOut {
-            effort: effort(budget),
-            summary: quirks.reasoning_summary.then_some("auto"),
+        top_p: request.sampling.top_p.map(f64::from),
+        reasoning: asked_effort.or_else(|| request.thinking_tokens.map(effort)).map(|effort| {
+            ReasoningOut { effort, summary: quirks.reasoning_summary.then_some("auto") }
         }),
         tools: request.tools.iter().map(|given| tool(given)).collect(),
         tool_choice: tool_choice(request),
+        parallel_tool_calls: request.sampling.parallel_tool_calls,
     };
     let history = History { messages: &request.messages, model, ids: IDS };
     histories.body(&head, "input", b"", history, |messages, _, input| {

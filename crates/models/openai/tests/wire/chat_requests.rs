@@ -101,6 +101,18 @@ async fn all_settings_of_a_request_are_sent() {
 }
 
 #[tokio::test]
+async fn options_that_the_wire_knows_are_sent() {
+    let options = json!({"top_p": 0.25, "stop": ["END"], "seed": 7, "presence_penalty": -0.5,
+        "frequency_penalty": 0.5, "reasoning_effort": "xhigh", "parallel_tool_calls": false});
+    let sampling = serde_json::from_value(options.clone()).unwrap();
+    let request = Request { sampling, tools: vec![weather_tool()], ..hello() };
+    let sent = sent(Wire::chat(), request).await;
+    for (name, value) in options.as_object().unwrap() {
+        assert_eq!(sent[name], *value, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_tool_choice_is_one_word_and_absent_without_tools() {
     for (tool_choice, word) in [
         (ToolChoice::Auto, None),
