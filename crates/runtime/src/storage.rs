@@ -183,7 +183,8 @@ impl StorageMonitor {
     }
 }
 
-/// The wait of one task for the journal.
+/// The wait of one task for the journal. The task is listed as waiting from the first pause until this is dropped
+/// or [ended](Self::end), also during an attempt.
 pub(crate) struct StorageWait {
     monitor: Arc<StorageMonitor>,
     task_id: TaskId,
@@ -218,8 +219,8 @@ impl StorageWait {
         }
         self.failed = self.failed.saturating_add(1);
         let at = self.clock.now() + PAUSE_MIN + self.pause;
-        let _listed =
-            Listed::begin(&self.monitor, &self.task_id, NextAttempt { failed: self.failed, at });
+        let next = NextAttempt { failed: self.failed, at };
+        self.monitor.waiting().insert(self.task_id.clone(), next);
         // Also when others succeed meanwhile: a longer append may fail where shorter ones succeed.
         tokio::time::sleep(PAUSE_MIN).await;
         let mut failing = self.monitor.failing.subscribe();
@@ -231,24 +232,16 @@ impl StorageWait {
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         true
     }
-}
 
-/// One more task that waits, until it is dropped.
-struct Listed<'a> {
-    monitor: &'a StorageMonitor,
-    task_id: &'a TaskId,
-}
-
-impl<'a> Listed<'a> {
-    fn begin(monitor: &'a StorageMonitor, task_id: &'a TaskId, next: NextAttempt) -> Self {
-        monitor.waiting().insert(task_id.clone(), next);
-        Self { monitor, task_id }
+    /// The task does not wait until the next pause: its attempt may take long.
+    pub(crate) fn end(&self) {
+        self.monitor.waiting().remove(&self.task_id);
     }
 }
 
-impl Drop for Listed<'_> {
+impl Drop for StorageWait {
     fn drop(&mut self) {
-        self.monitor.waiting().remove(self.task_id);
+        self.end();
     }
 }
 

@@ -88,6 +88,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
                 waited = wait.pause() => waited,
                 () = services.background.stop.cancelled() => false,
             };
+            wait.end();
             if waited {
                 continue;
             }
