@@ -4,6 +4,7 @@
 //! |------------|----------------------------------------------------|
 //! | `checkpoint` | states of long tasks                             |
 //! | `history`  | which conversation a task continues                |
+//! | `tail`     | the newest tasks, which are indexed later          |
 //! | `tables`   | writes their rows in the transaction of the events |
 //! | `spending` | spending by day                                    |
 //! | `rebuild`  | writes them again from the events                  |
@@ -13,3 +14,4 @@ pub(crate) mod history;
 pub(crate) mod rebuild;
 pub(crate) mod spending;
 pub(crate) mod tables;
+pub(crate) mod tail;

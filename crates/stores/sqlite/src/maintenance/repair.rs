@@ -22,6 +22,7 @@ use crate::backup::staging_folder::{StagingFolder, folder_of, sync_folder};
 use crate::backup::{BackupError, LOGS, unwritable, with_suffix};
 use crate::file::create::create;
 use crate::file::owner::Owner;
+use crate::index::tail::index_all;
 use crate::journal::{SqliteJournal, connect, open_error};
 use crate::maintenance::MaintenanceStep;
 use crate::maintenance::compact::checkpoint;
@@ -281,7 +282,7 @@ impl Salvage {
         transaction.commit()
     }
 
-    /// Idempotency keys of saved tasks, as far as they can be read.
+    /// Idempotency keys of saved tasks, as far as they can be read. Then the tasks are indexed.
     fn copy_keys(&mut self, target: &mut Connection) -> rusqlite::Result<()> {
         let keys: Vec<(String, String, u64, u64)> = {
             let read = || -> rusqlite::Result<Vec<_>> {
@@ -306,6 +307,7 @@ impl Salvage {
                 )?
                 .execute((key, task_id, position, seq))?;
         }
+        index_all(&transaction)?;
         transaction.commit()
     }
 }
