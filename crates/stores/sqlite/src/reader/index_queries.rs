@@ -1,4 +1,4 @@
-//! The lists of the index: tasks, sessions, approvals, live agents, queued messages.
+//! The lists of the index: tasks, approvals, live agents, queued messages.
 //!
 //! Each list follows an index in its order and reads only the rows it returns, and those of the tail. `CROSS JOIN` keeps
 //! SQLite from reordering the tables.
@@ -6,12 +6,11 @@
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{
-    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, SessionQuery,
-    TaskQuery, TaskSelector,
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, ApprovalId, EventBody, ImportedTimes, InteractionId, LiveAgent, Position,
-    QueuedMessage, Replied, SessionSummary, TaskId, TaskSummary,
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    TaskId, TaskSummary,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
@@ -19,14 +18,14 @@ use rusqlite::{Connection, Params, Row};
 use crate::fault::fault;
 use crate::index::tail::indexed_until;
 use crate::reader::task_filter::matching_tasks;
-use crate::row::column::{read_json_maybe, read_text, read_time, read_word};
+use crate::row::column::{read_text, read_word};
 use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
 use crate::row::task_row::{agent_columns, read_agent, read_task, task_columns};
 
 /// Most rows in one list.
 pub const LIST_ROWS_MAX: usize = 1_000_000;
 
-type ListResult<T> = Result<Vec<T>, JournalError>;
+pub(crate) type ListResult<T> = Result<Vec<T>, JournalError>;
 
 macro_rules! task_list {
     ($which:expr) => {
@@ -120,71 +119,7 @@ macro_rules! before {
               ELSE (SELECT id FROM tasks WHERE task_id = ?2) END"
     };
 }
-
-macro_rules! session_list {
-    ($sessions:expr) => {
-        concat!(
-            "SELECT listed.session_id, first.title, listed.tasks, last.task_id, last.status,
-                    first.created_s, first.created_ns, last.last_s, last.last_ns, first.imported,
-                    last.imported
-             FROM (",
-            $sessions,
-            ") AS listed CROSS JOIN tasks AS first ON first.id = listed.first_task
-             CROSS JOIN tasks AS last ON last.id = listed.last_task
-             ORDER BY listed.last_task DESC"
-        )
-    };
-}
-
-/// Sessions with a task in the tail, and the others.
-const SESSIONS: [&str; 2] = [
-    session_list!(concat!(
-        "SELECT session AS session_id, coalesce(sessions.first_task, min(id)) AS first_task,
-                max(id) AS last_task, count(*) + coalesce(sessions.tasks, 0) AS tasks
-         FROM tasks LEFT JOIN sessions ON session_id = session
-         WHERE id > ",
-        indexed_until!(),
-        " GROUP BY session HAVING max(id) < ",
-        before!(),
-        " ORDER BY max(id) DESC LIMIT ?1"
-    )),
-    session_list!(concat!(
-        "SELECT * FROM sessions WHERE last_task < ",
-        before!(),
-        " AND session_id NOT IN (SELECT session FROM tasks WHERE id > ",
-        indexed_until!(),
-        ") ORDER BY last_task DESC LIMIT ?1"
-    )),
-];
-
-pub(crate) fn sessions(
-    connection: &mut Connection,
-    query: &SessionQuery,
-) -> ListResult<SessionSummary> {
-    let moment = connection.transaction().map_err(|error| broken(&error))?;
-    let before = query.before.as_ref().map(TaskId::as_str);
-    newest_first(SESSIONS, limit(query.limit), |list, limit| {
-        select(&moment, list, (limit, before), |row| session(row).map_err(|error| broken(&error)))
-    })
-}
-
-fn session(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {
-    Ok(SessionSummary {
-        session_id: read_text(row, 0)?,
-        title: row.get(1)?,
-        tasks: row.get(2)?,
-        last_task: read_text(row, 3)?,
-        status: read_word(row, 4)?,
-        created_at: match read_json_maybe::<ImportedTimes>(row, 9)? {
-            Some(imported) => imported.created_at,
-            None => read_time(row, 5)?,
-        },
-        updated_at: match read_json_maybe::<ImportedTimes>(row, 10)? {
-            Some(imported) => imported.updated_at,
-            None => read_time(row, 7)?,
-        },
-    })
-}
+pub(crate) use before;
 
 macro_rules! approval_list {
     ($which:literal) => {
@@ -343,7 +278,7 @@ fn after_prefix(start: &str) -> Value {
     Value::Blob(Vec::new())
 }
 
-fn limit(most: NonZeroUsize) -> usize {
+pub(crate) fn limit(most: NonZeroUsize) -> usize {
     most.get().min(LIST_ROWS_MAX)
 }
 
@@ -361,6 +296,7 @@ mod tests {
     use super::*;
     use crate::file::schema::in_memory;
     use crate::index::tables::SETTLED;
+    use crate::reader::session_list::SESSIONS;
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
