@@ -50,7 +50,7 @@ const PARTS: [(&str, Part); 8] = [
 fn main() -> Result<(), Error> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_some_and(|word| word == model::WORD) {
-        return model::serve(&words[1..]);
+        return model::serve();
     }
     raise_files()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;

@@ -34,7 +34,8 @@ pub(crate) fn task(steps: usize) -> Value {
     })
 }
 
-pub(crate) fn serve(_: &[String]) -> Result<(), Error> {
+/// Prints its address, then serves.
+pub(crate) fn serve() -> Result<(), Error> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let answer = |received: &RecordedRequest, n: usize| reply(&received.body, n);

@@ -38,7 +38,7 @@ async fn watched(watchers: usize) -> Result<(f64, f64), Error> {
     let served = project.serve(&[])?;
     let address = served.address()?;
     let mut connection = Connection::open(&address).await?;
-    // It waits for its message, so that every watcher is there before its first step.
+    // A first task, so that what every task needs is there.
     let accepted = connection.post("/v1/tasks", &model::task(0)).await?;
     let first = accepted["task_id"].as_str().ok_or("there is no task")?.to_owned();
     connection.get(&format!("/v1/tasks/{first}/rest")).await?;

@@ -36,7 +36,7 @@ impl Tail {
     }
 
     /// Whether tasks should be indexed. `next_row` is the row number of the next task.
-    pub(crate) fn is_long(&self, next_row: i64) -> bool {
+    pub(crate) fn is_long(self, next_row: i64) -> bool {
         next_row - 1 - self.indexed_until > TAIL_TASKS_MAX
     }
 

@@ -32,7 +32,7 @@ fn frames(path: &Path) -> u64 {
 /// The ids of the program: the first part grows with time, the rest is random.
 fn id(n: u64) -> Uuid {
     let random = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    Uuid::from_u128(u128::from(n) << 80 | 0x7000_8000_0000_0000_0000 | u128::from(random >> 2))
+    Uuid::from_u128((u128::from(n) << 80) | 0x7000_8000_0000_0000_0000 | u128::from(random >> 2))
 }
 
 fn task_id(n: u64) -> TaskId {
