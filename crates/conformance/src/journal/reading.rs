@@ -43,9 +43,12 @@ pub(super) async fn the_first_events_of_tasks_are_read_together(journal: TestJou
     let asked = vec![task(2), task(3), task(1)];
     let mut found = journal.as_dyn().first_events(asked).await.during("first events")?;
     found.sort_by_key(|event| event.position);
-    let expected: Vec<Event> =
-        journal.all().await?.into_iter().filter(|event| event.seq == Seq(1)).collect();
-    equal("the first events", &found, &expected)?;
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|event| (event.body.event_type(), event.task_id, event.seq))
+        .collect();
+    let expected = [1, 2].map(|n| ("task_created", task(n), Seq(1)));
+    equal("the first events", &found, &expected.to_vec())?;
     let none = journal.as_dyn().first_events(Vec::new()).await.during("no events")?;
     equal("the first events of no task", &none, &vec![])
 }

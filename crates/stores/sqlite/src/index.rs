@@ -3,6 +3,7 @@
 //! | file       | subject                                            |
 //! |------------|----------------------------------------------------|
 //! | `checkpoint` | states of long tasks                             |
+//! | `event_copy` | a new journal with the events of another         |
 //! | `history`  | which conversation a task continues                |
 //! | `tail`     | the newest tasks, which are indexed later          |
 //! | `tables`   | writes their rows in the transaction of the events |
@@ -10,6 +11,7 @@
 //! | `rebuild`  | writes them again from the events                  |
 
 pub(crate) mod checkpoint;
+pub(crate) mod event_copy;
 pub(crate) mod history;
 pub(crate) mod rebuild;
 pub(crate) mod spending;
