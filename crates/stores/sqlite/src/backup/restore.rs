@@ -11,6 +11,8 @@
 //! Right after the step, the old journal is still named `.restore-…`, and then
 //! `.before-…`.
 //!
+//! A backup that another user may have made is distrusted before the step: its copy is written anew from its events.
+//!
 //! A log belongs to the journal it was written for. The old log is checkpointed into the old journal
 //! before the step; a log that cannot be, because the old journal is damaged, is moved with it. So
 //! SQLite never reads a log of the old journal as one of the new journal.
