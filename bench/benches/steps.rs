@@ -46,7 +46,9 @@ fn measure() -> Result<(), Error> {
     {
         println!("{name:24}{:>8.2}", memory(tasks, script)?);
     }
-    println!("\nlaps of one model call and one tool call; steps per second, by tasks at a time\n");
+    println!(
+        "\nthe loop alone, in this process: steps of a scripted model and a tool that does nothing; per second, by tasks at a time\n"
+    );
     println!("{:20}{:>12}{:>12}{:>12}", "journal", "1", "100", "1,000");
     for (name, open) in JOURNALS {
         print!("{name:20}");

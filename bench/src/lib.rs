@@ -5,13 +5,17 @@
 //! named by the variable `ANTIPHON`, which `make bench` sets.
 
 mod connection;
+mod curve;
 mod frames;
+mod model_process;
 mod process;
 mod served;
 mod times;
 
 pub use connection::{Address, Connection};
+pub use curve::Curve;
 pub use frames::Frames;
+pub use model_process::ModelProcess;
 pub use process::{Process, Usage, raise_files};
 pub use served::{Project, Served};
 pub use times::Times;

@@ -53,9 +53,18 @@ impl Process {
 
     /// Resident memory, in KiB.
     pub fn resident_kib(self) -> Result<u64, Error> {
+        self.kib("VmRSS:")
+    }
+
+    /// The most resident memory that it had, in KiB.
+    pub fn peak_kib(self) -> Result<u64, Error> {
+        self.kib("VmHWM:")
+    }
+
+    fn kib(self, name: &str) -> Result<u64, Error> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let line = line.ok_or("the system does not tell VmRSS")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let line = line.ok_or_else(|| format!("the system does not tell {name}"))?;
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     }
 

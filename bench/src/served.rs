@@ -64,6 +64,14 @@ impl Project {
         command
     }
 
+    /// The journal, once a server or a task has created it.
+    pub fn journal(&self) -> Result<PathBuf, Error> {
+        let state = self.folder.with_file_name("home").join(".local/state/antiphon/projects");
+        let mut projects = fs::read_dir(state)?;
+        let project = projects.next().ok_or("the project has no state")??;
+        Ok(project.path().join("journal.db"))
+    }
+
     /// Starts a server and waits until it listens.
     pub fn serve(&self, arguments: &[&str]) -> Result<Served, Error> {
         let arguments = [&["serve", "--trust", "--listen", "127.0.0.1:0"], arguments].concat();

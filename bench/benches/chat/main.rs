@@ -14,10 +14,9 @@ mod upstream;
 
 use std::time::Duration;
 
-use antiphon_bench::{Address, Error, Process, Project, Times, raise_files};
+use antiphon_bench::{Address, Error, ModelProcess, Process, Project, Times, raise_files};
 use load::{Load, ResponseTimes};
 use tokio::runtime::{Builder, Runtime};
-use upstream::Upstream;
 
 /// Concurrent requests to a model that answers at once.
 const AT_ONCE: [usize; 3] = [1, 64, 512];
@@ -63,10 +62,8 @@ fn main() -> Result<(), Error> {
 }
 
 /// A project with a scripted model and, if given, an upstream server.
-fn project(upstream: Option<&Upstream>) -> Result<Project, Error> {
-    let models = upstream.map_or_else(String::new, |upstream| {
-        format!("[providers.upstream]\nkind = \"openai\"\nbase_url = \"{}/v1\"\n", upstream.url())
-    });
+fn project(upstream: Option<&ModelProcess>) -> Result<Project, Error> {
+    let models = upstream.map_or_else(String::new, ModelProcess::config);
     let config = format!("[scripts]\ninstant = \"instant.toml\"\n{models}");
     let project = Project::new(env!("CARGO_TARGET_TMPDIR"), &config)?;
     project.write("instant.toml", SCRIPT)?;
@@ -126,7 +123,7 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
     );
     for at_once in AT_ONCE_ADDED {
         for stream in [false, true] {
-            let upstream = Upstream::start()?;
+            let upstream = ModelProcess::start(&[upstream::WORD])?;
             let project = project(Some(&upstream))?;
             let served = project.serve(&[])?;
             let directly = Load::new(Address::new(upstream.socket()?), "m", stream);

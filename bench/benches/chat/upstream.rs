@@ -1,10 +1,6 @@
-//! A model server in its own process, which answers at once. It ends when its input is closed.
+//! A model server in its own process, which answers at once.
 
-use std::io::{self, BufRead, BufReader};
-use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
-
-use antiphon_bench::Error;
+use antiphon_bench::{Error, ModelProcess};
 use antiphon_model_server::{ModelServer, Part, RecordedRequest, Reply};
 use memchr::memmem;
 use serde_json::{Value, json};
@@ -35,9 +31,7 @@ pub(crate) fn serve() -> Result<(), Error> {
             if stream { streamed.clone() } else { whole.clone() }
         };
         let server = ModelServer::start_forgetful(answer).await?;
-        println!("{}", server.url());
-        tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink())).await??;
-        Ok(())
+        ModelProcess::wait(&server.url()).await
     })
 }
 
@@ -70,39 +64,4 @@ fn answer(object: &str, choices: Value, bill: bool) -> Value {
         answer["usage"] = usage;
     }
     answer
-}
-
-pub(crate) struct Upstream {
-    url: String,
-    process: Child,
-}
-
-impl Upstream {
-    pub(crate) fn start() -> Result<Self, Error> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .arg(WORD)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut url = String::new();
-        let output = process.stdout.take().ok_or("the model server has no output")?;
-        BufReader::new(output).read_line(&mut url)?;
-        Ok(Self { url: url.trim().to_owned(), process })
-    }
-
-    pub(crate) fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub(crate) fn socket(&self) -> Result<SocketAddr, Error> {
-        Ok(self.url.trim_start_matches("http://").parse()?)
-    }
-}
-
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        // It ends by itself; this only waits for it.
-        let _ = self.process.wait();
-    }
 }

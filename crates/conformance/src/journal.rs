@@ -99,6 +99,7 @@ fn of_events() -> Vec<Check<'static, TestJournal>> {
         reading::{
             a_task_is_read_alone_and_in_order,
             a_task_that_does_not_exist_reads_as_empty,
+            the_first_events_of_tasks_are_read_together,
             reading_starts_behind_the_given_position,
             pages_cover_everything_exactly_once,
             a_page_is_never_longer_than_its_limit,

@@ -1,6 +1,6 @@
 //! The handle: the only way into the runtime.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -387,29 +387,55 @@ impl Orchestrator {
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
         cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
-        for task in unfinished.into_iter().filter(which) {
-            lifecycle::register_resident(&self.services, &task).await?;
-            // A runner follows tasks that run elsewhere.
-            // A resident agent answers the requests that wait for it.
-            // A task that waits for budget or its model checks itself whether it may continue.
-            let waits = task.waiting_for.is_some_and(|what| !what.continues_by_itself());
-            if waits && !is_resident(&task) {
-                deadlines::watch_wall_clock(&self.services, &task.task_id).await?;
-                recovered.waiting.push(task.task_id);
-            } else {
-                supervise::start(&self.services, &task.task_id);
-                recovered.begun.push(task.task_id);
-            }
-        }
-        lifecycle::notify_peers_again(&self.services).await?;
+        self.start_again(unfinished.into_iter().filter(which).collect(), &mut recovered).await?;
+        let mut known = HashSet::new();
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
-                let state = self.services.reader.load(&approval.task_id).await?;
-                limits::know_deadlines(&self.services.time, &state);
+                if known.insert(approval.task_id.clone()) {
+                    let state =
+                        self.services.reader.load_without_messages(&approval.task_id).await?;
+                    limits::know_deadlines(&self.services.time, &state);
+                }
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
         }
         Ok(recovered)
+    }
+
+    /// Starts the tasks that do not wait for a user or a client, and watches the time limits of the others.
+    async fn start_again(
+        &self,
+        tasks: Vec<TaskSummary>,
+        recovered: &mut Recovered,
+    ) -> Result<(), OrchestratorError> {
+        // A runner follows tasks that run elsewhere.
+        // A resident agent answers the requests that wait for it.
+        // A task that waits for budget or its model checks itself whether it may continue.
+        let waits = |task: &TaskSummary| {
+            let waits = task.waiting_for.is_some_and(|what| !what.continues_by_itself());
+            waits && !is_resident(task)
+        };
+        let read = tasks.iter().filter(|task| is_resident(task) || waits(task));
+        let read = read.map(|task| task.task_id.clone()).collect();
+        let creations = self.services.reader.creations(read).await?;
+        let mut live = HashMap::new();
+        for task in tasks {
+            let creation = creations.get(&task.task_id);
+            if waits(&task) {
+                if let Some((created, at)) = creation {
+                    deadlines::watch_wall_clock_of(&self.services, &task.task_id, created, *at);
+                }
+                recovered.waiting.push(task.task_id);
+                continue;
+            }
+            if let Some((created, _)) = creation {
+                lifecycle::register_resident(&self.services, &task, created);
+                live.insert(task.task_id.clone(), task.clone());
+            }
+            supervise::start(&self.services, &task.task_id);
+            recovered.begun.push(task.task_id);
+        }
+        lifecycle::notify_peers_again(&self.services, &live).await
     }
 
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the

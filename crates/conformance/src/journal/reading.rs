@@ -1,6 +1,6 @@
 //! Reads: of one task, of all, from a position, in pages.
 
-use antiphon_core::{Event, Position, TaskId};
+use antiphon_core::{Event, Position, Seq, TaskId};
 
 use super::test_journal::{TestJournal, at, draft, note, task};
 use crate::suite::{During, Finding, Outcome, ensure, equal};
@@ -36,6 +36,21 @@ pub(super) async fn a_task_is_read_alone_and_in_order(journal: TestJournal) -> O
         equal("how many there are", &found.len(), &4)?;
     }
     Ok(())
+}
+
+pub(super) async fn the_first_events_of_tasks_are_read_together(journal: TestJournal) -> Outcome {
+    two_tasks(&journal).await?;
+    let asked = vec![task(2), task(3), task(1)];
+    let mut found = journal.as_dyn().first_events(asked).await.during("first events")?;
+    found.sort_by_key(|event| event.position);
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|event| (event.body.event_type(), event.task_id, event.seq))
+        .collect();
+    let expected = [1, 2].map(|n| ("task_created", task(n), Seq(1)));
+    equal("the first events", &found, &expected.to_vec())?;
+    let none = journal.as_dyn().first_events(Vec::new()).await.during("no events")?;
+    equal("the first events of no task", &none, &vec![])
 }
 
 pub(super) async fn a_task_that_does_not_exist_reads_as_empty(journal: TestJournal) -> Outcome {

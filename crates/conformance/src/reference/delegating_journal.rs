@@ -6,7 +6,7 @@ use antiphon_core::port::{
     SessionQuery, TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    Approval, DayRange, Event, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
     SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
@@ -26,6 +26,11 @@ pub trait JournalHooks: Send + Sync {
     /// See [`JournalLog::read`].
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.inner().read(read).await
+    }
+
+    /// See [`JournalLog::first_events`].
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        self.inner().first_events(tasks).await
     }
 
     /// See [`JournalLog::history`].
@@ -123,6 +128,10 @@ impl<T: JournalHooks> JournalLog for DelegatingJournal<T> {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.0.read(read).await
+    }
+
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        self.0.first_events(tasks).await
     }
 
     async fn history(

@@ -48,6 +48,7 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::TellsTheNewestPlace, "a_key_that_was_used_has_its_first_answer"),
     (Fault::ReadsByPrefix, "a_task_is_read_alone_and_in_order"),
     (Fault::RefusesToReadUnknownTasks, "a_task_that_does_not_exist_reads_as_empty"),
+    (Fault::LeavesOutAFirstEvent, "the_first_events_of_tasks_are_read_together"),
     (Fault::StartsOverBehindTheEnd, "reading_starts_behind_the_given_position"),
     (Fault::SkipsOneBetweenPages, "pages_cover_everything_exactly_once"),
     (Fault::ReadsOneMore, "a_page_is_never_longer_than_its_limit"),

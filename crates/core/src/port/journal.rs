@@ -2,7 +2,7 @@
 //!
 //! | trait            | methods                                                              | needed by                  |
 //! |------------------|----------------------------------------------------------------------|----------------------------|
-//! | [`JournalLog`]   | `append`, `read`, `history`, `answered`, `check_append`              | every task, every runner   |
+//! | [`JournalLog`]   | `append`, `read`, `first_events`, `history`, `answered`, `check_append` | every task, every runner   |
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
 //! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`, `checkpoint` | the orchestrator |
 //! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
@@ -39,6 +39,8 @@ mod history;
 mod query;
 mod single_task_journal;
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 
 pub use append::{
@@ -56,8 +58,8 @@ pub use query::{
 pub use single_task_journal::SingleTaskJournal;
 
 use crate::{
-    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
-    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
+    Approval, DayRange, Event, HistoryRef, InteractionId, LiveAgent, Position, QueuedMessage,
+    Replied, SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 
 /// The log of events: appends them in order and reads them back.
@@ -68,6 +70,17 @@ pub trait JournalLog: Send + Sync {
 
     /// Reads events in the order of their positions.
     async fn read(&self, read: Read) -> Result<Page, JournalError>;
+
+    /// The first events of these tasks, in any order; of a task that is not there, none. One read, however many tasks they
+    /// are, where the journal can do that; the default reads each task.
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        let mut first = Vec::new();
+        for task_id in tasks {
+            let (after, limit) = (Position(0), NonZeroUsize::MIN);
+            first.extend(self.read(Read { task_id: Some(task_id), after, limit }).await?.events);
+        }
+        Ok(first)
+    }
 
     /// The conversation up to an event: of its task, after those of the tasks that one continues. One
     /// read, however many tasks they are, where the journal can do that; the default reads each task.

@@ -1,19 +1,19 @@
 //! Notices about resident agents, sent to the agents that name them as peers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentName, CallableAgents, HandlingMode, Interaction, InteractionContent, LifecycleIntent,
-    MessageQueued, Provenance, RenderClass, RenderMetadata, Sender, SilentIntents, TaskId,
-    TaskStatus, TaskSummary, classify,
+    MessageQueued, Provenance, RenderClass, RenderMetadata, Sender, SilentIntents, TaskCreated,
+    TaskId, TaskStatus, TaskSummary, classify,
 };
 use serde_json::{Value, json};
 
-use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
 use crate::inbox::derived_id;
-use crate::inbox::residents::{ResidentTask, is_resident};
+use crate::inbox::residents::ResidentTask;
 use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -114,19 +114,34 @@ async fn notify_peer(
 }
 
 /// Notifies live agents of changes of their peers since their own start: an earlier process may have
-/// died before it did.
-pub(crate) async fn notify_peers_again(services: &Arc<Services>) -> Result<(), OrchestratorError> {
-    for live in services.residents.all() {
-        let since = services.reader.summary(&live.task_id).await?.created_at;
-        let CallableAgents::Only(names) = &live.agents else { continue };
+/// died before it did. `live` are their tasks: only peers that do not live are looked up, once each.
+pub(crate) async fn notify_peers_again(
+    services: &Arc<Services>,
+    live: &HashMap<TaskId, TaskSummary>,
+) -> Result<(), OrchestratorError> {
+    let mut newest: HashMap<AgentName, Option<TaskSummary>> = HashMap::new();
+    for ResidentTask { task_id, agents } in services.residents.all() {
+        let CallableAgents::Only(names) = &agents else { continue };
+        let since = match live.get(&task_id) {
+            Some(task) => task.created_at,
+            None => services.reader.summary(&task_id).await?.created_at,
+        };
         for name in names.iter().filter_map(|name| AgentName::parse(name).ok()) {
-            let Some(last) = start_agent::newest_resident(services, &name).await? else { continue };
+            if !newest.contains_key(&name) {
+                let lives = services.residents.find(&name).and_then(|id| live.get(&id));
+                let last = match lives {
+                    Some(task) => Some(task.clone()),
+                    None => start_agent::newest_resident(services, &name).await?,
+                };
+                newest.insert(name.clone(), last);
+            }
+            let Some(Some(last)) = newest.get(&name) else { continue };
             let notice = match last.ended_at {
-                Some(ended_at) if ended_at > since => end_of(services, &last).await?,
+                Some(ended_at) if ended_at > since => end_of(services, last).await?,
                 None if last.created_at > since => LifecycleNotice::Added,
                 Some(_) | None => continue,
             };
-            notify_peer(services, &live.task_id, &name, &last.task_id, &notice).await?;
+            notify_peer(services, &task_id, &name, &last.task_id, &notice).await?;
         }
     }
     Ok(())
@@ -150,20 +165,13 @@ pub(crate) async fn notify_undefined(
 }
 
 /// Registers a resident agent that an earlier process started.
-pub(crate) async fn register_resident(
-    services: &Services,
-    task: &TaskSummary,
-) -> Result<(), OrchestratorError> {
-    let Ok(name) = AgentName::parse(&task.agent) else { return Ok(()) };
-    if !is_resident(task) {
-        return Ok(());
+pub(crate) fn register_resident(services: &Services, task: &TaskSummary, created: &TaskCreated) {
+    if let Ok(name) = AgentName::parse(&task.agent)
+        && created.resident
+    {
+        let (task_id, agents) = (task.task_id.clone(), created.agents.clone());
+        services.residents.insert(name, ResidentTask { task_id, agents });
     }
-    let (created, _) = tree_usage::creation(&task.task_id, &*services.deps.journal).await?;
-    if created.resident {
-        let live = ResidentTask { task_id: task.task_id.clone(), agents: created.agents };
-        services.residents.insert(name, live);
-    }
-    Ok(())
 }
 
 /// Removes an ended task from the residents and notifies the peers of its agent.

@@ -8,7 +8,7 @@ use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJou
 use antiphon_core::port::{
     Checkpoint, History, HistoryExtent, Journal, JournalError, Page, Read, TaskQuery,
 };
-use antiphon_core::{HistoryRef, SessionId, StatusChanged, TaskId, TaskSummary};
+use antiphon_core::{Event, HistoryRef, SessionId, StatusChanged, TaskId, TaskSummary};
 use antiphon_runtime::{Conversation, NewTask, Orchestrator, PriorHistory, TaskState};
 use async_trait::async_trait;
 
@@ -69,6 +69,12 @@ impl JournalHooks for CountedReads {
         let history = self.inner().history(until, extent).await?;
         self.count(history.events.len());
         Ok(history)
+    }
+
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        let first = self.inner().first_events(tasks).await?;
+        self.count(first.len());
+        Ok(first)
     }
 
     async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
@@ -179,6 +185,32 @@ async fn the_result_of_a_task_is_read_without_its_session() {
     let cost = talk.journal.take();
     assert!(cost.reads <= 2 && cost.events <= 12, "{cost:?}");
     talk.say("and it goes on").await;
+}
+
+/// What a process reads when it starts beside that many paused tasks.
+async fn start_beside(paused: usize) -> Cost {
+    let memory: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let tools = Arc::new(Counting::default());
+    let stalls = "name = \"test\"\n[[reply]]\nstep = [{ stall = true }]\n";
+    let before = orchestrator(Arc::clone(&memory), &tools, stalls);
+    for number in 0..paused {
+        let task = new_task(&number.to_string());
+        let task_id = before.invoke(task).await.expect("accepted").task_id;
+        before.pause(&task_id).await.expect("a pause");
+    }
+    before.shutdown(Duration::ZERO).await;
+    let journal = CountedReads::on(&memory);
+    let after = orchestrator(Arc::clone(&journal) as Arc<dyn Journal>, &tools, stalls);
+    let recovered = after.recover().await.expect("a start");
+    assert_eq!((recovered.waiting.len(), recovered.begun.len()), (paused, 0));
+    journal.take()
+}
+
+#[tokio::test]
+async fn a_start_reads_rows_and_one_list_of_creations() {
+    let (few, many) = (start_beside(2).await, start_beside(60).await);
+    assert_eq!(few.reads, many.reads, "{few:?} {many:?}");
+    assert!(many.events <= 60, "{many:?}");
 }
 
 /// What a message to an agent reads that has answered that many, in a process that has just started.

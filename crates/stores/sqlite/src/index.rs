@@ -5,6 +5,7 @@
 //! | `checkpoint` | states of long tasks                             |
 //! | `event_copy` | a new journal with the events of another         |
 //! | `history`  | which conversation a task continues                |
+//! | `tail`     | the newest tasks, which are indexed later          |
 //! | `tables`   | writes their rows in the transaction of the events |
 //! | `spending` | spending by day                                    |
 //! | `rebuild`  | writes them again from the events                  |
@@ -15,3 +16,4 @@ pub(crate) mod history;
 pub(crate) mod rebuild;
 pub(crate) mod spending;
 pub(crate) mod tables;
+pub(crate) mod tail;

@@ -11,7 +11,7 @@ use antiphon_core::port::{
     TaskIndex, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
+    Approval, DayRange, Event, HistoryRef, InteractionId, LiveAgent, QueuedMessage, Replied,
     SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use async_trait::async_trait;
@@ -156,6 +156,10 @@ impl JournalLog for SqliteJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.readers.read(read).await
+    }
+
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        self.readers.first_events(tasks).await
     }
 
     async fn history(

@@ -7,18 +7,16 @@
 //! [`Restore`] replaces a journal by a backup.
 //!
 //! The events are the truth. Every other table is an index: written in the same transaction, and
-//! rebuilt from the events when needed.
+//! rebuilt from the events when needed. Only the row of a task is complete then; what finds it by its session, agent
+//! or status is written for many tasks at a time, and lists look at the newest tasks one by one.
 //!
 //! | table       | one row is                                        | removed when                 |
 //! |-------------|---------------------------------------------------|------------------------------|
 //! | `events`    | one event                                         |                              |
 //! | `keys`      | the answer of an idempotency key                  |                              |
-//! | `tasks`     | the summary of a task                             |                              |
-//! | `usage`     | tokens of one task and one model                  |                              |
-//! | `runners`   | where a task runs that runs elsewhere             |                              |
-//! | `sessions`  | a session: its first and its newest task          |                              |
+//! | `tasks`     | the summary of a task, and the state of its agent |                              |
+//! | `sessions`  | a session: its first and its newest indexed task  |                              |
 //! | `approvals` | positions of an approval's request and decision   |                              |
-//! | `agents`    | the state of a task's agent                       | the task ends                |
 //! | `inbox`     | a queued message                                  | it is read, or its task ends |
 //! | `checkpoints` | the state of a long task at one of its events   | the task ends                |
 //! | `pruned`    | a task that was removed with all its other rows   |                              |

@@ -5,11 +5,13 @@
 //! | `page`          | pages of events                    |
 //! | `history`       | conversations                      |
 //! | `index_queries` | lists of the index                 |
+//! | `session_list`  | the list of sessions               |
 //! | `task_filter`   | lists of tasks that match a filter |
 
 pub(crate) mod history;
 pub(crate) mod index_queries;
 pub(crate) mod page;
+pub(crate) mod session_list;
 pub(crate) mod task_filter;
 
 use std::path::Path;
@@ -20,8 +22,8 @@ use antiphon_core::port::{
     JournalError, Page, QueuedQuery, Read, SessionQuery, TaskQuery,
 };
 use antiphon_core::{
-    Approval, DayRange, HistoryRef, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
-    SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
+    Approval, DayRange, Event, HistoryRef, InteractionId, LiveAgent, Position, QueuedMessage,
+    Replied, SessionSummary, Spending, StatusChanged, TaskId, TaskSummary,
 };
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -84,6 +86,13 @@ impl Readers {
         self.with(move |connection| page(connection, &read)).await
     }
 
+    pub(crate) async fn first_events(
+        &self,
+        tasks: Vec<TaskId>,
+    ) -> Result<Vec<Event>, JournalError> {
+        self.with(move |connection| history::first_events(connection, &tasks)).await
+    }
+
     pub(crate) async fn history(
         &self,
         until: HistoryRef,
@@ -114,7 +123,7 @@ impl Readers {
         &self,
         query: SessionQuery,
     ) -> Result<Vec<SessionSummary>, JournalError> {
-        self.with(move |connection| index_queries::sessions(connection, &query)).await
+        self.with(move |connection| session_list::sessions(connection, &query)).await
     }
 
     pub(crate) async fn approvals(

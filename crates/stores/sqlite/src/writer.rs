@@ -27,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::fault::{fault, is_unreadable};
 use crate::file::open_file::OpenFile;
 use crate::index::checkpoint::CheckpointChange;
+use crate::index::tail::Tail;
 use crate::writer::append_transaction::AppendTransaction;
 use crate::writer::storage_check::StorageCheck;
 use crate::writer::task_head_cache::TaskHeadCache;
@@ -84,8 +85,9 @@ impl Writer {
         let (queue, waiting) = mpsc::channel(APPENDS_WAITING_MAX);
         let io_error = |error: io::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
         let storage = StorageCheck::new(file);
-        let (cache, head) = (TaskHeadCache::default(), Position(head));
-        let thread_state = WriterThread { connection, cache, head, storage };
+        let (cache, head, tail) =
+            (TaskHeadCache::default(), Position(head), Tail::of(&connection)?);
+        let thread_state = WriterThread { connection, cache, head, tail, storage };
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || thread_state.work(waiting))
@@ -158,6 +160,7 @@ struct WriterThread {
     connection: Connection,
     cache: TaskHeadCache,
     head: Position,
+    tail: Tail,
     storage: StorageCheck,
 }
 
@@ -187,6 +190,7 @@ impl WriterThread {
                     // A caller that stopped waiting finds the append in the journal.
                     let _ = waiting.answer.send(answer);
                 }
+                self.shorten_tail();
             }
             // After the appends: nothing waits for a checkpoint.
             if !checkpoints.is_empty() {
@@ -219,6 +223,15 @@ impl WriterThread {
                 }
                 batch.iter().map(|_| Err(fault(self.head, &error))).collect()
             }
+        }
+    }
+
+    /// After the answers: nothing waits for it. What fails is tried again after the next append.
+    fn shorten_tail(&mut self) {
+        if let Some(next_row) = self.cache.next_row.filter(|next| self.tail.is_long(*next))
+            && self.storage.replaced(&mut self.connection).is_none()
+        {
+            let _ = self.tail.shorten(&mut self.connection, next_row);
         }
     }
 

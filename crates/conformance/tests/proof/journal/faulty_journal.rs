@@ -53,6 +53,7 @@ pub(super) enum Fault {
     LooksUpKeysTooEarly,
     ReadsByPrefix,
     RefusesToReadUnknownTasks,
+    LeavesOutAFirstEvent,
     StartsOverBehindTheEnd,
     SkipsOneBetweenPages,
     ReadsOneMore,
@@ -249,6 +250,12 @@ impl JournalLog for FaultyJournal {
 
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         self.read_wrongly(read).await
+    }
+
+    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
+        let left_out = usize::from(self.fault == Fault::LeavesOutAFirstEvent);
+        let first = self.inner.first_events(tasks).await?;
+        Ok(first.into_iter().skip(left_out).collect())
     }
 
     async fn history(

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{ApprovalId, EventBody, InteractionId, TaskId};
+use antiphon_core::{ApprovalId, EventBody, InteractionId, TaskCreated, TaskId};
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Notify;
 
@@ -231,12 +231,22 @@ pub(crate) async fn watch_wall_clock(
     task_id: &TaskId,
 ) -> Result<(), OrchestratorError> {
     let (created, at) = tree_usage::creation(task_id, &*services.deps.journal).await?;
-    limits::know_deadline(&services.time, &created, at);
+    watch_wall_clock_of(services, task_id, &created, at);
+    Ok(())
+}
+
+/// The same for a task whose creation, at this time, is known.
+pub(crate) fn watch_wall_clock_of(
+    services: &Arc<Services>,
+    task_id: &TaskId,
+    created: &TaskCreated,
+    at: DateTime<Utc>,
+) {
+    limits::know_deadline(&services.time, created, at);
     if let Some(max) = created.limits.wall_clock_s_max {
         let until = at + TimeDelta::seconds(i64::from(max.get()));
         watch_task(services, until, task_id.clone());
     }
-    Ok(())
 }
 
 #[cfg(test)]

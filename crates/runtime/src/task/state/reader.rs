@@ -1,11 +1,12 @@
 //! Rebuilds tasks from the journal: states, summaries, creations, trees. Writes nothing.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{HistoryExtent, Journal, Page, Read, TaskQuery, TaskSelector};
-use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskId, TaskSummary};
+use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskCreated, TaskId, TaskSummary};
+use chrono::{DateTime, Utc};
 
 use crate::budget::tree_usage;
 use crate::dispatch::pending_call::Outcome;
@@ -163,6 +164,21 @@ impl TaskReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// The creations of these tasks, and their times. One read.
+    pub(crate) async fn creations(
+        &self,
+        tasks: Vec<TaskId>,
+    ) -> Result<HashMap<TaskId, (TaskCreated, DateTime<Utc>)>, OrchestratorError> {
+        let mut creations = HashMap::new();
+        for Event { task_id, seq, at, body, .. } in self.journal.first_events(tasks).await? {
+            let EventBody::TaskCreated(created) = body else {
+                return Err(ReplayError::OutOfOrder { task_id, seq }.into());
+            };
+            creations.insert(task_id, (created, at));
+        }
+        Ok(creations)
     }
 
     /// The summary of a task; an error when there is no such task.

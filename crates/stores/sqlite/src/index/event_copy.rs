@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use serde_json::json;
 
+use crate::index::tail::index_all;
 use crate::maintenance::compact::checkpoint;
 use crate::row::column::read_text;
 use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
@@ -273,7 +274,7 @@ impl EventCopy {
         transaction.commit()
     }
 
-    /// Idempotency keys of saved tasks, as far as they can be read.
+    /// Idempotency keys of saved tasks, as far as they can be read. Then the tasks are indexed.
     fn copy_keys(&mut self, target: &mut Connection) -> rusqlite::Result<()> {
         let keys: Vec<(String, String, u64, u64)> = {
             let read = || -> rusqlite::Result<Vec<_>> {
@@ -298,6 +299,7 @@ impl EventCopy {
                 )?
                 .execute((key, task_id, position, seq))?;
         }
+        index_all(&transaction)?;
         transaction.commit()
     }
 }

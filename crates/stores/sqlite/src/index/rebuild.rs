@@ -106,9 +106,8 @@ fn last_wait(transaction: &Transaction<'_>, row: i64) -> rusqlite::Result<Option
 /// spending.
 pub(crate) fn rebuild_spending(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch("DELETE FROM spending; DELETE FROM raised")?;
-    let mut tasks = transaction.prepare(
-        "SELECT id, task_id FROM tasks WHERE id IN (SELECT task FROM usage) ORDER BY id",
-    )?;
+    let mut tasks =
+        transaction.prepare("SELECT id, task_id FROM tasks WHERE spent IS NOT NULL ORDER BY id")?;
     let mut rows = tasks.query(())?;
     while let Some(row) = rows.next()? {
         let fold = spending_of(transaction, row.get(0)?, &read_text(row, 1)?)?;
@@ -173,6 +172,7 @@ fn rebuild_task(transaction: &Transaction<'_>, legacy: &LegacyTask) -> rusqlite:
     cached.summary.seq = legacy.seq;
     if legacy.ended && !cached.summary.status.is_terminal() {
         cached.summary.status = TaskStatus::Failed;
+        cached.agent = None;
         tables.end(&cached)?;
     }
     tables.update(&mut cached)

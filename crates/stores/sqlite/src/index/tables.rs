@@ -1,18 +1,16 @@
 //! The index tables. Every row is a fold over events, as `antiphon_core` defines it, written in the
 //! transaction of the events.
 
-use std::mem;
-
 use antiphon_core::{
-    AgentStatus, ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, HistoryRef, InteractionId,
-    Position, Replied, Seq, SessionId, TaskId, Usage,
+    ApprovalDecided, ApprovalId, ApprovalStatus, EventBody, HistoryRef, InteractionId, Position,
+    Replied, Seq, TaskId, TaskSummary,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::index::history::HistoryColumns;
 use crate::index::spending;
-use crate::row::column::{json, read_usage, usage, word};
-use crate::row::task_row::{TASK_COLUMNS, read_agent, read_task, task_columns};
+use crate::row::column::{json, word};
+use crate::row::task_row::{TASK_COLUMNS, agent_columns, read_agent, read_task, task_columns};
 use crate::writer::task_head_cache::CachedTask;
 
 /// The columns of a task that most events change. A handover changes others.
@@ -21,7 +19,9 @@ macro_rules! update_task {
         concat!(
             "UPDATE tasks SET status = ?2, waiting_for = ?3, title = ?4,
                  preview = coalesce(?5, preview), seq = ?6, turns = ?7, calls = ?8,
-                 messages = ?9, last_s = ?10, last_ns = ?11, wait = ?12",
+                 messages = ?9, last_s = ?10, last_ns = ?11, wait = ?12, spent = ?13,
+                 agent_id = ?14, agent_state = ?15, agent_s = ?16, agent_ns = ?17,
+                 agent_messages = ?18",
             $more,
             " WHERE id = ?1"
         )
@@ -47,16 +47,16 @@ impl<'a> Tables<'a> {
         Self { transaction }
     }
 
-    /// A task of the file. Its `preview` and `spent` are empty: nothing of them must be written.
+    /// A task of the file. Its `preview` is empty: nothing of it must be written.
     pub(crate) fn task(&self, task_id: &TaskId) -> rusqlite::Result<Option<CachedTask>> {
         let found = self
             .transaction
             .prepare_cached(concat!(
                 "SELECT ",
                 task_columns!(),
-                ", agent_id, state, agents.last_s, agents.last_ns, messages_processed
-                 FROM tasks CROSS JOIN sessions ON sessions.id = session
-                 LEFT JOIN agents ON agents.task = tasks.id WHERE task_id = ?"
+                ", ",
+                agent_columns!(),
+                " FROM tasks WHERE task_id = ?"
             ))?
             .query_row([task_id.as_str()], |row| {
                 let mut summary = read_task(row)?;
@@ -94,22 +94,23 @@ impl<'a> Tables<'a> {
         history: Option<&HistoryRef>,
     ) -> rusqlite::Result<()> {
         let history = HistoryColumns::of(self.transaction, history)?;
-        let (row, task) = (cached.row, &cached.summary);
-        let session = self.add_to_session(&task.session_id, row)?;
+        let (row, task, agent) = (cached.row, &cached.summary, cached.agent.as_ref());
+        let runs_on = Some(&task.runs_on).filter(|runs_on| !runs_on.is_local());
         let root = Some(task.root.as_str()).filter(|root| *root != task.task_id.as_str());
         self.transaction
             .prepare_cached(
                 "INSERT INTO tasks (id, task_id, session, agent, parent, root, model, status,
                      waiting_for, title, preview, seq, turns, calls, messages, created_s,
                      created_ns, last_s, last_ns, ended, payer, random_part, wait, imported,
-                     history, history_seq, history_messages)
+                     history, history_seq, history_messages, runner, peer, spent, agent_id,
+                     agent_state, agent_s, agent_ns, agent_messages, indexed)
                  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                     ?)",
+                     ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             )?
             .execute(params![
                 row,
                 task.task_id.as_str(),
-                session,
+                task.session_id.as_str(),
                 task.agent,
                 task.parent.as_ref().map(TaskId::as_str),
                 root,
@@ -134,45 +135,28 @@ impl<'a> Tables<'a> {
                 history.row,
                 history.seq,
                 history.messages,
+                runs_on.map(|runs_on| &runs_on.runner),
+                runs_on.and_then(|runs_on| runs_on.peer.as_ref()),
+                spent(task)?,
+                agent.map(|agent| agent.id.to_string()),
+                agent.map(|agent| agent.state.as_str()),
+                agent.map(|agent| agent.last_activity.timestamp()),
+                agent.map(|agent| agent.last_activity.timestamp_subsec_nanos()),
+                agent.map(|agent| agent.messages_processed),
             ])?;
-        if !task.runs_on.is_local() {
-            self.transaction
-                .prepare_cached("INSERT OR REPLACE INTO runners VALUES (?, ?, ?)")?
-                .execute((row, &task.runs_on.runner, &task.runs_on.peer))?;
-        }
         cached.summary.preview = None;
-        self.settle(cached)
-    }
-
-    /// Row number of a session, with this task as its newest. Two statements: with `RETURNING`
-    /// SQLite would create a temporary table.
-    fn add_to_session(&self, session_id: &SessionId, task: i64) -> rusqlite::Result<i64> {
-        let known: Option<i64> = self
-            .transaction
-            .prepare_cached("SELECT id FROM sessions WHERE session_id = ?")?
-            .query_row([session_id.as_str()], |row| row.get(0))
-            .optional()?;
-        let Some(session) = known else {
-            return self
-                .transaction
-                .prepare_cached(
-                    "INSERT INTO sessions (session_id, first_task, last_task, tasks)
-                     VALUES (?1, ?2, ?2, 1)",
-                )?
-                .insert((session_id.as_str(), task));
-        };
-        self.transaction
-            .prepare_cached("UPDATE sessions SET last_task = ?, tasks = tasks + 1 WHERE id = ?")?
-            .execute((task, session))?;
-        Ok(session)
+        if cached.spending.is_empty() {
+            return Ok(());
+        }
+        spending::add(self.transaction, &cached.spending.take())
     }
 
     /// Updates the row of a task.
     pub(crate) fn update(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
-        let task = &cached.summary;
+        let (task, agent) = (&cached.summary, cached.agent.as_ref());
         // Setting `ended` moves the row in an index: do it once.
         let update = if task.status.is_terminal() { END_TASK } else { UPDATE_TASK };
-        self.transaction.prepare_cached(update)?.execute((
+        self.transaction.prepare_cached(update)?.execute(params![
             cached.row,
             word(&task.status)?,
             task.waiting_for.map(|what| word(&what)).transpose()?,
@@ -185,9 +169,18 @@ impl<'a> Tables<'a> {
             task.last_event_at.timestamp(),
             task.last_event_at.timestamp_subsec_nanos(),
             task.wait.as_ref().map(json).transpose()?,
-        ))?;
+            spent(task)?,
+            agent.map(|agent| agent.id.to_string()),
+            agent.map(|agent| agent.state.as_str()),
+            agent.map(|agent| agent.last_activity.timestamp()),
+            agent.map(|agent| agent.last_activity.timestamp_subsec_nanos()),
+            agent.map(|agent| agent.messages_processed),
+        ])?;
         cached.summary.preview = None;
-        self.settle(cached)
+        if cached.spending.is_empty() {
+            return Ok(());
+        }
+        spending::add(self.transaction, &cached.spending.take())
     }
 
     /// Applies one event to the other index tables. The row of its task exists.
@@ -218,7 +211,7 @@ impl<'a> Tables<'a> {
             self.hand_over(cached)?;
         } else if let EventBody::TaskRestored(_) = body {
             self.transaction
-                .prepare_cached("DELETE FROM runners WHERE task = ?")?
+                .prepare_cached("UPDATE tasks SET runner = NULL, peer = NULL WHERE id = ?")?
                 .execute([cached.row])?;
         }
         Ok(())
@@ -233,80 +226,17 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// Removes the agent and the inbox of an ended task, and voids its approvals.
+    /// Removes the inbox of an ended task, and voids its approvals.
     pub(crate) fn end(&self, cached: &CachedTask) -> rusqlite::Result<()> {
-        let agent = ["DELETE FROM agents WHERE task = ?"];
         let more = [
             "DELETE FROM inbox WHERE task = ?",
             "UPDATE approvals SET status = 'void' WHERE task = ? AND status = 'pending'",
         ];
         let checkpoint = ["DELETE FROM checkpoints WHERE task = ?"];
         let checkpoint = checkpoint.into_iter().filter(|_| cached.related.checkpoint);
-        let agent = agent.into_iter().filter(|_| cached.related.agent).chain(checkpoint);
-        for statement in agent.chain(more.into_iter().filter(|_| cached.related.messages)) {
+        for statement in checkpoint.chain(more.into_iter().filter(|_| cached.related.messages)) {
             self.transaction.prepare_cached(statement)?.execute([cached.row])?;
         }
-        Ok(())
-    }
-
-    /// Writes the spending and the agent state of a task.
-    fn settle(&self, cached: &mut CachedTask) -> rusqlite::Result<()> {
-        let spent = mem::take(&mut cached.summary.spent);
-        let spends = !spent.is_empty();
-        for (model, spent) in spent {
-            let before = if cached.related.usage {
-                self.spent(cached.row, &model)?
-            } else {
-                Usage::default()
-            };
-            self.spend(cached.row, &model, before, spent)?;
-        }
-        cached.related.usage |= spends;
-        if !cached.spending.is_empty() {
-            spending::add(self.transaction, &cached.spending.take())?;
-        }
-        if mem::take(&mut cached.agent_moved)
-            && let Some(agent) = &cached.agent
-        {
-            self.move_agent(cached.row, agent)?;
-            cached.related.agent = true;
-        }
-        Ok(())
-    }
-
-    fn spent(&self, row: i64, model: &str) -> rusqlite::Result<Usage> {
-        let found = self
-            .transaction
-            .prepare_cached(
-                "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens
-                 FROM usage WHERE task = ? AND model = ?",
-            )?
-            .query_row((row, model), |row| read_usage(row, 0))
-            .optional()?;
-        Ok(found.unwrap_or_default())
-    }
-
-    fn spend(&self, row: i64, model: &str, before: Usage, spent: Usage) -> rusqlite::Result<()> {
-        let mut total = before;
-        total += spent;
-        let (input, output, read, written) = usage(&total);
-        self.transaction
-            .prepare_cached("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?)")?
-            .execute((row, model, input, output, read, written))?;
-        Ok(())
-    }
-
-    fn move_agent(&self, row: i64, agent: &AgentStatus) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached("INSERT OR REPLACE INTO agents VALUES (?, ?, ?, ?, ?, ?)")?
-            .execute((
-                row,
-                agent.id.to_string(),
-                agent.state.as_str(),
-                agent.last_activity.timestamp(),
-                agent.last_activity.timestamp_subsec_nanos(),
-                agent.messages_processed,
-            ))?;
         Ok(())
     }
 
@@ -369,4 +299,9 @@ impl<'a> Tables<'a> {
             ))?;
         Ok(())
     }
+}
+
+/// Tokens by model, as a column.
+fn spent(task: &TaskSummary) -> rusqlite::Result<Option<String>> {
+    Some(&task.spent).filter(|spent| !spent.is_empty()).map(json).transpose()
 }

@@ -103,7 +103,7 @@ impl SqliteJournal {
 struct Candidate {
     row: i64,
     task_id: TaskId,
-    session: i64,
+    session: String,
     root: Option<String>,
     is_top: bool,
     status: String,
@@ -144,10 +144,12 @@ impl Plan {
             }
         }
         chosen.sort_by_key(|group| group.first().map(|task| task.row));
-        let mut sessions: Vec<i64> = chosen.iter().flatten().map(|task| task.session).collect();
+        let mut sessions: Vec<&str> =
+            chosen.iter().flatten().map(|task| task.session.as_str()).collect();
         sessions.sort_unstable();
         sessions.dedup();
-        Ok(Self { groups: chosen, sessions: sessions.len() as u64, needed })
+        let sessions = sessions.len() as u64;
+        Ok(Self { groups: chosen, sessions, needed })
     }
 
     fn tasks(&self) -> impl Iterator<Item = &Candidate> {
@@ -162,7 +164,7 @@ impl Plan {
     ) -> rusqlite::Result<()> {
         let (total, mut done) = (self.tasks().count() as u64, 0);
         connection.execute_batch(
-            "CREATE TEMP TABLE gone (id INTEGER PRIMARY KEY, session INTEGER NOT NULL)",
+            "CREATE TEMP TABLE gone (id INTEGER PRIMARY KEY, session TEXT NOT NULL)",
         )?;
         let mut groups = self.groups.iter().peekable();
         while groups.peek().is_some() {
@@ -194,13 +196,10 @@ const REMOVE: &str = "
         (SELECT position FROM events WHERE task IN (SELECT id FROM gone));
     DELETE FROM approvals WHERE task IN (SELECT id FROM gone);
     DELETE FROM inbox WHERE task IN (SELECT id FROM gone);
-    DELETE FROM agents WHERE task IN (SELECT id FROM gone);
-    DELETE FROM usage WHERE task IN (SELECT id FROM gone);
     DELETE FROM checkpoints WHERE task IN (SELECT id FROM gone);
-    DELETE FROM runners WHERE task IN (SELECT id FROM gone);
     DELETE FROM events WHERE task IN (SELECT id FROM gone);
     DELETE FROM tasks WHERE id IN (SELECT id FROM gone);
-    DELETE FROM sessions WHERE id IN (SELECT session FROM gone);
+    DELETE FROM sessions WHERE session_id IN (SELECT session FROM gone);
     DELETE FROM gone;";
 
 fn read_tasks(connection: &Connection) -> rusqlite::Result<Vec<Candidate>> {
@@ -245,9 +244,9 @@ fn group(connection: &Connection, tasks: Vec<Candidate>) -> rusqlite::Result<Vec
     let index: HashMap<TaskId, usize> =
         tasks.iter().enumerate().map(|(at, task)| (task.task_id.clone(), at)).collect();
     let mut sets = Sets((0..tasks.len()).collect());
-    let mut of_session: HashMap<i64, usize> = HashMap::new();
+    let mut of_session: HashMap<&str, usize> = HashMap::new();
     for (at, task) in tasks.iter().enumerate() {
-        sets.join(at, *of_session.entry(task.session).or_insert(at));
+        sets.join(at, *of_session.entry(&task.session).or_insert(at));
         let root = task.root.as_ref().and_then(|root| root.parse().ok());
         let history = history_of(connection, task.row)?;
         for other in root.into_iter().chain(history) {
@@ -303,7 +302,7 @@ fn mark(
 ) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("INSERT INTO gone (id, session) VALUES (?, ?)")?
-        .execute((task.row, task.session))?;
+        .execute((task.row, &task.session))?;
     transaction
         .prepare_cached(
             "INSERT INTO pruned (id, task_id, status, ended_s, pruned_s, events)

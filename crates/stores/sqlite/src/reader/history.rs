@@ -1,11 +1,11 @@
-//! Conversations, from their end to their beginning: one look at the row of each task they go through, and no event is
+//! First events of tasks, and conversations, from their end to their beginning: one look at the row of each task they go through, and no event is
 //! decoded that is not part of the answer.
 
 use antiphon_core::port::{
     HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent, JournalError, missing_task,
     too_many_tasks,
 };
-use antiphon_core::{EventBody, HistoryRef, Position, Seq, StatusChanged, TaskId};
+use antiphon_core::{Event, EventBody, HistoryRef, Position, Seq, StatusChanged, TaskId};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::fault::fault;
@@ -41,6 +41,30 @@ pub(crate) fn history(
         next = chapter.before;
     }
     Ok(collector.finish())
+}
+
+/// The first events of these tasks.
+pub(crate) fn first_events(
+    connection: &mut Connection,
+    tasks: &[TaskId],
+) -> Result<Vec<Event>, JournalError> {
+    let broken = |error: rusqlite::Error| fault(Position(0), &error);
+    let moment = connection.transaction().map_err(broken)?;
+    let mut first = moment
+        .prepare_cached(concat!(
+            "SELECT ",
+            event_columns!("events"),
+            " FROM events WHERE task = (SELECT id FROM tasks WHERE task_id = ?)
+              ORDER BY position LIMIT 1"
+        ))
+        .map_err(broken)?;
+    let mut events = Vec::with_capacity(tasks.len());
+    for task_id in tasks {
+        let mut rows = first.query([task_id.as_str()]).map_err(broken)?;
+        let Some(row) = rows.next().map_err(broken)? else { continue };
+        events.push(StoredEvent::read(row, 0, Position(0))?.of(task_id.clone()));
+    }
+    Ok(events)
 }
 
 /// The last recorded status of a task. It is the last event of a task that has ended.

@@ -1,136 +1,125 @@
-//! The lists of the index: tasks, sessions, approvals, live agents, queued messages.
+//! The lists of the index: tasks, approvals, live agents, queued messages.
 //!
-//! Each list follows an index in its order and reads only the rows it returns. `CROSS JOIN` keeps
+//! Each list follows an index in its order and reads only the rows it returns, and those of the tail. `CROSS JOIN` keeps
 //! SQLite from reordering the tables.
 
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{
-    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, SessionQuery,
-    TaskQuery, TaskSelector,
+    AgentQuery, ApprovalQuery, ApprovalSelector, JournalError, QueuedQuery, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    Approval, ApprovalId, EventBody, ImportedTimes, InteractionId, LiveAgent, Position,
-    QueuedMessage, Replied, SessionSummary, TaskId, TaskSummary, Usage,
+    Approval, ApprovalId, EventBody, InteractionId, LiveAgent, Position, QueuedMessage, Replied,
+    TaskId, TaskSummary,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row};
 
 use crate::fault::fault;
+use crate::index::tail::indexed_until;
 use crate::reader::task_filter::matching_tasks;
-use crate::row::column::{read_json_maybe, read_text, read_time, read_usage, read_word};
+use crate::row::column::{read_text, read_word};
 use crate::row::stored_event::{EVENT_COLUMNS, StoredEvent, event_columns};
-use crate::row::task_row::{read_agent, read_task, task_columns};
+use crate::row::task_row::{agent_columns, read_agent, read_task, task_columns};
 
 /// Most rows in one list.
 pub const LIST_ROWS_MAX: usize = 1_000_000;
 
-type ListResult<T> = Result<Vec<T>, JournalError>;
+pub(crate) type ListResult<T> = Result<Vec<T>, JournalError>;
 
 macro_rules! task_list {
-    ($which:literal, $order:literal) => {
+    ($which:expr) => {
         concat!(
             "SELECT ",
             task_columns!(),
-            " FROM tasks CROSS JOIN sessions ON sessions.id = session WHERE ",
+            " FROM tasks WHERE ",
             $which,
-            " ORDER BY ",
-            $order,
-            " DESC LIMIT ?1"
+            " ORDER BY id DESC LIMIT ?1"
         )
     };
 }
 
-const ALL: &str = task_list!("true", "tasks.id");
+/// Two lists, the newest tasks first: those of the tail, one by one, and the others with an index.
+macro_rules! tail_and_indexed {
+    ($which:literal) => {
+        [
+            task_list!(concat!("id > ", indexed_until!(), " AND ", $which)),
+            task_list!(concat!($which, " AND indexed")),
+        ]
+    };
+}
+
+const ALL: &str = task_list!("true");
+const ONE: &str = task_list!("task_id = ?2");
 /// By its own index: there may be many tasks with a parent in between.
-const ROOTS: &str = task_list!("parent IS NULL", "tasks.id");
-const UNFINISHED: &str = task_list!("NOT ended", "tasks.id");
-const ONE: &str = task_list!("task_id = ?2", "tasks.id");
+const ROOTS: [&str; 2] = tail_and_indexed!("parent IS NULL");
+const UNFINISHED: [&str; 2] = tail_and_indexed!("NOT ended");
+const IN_SESSION: [&str; 2] = tail_and_indexed!("session = ?2");
 /// Many ids may start with the prefix: only their row numbers are sorted. The plus keeps SQLite from
 /// scanning all tasks in order. The conditions on `random_part` are those of its index.
-const WITH_PREFIX: &str = task_list!(
-    "tasks.id IN (SELECT id FROM (
-                      SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
-                      UNION SELECT id FROM tasks WHERE random_part >= ?2 AND random_part < ?3
-                            AND random_part IS NOT NULL)
-                  ORDER BY +id DESC LIMIT ?1)",
-    "tasks.id"
-);
-const TREE: &str = task_list!(
-    "tasks.id IN (SELECT id FROM tasks WHERE root = ?2
-                  UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)",
-    "tasks.id"
-);
-const IN_SESSION: &str =
-    task_list!("session = (SELECT id FROM sessions WHERE session_id = ?2)", "tasks.id");
+const WITH_PREFIX: &str = task_list!(concat!(
+    "id IN (SELECT id FROM (
+                SELECT id FROM tasks WHERE task_id >= ?2 AND task_id < ?3
+                UNION SELECT id FROM tasks WHERE random_part >= ?2 AND random_part < ?3
+                      AND random_part IS NOT NULL AND indexed
+                UNION SELECT id FROM tasks WHERE random_part >= ?2 AND random_part < ?3
+                      AND id > ",
+    indexed_until!(),
+    ") ORDER BY +id DESC LIMIT ?1)"
+));
+const TREE: &str = task_list!(concat!(
+    "id IN (SELECT id FROM tasks WHERE root = ?2 AND indexed
+            UNION ALL SELECT id FROM tasks WHERE root = ?2 AND id > ",
+    indexed_until!(),
+    " UNION ALL SELECT id FROM tasks WHERE task_id = ?2 AND root IS NULL)"
+));
 
-const SPENT: &str = "SELECT input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
-                            model FROM usage WHERE task = ?";
-
-/// Tasks, with their usage at the same moment.
+/// Tasks at one moment.
 pub(crate) fn tasks(connection: &mut Connection, query: &TaskQuery) -> ListResult<TaskSummary> {
     let moment = connection.transaction().map_err(|error| broken(&error))?;
     let limit = limit(query.limit);
-    let mut found = match &query.which {
-        TaskSelector::All => select(&moment, ALL, [limit], task_with_row),
-        TaskSelector::Roots => select(&moment, ROOTS, [limit], task_with_row),
-        TaskSelector::Unfinished => select(&moment, UNFINISHED, [limit], task_with_row),
-        TaskSelector::One(task_id) => {
-            select(&moment, ONE, (limit, task_id.as_str()), task_with_row)
-        }
-        TaskSelector::IdPrefix(start) if start.is_empty() => {
-            select(&moment, ALL, [limit], task_with_row)
-        }
+    let both = |lists: [&str; 2], of: Option<&str>| {
+        newest_first(lists, limit, |list, limit| match of {
+            None => select(&moment, list, [limit], task),
+            Some(of) => select(&moment, list, (limit, of), task),
+        })
+    };
+    match &query.which {
+        TaskSelector::All => select(&moment, ALL, [limit], task),
+        TaskSelector::Roots => both(ROOTS, None),
+        TaskSelector::Unfinished => both(UNFINISHED, None),
+        TaskSelector::Session(session_id) => both(IN_SESSION, Some(session_id.as_str())),
+        TaskSelector::One(task_id) => select(&moment, ONE, (limit, task_id.as_str()), task),
+        TaskSelector::IdPrefix(start) if start.is_empty() => select(&moment, ALL, [limit], task),
         TaskSelector::IdPrefix(start) => {
-            select(&moment, WITH_PREFIX, (limit, start, after_prefix(start)), task_with_row)
+            select(&moment, WITH_PREFIX, (limit, start, after_prefix(start)), task)
         }
-        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), task_with_row),
-        TaskSelector::Session(session_id) => {
-            select(&moment, IN_SESSION, (limit, session_id.as_str()), task_with_row)
-        }
+        TaskSelector::Tree(root) => select(&moment, TREE, (limit, root.as_str()), task),
         TaskSelector::Matching(filter) => matching_tasks(&moment, filter, limit),
-    }?;
-    for (row, task) in &mut found {
-        task.spent = select(&moment, SPENT, [*row], usage_of_model)?.into_iter().collect();
     }
-    Ok(found.into_iter().map(|(_, task)| task).collect())
 }
 
-const SESSIONS: &str = "SELECT session_id, first.title, sessions.tasks, last.task_id, last.status,
-                               first.created_s, first.created_ns, last.last_s, last.last_ns,
-                               first.imported, last.imported
-                        FROM sessions CROSS JOIN tasks AS first ON first.id = first_task
-                        CROSS JOIN tasks AS last ON last.id = last_task
-                        WHERE last_task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
-                              ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
-                        ORDER BY last_task DESC LIMIT ?1";
-
-pub(crate) fn sessions(
-    connection: &Connection,
-    query: &SessionQuery,
-) -> ListResult<SessionSummary> {
-    let before = query.before.as_ref().map(TaskId::as_str);
-    select(connection, SESSIONS, (limit(query.limit), before), |row| {
-        let session = || {
-            Ok(SessionSummary {
-                session_id: read_text(row, 0)?,
-                title: row.get(1)?,
-                tasks: row.get(2)?,
-                last_task: read_text(row, 3)?,
-                status: read_word(row, 4)?,
-                created_at: match read_json_maybe::<ImportedTimes>(row, 9)? {
-                    Some(imported) => imported.created_at,
-                    None => read_time(row, 5)?,
-                },
-                updated_at: match read_json_maybe::<ImportedTimes>(row, 10)? {
-                    Some(imported) => imported.updated_at,
-                    None => read_time(row, 7)?,
-                },
-            })
-        };
-        session().map_err(|error| broken(&error))
-    })
+/// Reads the tail, and the indexed rows as far as there is room for more.
+pub(crate) fn newest_first<T>(
+    [tail, indexed]: [&str; 2],
+    limit: usize,
+    mut read: impl FnMut(&str, usize) -> ListResult<T>,
+) -> ListResult<T> {
+    let mut found = read(tail, limit)?;
+    if found.len() < limit {
+        found.extend(read(indexed, limit - found.len())?);
+    }
+    Ok(found)
 }
+
+/// The row number before which a page starts, from the id of a task.
+macro_rules! before {
+    () => {
+        "CASE WHEN ?2 IS NULL THEN 9223372036854775807
+              ELSE (SELECT id FROM tasks WHERE task_id = ?2) END"
+    };
+}
+pub(crate) use before;
 
 macro_rules! approval_list {
     ($which:literal) => {
@@ -166,18 +155,31 @@ pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListR
     }
 }
 
-const AGENTS: &str = "SELECT agent, task_id, agent_id, state, agents.last_s, agents.last_ns,
-                             messages_processed
-                      FROM agents CROSS JOIN tasks ON tasks.id = agents.task
-                      WHERE agents.task < CASE WHEN ?2 IS NULL THEN 9223372036854775807
-                            ELSE (SELECT id FROM tasks WHERE task_id = ?2) END
-                      ORDER BY agents.task DESC LIMIT ?1";
+macro_rules! agent_list {
+    ($which:expr) => {
+        concat!(
+            "SELECT agent, task_id, ",
+            agent_columns!(),
+            " FROM tasks WHERE id < ",
+            before!(),
+            " AND NOT ended AND agent_id IS NOT NULL AND ",
+            $which,
+            " ORDER BY id DESC LIMIT ?1"
+        )
+    };
+}
 
-pub(crate) fn agents(connection: &Connection, query: &AgentQuery) -> ListResult<LiveAgent> {
+/// The unfinished tasks of the tail, and the others.
+const AGENTS: [&str; 2] = [agent_list!(concat!("id > ", indexed_until!())), agent_list!("indexed")];
+
+pub(crate) fn agents(connection: &mut Connection, query: &AgentQuery) -> ListResult<LiveAgent> {
+    let moment = connection.transaction().map_err(|error| broken(&error))?;
     let before = query.before.as_ref().map(TaskId::as_str);
-    let found = select(connection, AGENTS, (limit(query.limit), before), |row| {
-        let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
-        agent().map_err(|error| broken(&error))
+    let found = newest_first(AGENTS, limit(query.limit), |list, limit| {
+        select(&moment, list, (limit, before), |row| {
+            let agent = || Ok((row.get(0)?, read_text(row, 1)?, read_agent(row, 2)?));
+            agent().map_err(|error| broken(&error))
+        })
     })?;
     let live = |(agent, task_id, status): (_, _, Option<_>)| {
         Some(LiveAgent { agent, task_id, status: status? })
@@ -240,14 +242,8 @@ pub(crate) fn select<T>(
     Ok(found)
 }
 
-pub(crate) fn task_with_row(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
-    let task = || Ok((row.get(0)?, read_task(row)?));
-    task().map_err(|error| broken(&error))
-}
-
-fn usage_of_model(row: &Row<'_>) -> Result<(String, Usage), JournalError> {
-    let spent = || Ok((row.get(4)?, read_usage(row, 0)?));
-    spent().map_err(|error| broken(&error))
+pub(crate) fn task(row: &Row<'_>) -> Result<TaskSummary, JournalError> {
+    read_task(row).map_err(|error| broken(&error))
 }
 
 fn approval(row: &Row<'_>) -> Result<Approval, JournalError> {
@@ -282,7 +278,7 @@ fn after_prefix(start: &str) -> Value {
     Value::Blob(Vec::new())
 }
 
-fn limit(most: NonZeroUsize) -> usize {
+pub(crate) fn limit(most: NonZeroUsize) -> usize {
     most.get().min(LIST_ROWS_MAX)
 }
 
@@ -300,6 +296,7 @@ mod tests {
     use super::*;
     use crate::file::schema::in_memory;
     use crate::index::tables::SETTLED;
+    use crate::reader::session_list::SESSIONS;
 
     #[test]
     fn what_begins_with_a_text_is_before_what_is_behind_all_of_it() {
@@ -324,18 +321,24 @@ mod tests {
     #[test]
     fn a_short_list_looks_at_few_rows() {
         let connection = in_memory().unwrap();
-        let in_order = [ALL, UNFINISHED, ONE, IN_SESSION, SESSIONS, AGENTS, QUEUED];
+        let indexed = [ROOTS, UNFINISHED, IN_SESSION, AGENTS, SESSIONS].map(|[_, indexed]| indexed);
+        let in_order = [&[ALL, ONE, QUEUED][..], &indexed].concat();
         for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
-        // The first loop returns rows; the other loops look up by key.
-        for statement in in_order.iter().chain(&[TREE, SPENT, APPROVALS, PENDING]) {
+        // The first loop returns rows, or a list of rows; the other loops look up by key.
+        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING]) {
             let plan = plan(&connection, statement);
             assert!(
-                !plan.lines().skip(1).any(|line| line.starts_with("SCAN")),
+                !plan.lines().skip(1).any(|line| line.starts_with("SCAN") && line != "SCAN listed"),
                 "{statement}\n{plan}"
             );
+        }
+        for [tail, _] in [ROOTS, UNFINISHED, IN_SESSION, AGENTS, SESSIONS] {
+            let plan = plan(&connection, tail);
+            let of_tail = "SEARCH tasks USING INTEGER PRIMARY KEY (rowid>?";
+            assert!(plan.contains(of_tail) && !plan.contains("SCAN tasks"), "{tail}\n{plan}");
         }
         let beginning = plan(&connection, WITH_PREFIX);
         assert!(beginning.contains("COVERING INDEX"), "{beginning}");

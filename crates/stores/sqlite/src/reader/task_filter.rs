@@ -1,23 +1,24 @@
 //! Lists of tasks that match a filter, page by page, the newest first.
 //!
-//! Each list follows an index in the order of creation and reads only the rows it returns, except for
+//! Each list follows an index in the order of creation and reads only the rows it returns, except for the tail and
 //! rows that the conditions on session, parent or records leave out. A filter with several statuses
 //! is one list per status, merged.
 
 use antiphon_core::port::{JournalError, TaskFilter};
 use antiphon_core::{ORDERS, TaskId, TaskStatus, TaskSummary};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
-use crate::reader::index_queries::{broken, select, task_with_row};
+use crate::index::tail::indexed_until;
+use crate::reader::index_queries::{broken, select, task};
 use crate::row::task_row::task_columns;
 
-/// Tasks that match a filter, with their row numbers.
+/// Tasks that match a filter.
 pub(crate) fn matching_tasks(
     connection: &Connection,
     filter: &TaskFilter,
     limit: usize,
-) -> Result<Vec<(i64, TaskSummary)>, JournalError> {
+) -> Result<Vec<TaskSummary>, JournalError> {
     let before = match &filter.before {
         None => i64::MAX,
         Some(task_id) => match number(connection, task_id).map_err(|error| broken(&error))? {
@@ -27,12 +28,21 @@ pub(crate) fn matching_tasks(
     };
     let mut found = Vec::new();
     for status in statuses(filter) {
-        let Listing { statement, values } = Listing::new(filter, status, before, limit);
-        found.extend(select(connection, &statement, params_from_iter(values), task_with_row)?);
+        let mut listed = 0;
+        for rows in [Rows::Tail, Rows::Indexed] {
+            let listing = Listing::new(filter, status, rows, before, limit - listed);
+            let Listing { statement, values } = listing;
+            let more = select(connection, &statement, params_from_iter(values), task_with_row)?;
+            listed += more.len();
+            found.extend(more);
+            if listed == limit {
+                break;
+            }
+        }
     }
     found.sort_unstable_by_key(|(row, _)| std::cmp::Reverse(*row));
     found.truncate(limit);
-    Ok(found)
+    Ok(found.into_iter().map(|(_, task)| task).collect())
 }
 
 fn number(connection: &Connection, task_id: &TaskId) -> rusqlite::Result<Option<i64>> {
@@ -51,6 +61,19 @@ fn statuses(filter: &TaskFilter) -> Vec<Option<TaskStatus>> {
     asked.map(Some).collect()
 }
 
+fn task_with_row(row: &Row<'_>) -> Result<(i64, TaskSummary), JournalError> {
+    Ok((row.get(0).map_err(|error| broken(&error))?, task(row)?))
+}
+
+/// Which rows a statement looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// Each of the newest tasks.
+    Tail,
+    /// The others, with an index.
+    Indexed,
+}
+
 /// A statement and its parameters.
 struct Listing {
     statement: String,
@@ -58,16 +81,25 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(filter: &TaskFilter, status: Option<TaskStatus>, before: i64, limit: usize) -> Self {
-        let mut conditions = vec!["tasks.id < ?".to_owned()];
+    fn new(
+        filter: &TaskFilter,
+        status: Option<TaskStatus>,
+        rows: Rows,
+        before: i64,
+        limit: usize,
+    ) -> Self {
+        let (rows, index) = match rows {
+            Rows::Tail => (concat!("id > ", indexed_until!()), "NOT INDEXED"),
+            Rows::Indexed => ("indexed", index(filter, status)),
+        };
+        let mut conditions = vec!["id < ?".to_owned(), rows.to_owned()];
         let mut values = vec![Value::Integer(before)];
         let mut hold = |condition: &str, value: Option<Value>| {
             conditions.push(condition.to_owned());
             values.extend(value);
         };
         if let Some(session) = &filter.session {
-            let session = Value::Text(session.to_string());
-            hold("session = (SELECT id FROM sessions WHERE session_id = ?)", Some(session));
+            hold("session = ?", Some(Value::Text(session.to_string())));
         }
         if let Some(agent) = &filter.agent {
             hold("agent = ?", Some(Value::Text(agent.clone())));
@@ -86,10 +118,8 @@ impl Listing {
         }
         values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
         let statement = format!(
-            "SELECT {} FROM tasks {} CROSS JOIN sessions ON sessions.id = session WHERE {} \
-             ORDER BY tasks.id DESC LIMIT ?",
+            "SELECT {} FROM tasks {index} WHERE {} ORDER BY id DESC LIMIT ?",
             task_columns!(),
-            index(filter, status),
             conditions.join(" AND "),
         );
         Self { statement, values }
@@ -121,7 +151,7 @@ mod tests {
     fn every_list_goes_along_an_index_in_its_order() {
         let connection = in_memory().unwrap();
         let statuses = [None].into_iter().chain(TaskStatus::ALL.map(Some));
-        for (n, status) in (0..16).flat_map(|n| statuses.clone().map(move |status| (n, status))) {
+        for (n, status) in (0..32).flat_map(|n| statuses.clone().map(move |status| (n, status))) {
             let filter = TaskFilter {
                 agent: (n & 1 != 0).then(|| "lead".to_owned()),
                 session: (n & 2 != 0).then(|| SessionId::parse("talk").unwrap()),
@@ -129,7 +159,8 @@ mod tests {
                 without_records: n & 8 != 0,
                 ..TaskFilter::default()
             };
-            let Listing { statement, values } = Listing::new(&filter, status, 7, 10);
+            let rows = if n & 16 == 0 { Rows::Tail } else { Rows::Indexed };
+            let Listing { statement, values } = Listing::new(&filter, status, rows, 7, 10);
             let mut explain =
                 connection.prepare(&format!("EXPLAIN QUERY PLAN {statement}")).unwrap();
             let lines =

@@ -1,7 +1,5 @@
 //! Tasks and agents as rows.
 
-use std::collections::BTreeMap;
-
 use antiphon_core::{AgentId, AgentStatus, RunsOn, Seq, TaskId, TaskSummary};
 use rusqlite::Row;
 
@@ -9,22 +7,28 @@ use crate::row::column::{
     read_json_maybe, read_text, read_text_maybe, read_time, read_word, read_word_maybe,
 };
 
-/// Columns of `tasks` and `sessions`, in the order that [`read_task`] needs.
+/// Columns of `tasks`, in the order that [`read_task`] needs.
 macro_rules! task_columns {
     () => {
-        "tasks.id, task_id, agent, session_id, parent, root, model, status, waiting_for, title, \
-         preview, seq, turns, calls, messages, created_s, created_ns, tasks.last_s, \
-         tasks.last_ns, ended, payer, wait, imported, \
-         (SELECT kind FROM runners WHERE runners.task = tasks.id), \
-         (SELECT peer FROM runners WHERE runners.task = tasks.id)"
+        "id, task_id, agent, session, parent, root, model, status, waiting_for, title, preview, \
+         seq, turns, calls, messages, created_s, created_ns, last_s, last_ns, ended, payer, wait, \
+         imported, runner, peer, spent"
     };
 }
 pub(crate) use task_columns;
 
 /// Number of these columns.
-pub(crate) const TASK_COLUMNS: usize = 25;
+pub(crate) const TASK_COLUMNS: usize = 26;
 
-/// A task from [`task_columns`], without its usage.
+/// Columns of `tasks`, in the order that [`read_agent`] needs.
+macro_rules! agent_columns {
+    () => {
+        "agent_id, agent_state, agent_s, agent_ns, agent_messages"
+    };
+}
+pub(crate) use agent_columns;
+
+/// A task from [`task_columns`].
 pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
     let task_id: TaskId = read_text(row, 1)?;
     let last_event_at = read_time(row, 17)?;
@@ -48,7 +52,7 @@ pub(crate) fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskSummary> {
         turns: row.get(12)?,
         calls: row.get(13)?,
         messages: row.get(14)?,
-        spent: BTreeMap::new(),
+        spent: read_json_maybe(row, 25)?.unwrap_or_default(),
         created_at: read_time(row, 15)?,
         last_event_at,
         ended_at,

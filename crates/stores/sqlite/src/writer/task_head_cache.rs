@@ -18,13 +18,11 @@ pub const CACHED_TASKS_MAX: usize = 4096;
 pub(crate) struct CachedTask {
     /// Row number of the task.
     pub(crate) row: i64,
-    /// `preview` and `spent` hold only what must still be written.
+    /// `preview` holds only what must still be written.
     pub(crate) summary: TaskSummary,
     /// Seq of the last event that is not an arrival.
     settled: Seq,
     pub(crate) agent: Option<AgentStatus>,
-    /// Whether the agent must be written.
-    pub(crate) agent_moved: bool,
     /// Spending and raised limits that must still be written.
     pub(crate) spending: SpendingFold,
     pub(crate) related: RelatedRows,
@@ -32,17 +30,14 @@ pub(crate) struct CachedTask {
 
 /// Whether other tables may have rows of the task.
 #[derive(Debug, Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "one for each table")]
 pub(crate) struct RelatedRows {
-    pub(crate) agent: bool,
-    pub(crate) usage: bool,
     pub(crate) messages: bool,
     pub(crate) checkpoint: bool,
 }
 
 impl RelatedRows {
-    const NONE: Self = Self { agent: false, usage: false, messages: false, checkpoint: false };
-    const POSSIBLE: Self = Self { agent: true, usage: true, messages: true, checkpoint: true };
+    const NONE: Self = Self { messages: false, checkpoint: false };
+    const POSSIBLE: Self = Self { messages: true, checkpoint: true };
 }
 
 impl CachedTask {
@@ -64,7 +59,6 @@ impl CachedTask {
             summary,
             settled,
             agent,
-            agent_moved: false,
             spending: SpendingFold::default(),
             related: RelatedRows::POSSIBLE,
         }
@@ -79,7 +73,6 @@ impl CachedTask {
         }
         if let EventBody::StateChanged(change) = body {
             self.agent = Some(LiveAgent::after_change(self.agent.take(), change, at));
-            self.agent_moved = true;
         }
         if body.ends_task() {
             self.agent = None;

@@ -76,7 +76,7 @@ async fn a_backup_is_a_snapshot_also_beside_writers() {
         assert_eq!(events, everything[..events.len()]);
         let bytes = fs::metadata(&target).expect("a file").len();
         let (events, tasks) = (events.len() as u64, WRITERS);
-        assert_eq!(backup, Backup { events, tasks, unfinished: tasks, bytes, schema: 8 });
+        assert_eq!(backup, Backup { events, tasks, unfinished: tasks, bytes, schema: 9 });
         assert!(events < everything.len() as u64, "a writer appended meanwhile");
     }
 }
@@ -194,10 +194,11 @@ fn what_is_no_journal_cannot_be_backed_up_and_nothing_is_left() {
         ("1 tasks lack events", |path| {
             drop(open(path));
             let own = Connection::open(path).expect("a database");
-            let task = "INSERT INTO sessions VALUES (1, 's', 1, 1, 1);
-                        INSERT INTO tasks VALUES (1, 't', 1, 'a', NULL, NULL, NULL, 'pending', NULL,
-                                                  '', NULL, 3, 0, 0, 0, 0, 0, 0, 0, 0, NULL,
-                                                  NULL, NULL, NULL, NULL, NULL, 0);";
+            let task =
+                "INSERT INTO tasks (id, task_id, indexed, ended, session, agent, status, title,
+                            seq, turns, calls, messages, created_s, created_ns, last_s, last_ns,
+                            history_messages)
+                        VALUES (1, 't', 0, 0, 's', 'a', 'pending', '', 3, 0, 0, 0, 0, 0, 0, 0, 0)";
             own.execute_batch(task).expect("a task");
         }),
     ];

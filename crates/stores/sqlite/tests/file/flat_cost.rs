@@ -11,6 +11,11 @@ use crate::world::{add, creation, open};
 /// Appends, and then checks, that are counted.
 const APPENDS: u64 = 50;
 
+/// Bytes that the writer thread wrote so far.
+pub(crate) fn bytes_written() -> u64 {
+    calls().1
+}
+
 /// Reads of the writer thread so far, and bytes that it wrote. `stat` and `statvfs` are neither.
 fn calls() -> (u64, u64) {
     let threads = fs::read_dir("/proc/self/task").expect("threads");

@@ -12,9 +12,9 @@ use antiphon_core::{
 };
 use antiphon_sqlite::{OpenError, SqliteJournal};
 use chrono::{DateTime, NaiveDate, Utc};
-use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::schema_8::earlier;
 use crate::world::{note, open};
 
 const EVER: DayRange = DayRange { from: NaiveDate::MIN, to: NaiveDate::MAX };
@@ -75,11 +75,6 @@ async fn spend(path: &Path) -> Spending {
     journal.spending(EVER).await.expect("spending")
 }
 
-fn earlier(path: &Path) {
-    let connection = Connection::open(path).expect("a file");
-    connection.execute_batch(ADDED).expect("schema 4");
-}
-
 #[tokio::test]
 async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
     let folder = TempDir::new().expect("a folder");
@@ -101,9 +96,9 @@ async fn a_journal_of_schema_4_knows_what_was_spent_when_it_is_opened() {
         row("2026-03-01", "lead", "c/d", 2, u64::MAX),
     ];
     assert_eq!(before.spent, expected);
-    earlier(&path);
+    earlier(&path, ADDED);
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
-    assert!(matches!(error, OpenError::Earlier { found: 4, known: 8, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Earlier { found: 4, known: 9, .. }), "{error:?}");
     // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);
@@ -122,7 +117,7 @@ async fn what_is_spent_after_that_is_added_to_it() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     spend(&path).await;
-    earlier(&path);
+    earlier(&path, ADDED);
     let journal = open(&path);
     write(&journal, 1, "2026-03-01", vec![paid("c/d", 1), paid("a/b", 16)]).await;
     let found = journal.spending(EVER).await.expect("spending").spent;

@@ -8,9 +8,9 @@ use antiphon_core::{
 };
 use antiphon_sqlite::SqliteJournal;
 use chrono::{DateTime, Utc};
-use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::schema_8::earlier;
 use crate::world::{note, open};
 
 /// What schemas 7 and 8 added.
@@ -49,7 +49,7 @@ async fn a_journal_of_schema_6_gets_short_names_and_the_reasons_of_waits() {
     let works = StatusChanged::new(TaskStatus::Running).into();
     write(&journal, WORKS, vec![wait.status(WaitingFor::Model).into(), works]).await;
     drop(journal);
-    Connection::open(&path).expect("a file").execute_batch(ADDED).expect("schema 6");
+    earlier(&path, ADDED);
     // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);

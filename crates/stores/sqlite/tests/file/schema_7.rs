@@ -4,9 +4,9 @@ use antiphon_core::port::{Append, Expected, HistoryExtent, JournalLog};
 use antiphon_core::{EventBody, HistoryRef, Seq, SessionId, TaskCreated, TaskId};
 use antiphon_sqlite::SqliteJournal;
 use chrono::{DateTime, Utc};
-use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::schema_8::earlier;
 use crate::world::{note, open};
 
 /// What schema 8 added.
@@ -43,7 +43,7 @@ async fn a_journal_of_schema_7_knows_which_conversations_its_tasks_continue() {
     }
     assert_eq!(expected.iter().map(|read| read.events.len()).collect::<Vec<_>>(), [2, 3, 5]);
     drop(journal);
-    Connection::open(&path).expect("a file").execute_batch(ADDED).expect("schema 7");
+    earlier(&path, ADDED);
     // Twice: the second time there is nothing to migrate.
     for _ in 0..2 {
         let journal = open(&path);

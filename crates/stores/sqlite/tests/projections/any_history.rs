@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Together { tasks: BTreeMap<u8, Vec<EventBody>>, poisoned: bool },
     /// The journal is closed and opened.
     Reopen,
+    /// Every task is indexed.
+    Index,
 }
 
 /// Position that a writer expects.
@@ -68,7 +70,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         });
     let together = (btree_map(0..TASKS, any_events(), 2..=TASKS.into()), any::<bool>())
         .prop_map(|(tasks, poisoned)| Step::Together { tasks, poisoned });
-    prop_oneof![2 => begin, 10 => append, 3 => end, 2 => together, 1 => Just(Step::Reopen)]
+    prop_oneof![2 => begin, 10 => append, 3 => end, 2 => together, 1 => Just(Step::Reopen), 2 => Just(Step::Index)]
 }
 
 fn begin(task: u8, created: EventBody, more: Vec<EventBody>) -> Step {

@@ -28,6 +28,17 @@ use glance::Glance;
 /// A text that makes a transaction fail after most of it has been written.
 pub(crate) const POISON: &str = "poison";
 
+/// What a journal does once it has many tasks.
+const INDEX: &str = "BEGIN IMMEDIATE;
+    CREATE TEMP TABLE indexed AS SELECT coalesce(max(last_task), 0) AS until FROM sessions;
+    INSERT INTO sessions (session_id, first_task, last_task, tasks)
+        SELECT session, min(id), max(id), count(*) FROM tasks
+        WHERE id > (SELECT until FROM indexed) GROUP BY session
+        ON CONFLICT (session_id) DO UPDATE
+        SET last_task = excluded.last_task, tasks = tasks + excluded.tasks;
+    UPDATE tasks SET indexed = 1 WHERE id > (SELECT until FROM indexed);
+    COMMIT";
+
 /// Two journals that get the same appends.
 struct Pair {
     folder: TempDir,
@@ -65,6 +76,11 @@ impl Pair {
             Step::Reopen => {
                 self.sqlite = None;
                 self.sqlite = Some(open(self.folder.path()));
+            }
+            Step::Index => {
+                let file = self.folder.path().join("journal.db");
+                let other = Connection::open(file).expect("a database");
+                other.execute_batch(INDEX).expect("indexed tasks");
             }
         }
     }
