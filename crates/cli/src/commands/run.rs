@@ -10,6 +10,7 @@ use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
 use antiphon_permissions::Mode;
+use antiphon_process::{AttachedTask, Connection, OwnTask};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::Project;
@@ -28,9 +29,8 @@ use uuid::Uuid;
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use super::sessions;
 use crate::afterwards::Afterwards;
-use crate::attachment::{Attachment, OwnTask};
-use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
+use crate::interface::interface;
 use crate::keyboard::Keyboard;
 use crate::outcome;
 use crate::screen::{Form, Screen};
@@ -233,9 +233,10 @@ impl Run {
             environment,
             settings: Some(settings),
             process: process.clone(),
+            interface,
         };
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
-        let mut attachment = Attachment::open(own).await?;
+        let mut attachment = AttachedTask::open(own).await?;
         let target = self.target(order, process, &attachment).await;
         let watched = match target {
             Ok(target) => {
@@ -256,7 +257,7 @@ impl Run {
     /// Starts the task and shows it until it has ended or is suspended.
     async fn watch(
         &self,
-        attachment: &mut Attachment<'_>,
+        attachment: &mut AttachedTask<'_>,
         target: RunTarget,
         (keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
@@ -336,7 +337,7 @@ impl Run {
         &self,
         order: Option<Order>,
         process: TaskProcess,
-        attachment: &Attachment<'_>,
+        attachment: &AttachedTask<'_>,
     ) -> Result<RunTarget, Failure> {
         let reader = attachment.connection().reader();
         let Some(order) = order else {
@@ -413,7 +414,7 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
-async fn leave(attachment: Attachment<'_>, stops: bool, afterwards: &mut Afterwards) {
+async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
     let Some(owner) = attachment.into_owner() else { return };
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {

@@ -3,16 +3,16 @@
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId};
+use antiphon_process::{Connection, Owner, Ownership, ProjectAccess};
 use antiphon_project::project::OwnerRole;
 use antiphon_project::saved_session;
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_runtime::Recovered;
 
-use crate::connection::{Connection, Ownership, ProjectAccess};
 use crate::failure::{Exit, Failure};
+use crate::interface::interface;
 use crate::outcome;
-use crate::owner::Owner;
 use crate::terminal;
 
 /// Resumes one task, or every interrupted one.
@@ -34,7 +34,7 @@ pub(super) async fn resume_tasks(
     // Without a user, calls that need an approval are refused, where a task says nothing else.
     let process = TaskProcess { refuses_approvals: true, ..TaskProcess::default() };
     let role = OwnerRole::Server(process);
-    let mut owner = Owner::open(project, environment, settings, journal, role).await?;
+    let mut owner = Owner::open(project, environment, settings, journal, role, interface).await?;
     owner.serve(project);
     let connection = Connection::Local(owner.project.orchestrator.clone());
     let resumed = resume(&connection, task).await;
@@ -67,7 +67,7 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
     }
     let mut first_failure = None;
     for task_id in begun {
-        let ended = match connection.wait(&task_id).await {
+        let ended = match connection.wait(&task_id).await.map_err(Failure::from) {
             Ok(state) => {
                 terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
                 // The session file of a task at another machine is not a file here.

@@ -13,15 +13,12 @@ use super::{ProjectAccess, ProjectServer, journal_owner};
 /// How long the owner may take to answer. What it knows is left out after that: looking is always possible.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 
-/// What to do about tasks that no process runs.
-const IDLE: &str = "no process works on running tasks now: go on with one by `antiphon run --resume TASK`, with all by `antiphon serve`\n";
-
 /// Tasks that are asked for, at most.
 const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
 
 impl ProjectAccess<'_> {
     /// The process that owns the journal, if there is one and it answers.
-    pub(crate) async fn owner(&self) -> Option<ProjectServer> {
+    pub async fn owner(&self) -> Option<ProjectServer> {
         match self {
             Self::Folder { project, .. } => {
                 let found = tokio::time::timeout(ANSWER_WAIT, ProjectServer::find(project)).await;
@@ -31,18 +28,16 @@ impl ProjectAccess<'_> {
         }
     }
 
-    /// A hint when one of these tasks should run, and no process runs the tasks of the project.
-    pub(crate) fn idle_hint(&self, tasks: &[TaskSummary]) -> Option<&'static str> {
-        let Self::Folder { project, .. } = self else { return None };
+    /// Whether one of these tasks should run, and no process runs the tasks of the project.
+    pub fn is_idle(&self, tasks: &[TaskSummary]) -> bool {
+        let Self::Folder { project, .. } = self else { return false };
         let runs =
             |task: &TaskSummary| matches!(task.status, TaskStatus::Pending | TaskStatus::Running);
-        let is_idle =
-            tasks.iter().any(runs) && !journal_owner::is_owned_by_another(&project.journal_path());
-        is_idle.then_some(IDLE)
+        tasks.iter().any(runs) && !journal_owner::is_owned_by_another(&project.journal_path())
     }
 
     /// Says of each of these tasks that waits for the journal why, and when it tries again.
-    pub(crate) async fn mark_storage_waits(&self, tasks: &mut [TaskSummary]) {
+    pub async fn mark_storage_waits(&self, tasks: &mut [TaskSummary]) {
         if tasks.iter().all(|task| task.status.is_terminal()) {
             return;
         }
@@ -58,7 +53,7 @@ impl ProjectAccess<'_> {
 
 impl ProjectServer {
     /// Tasks that wait until the journal can be written. None when the server does not answer.
-    pub(crate) async fn storage_waits(&self) -> HashMap<TaskId, OutageWait> {
+    pub async fn storage_waits(&self) -> HashMap<TaskId, OutageWait> {
         let query = TaskQuery { unfinished: true, limit: Some(LISTED), ..TaskQuery::default() };
         let asked = tokio::time::timeout(ANSWER_WAIT, self.client.tasks(&query)).await;
         let Ok(Ok(page)) = asked else { return HashMap::new() };
