@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use antiphon_core::AgentDefinition;
-use antiphon_core::port::{Agents, PromptSource, UntrustedAgent};
+use antiphon_core::port::{AgentList, Agents, PromptSource, UntrustedAgent};
 
 use crate::changes::Changes;
 use crate::file_check::FileCheck;
@@ -101,8 +101,8 @@ impl Agents for AgentCatalog {
         self.snapshot().entries.get(name).map(|entry| Arc::clone(&entry.definition))
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
-        self.snapshot().entries.values().map(|entry| Arc::clone(&entry.definition)).collect()
+    fn list(&self) -> AgentList {
+        Arc::clone(&self.snapshot().definitions)
     }
 
     /// A file of the user's own folder is the user's. A file of a project may have come with a clone.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use antiphon_core::AgentDefinition;
+use antiphon_core::port::AgentList;
 use sha2::{Digest, Sha256};
 
 use crate::file_check::{Candidate, FileCheck};
@@ -38,6 +39,8 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) entries: BTreeMap<String, Entry>,
+    /// The definitions in `entries`.
+    pub(crate) definitions: AgentList,
     pub(crate) problems: Vec<Problem>,
     /// Files that agent files refer to.
     pub(crate) referenced: Vec<PathBuf>,
@@ -79,7 +82,16 @@ impl Snapshot {
             }
         }
         snapshot.resolve(folders);
+        snapshot.definitions = snapshot.definitions_since(before);
         snapshot
+    }
+
+    /// The definitions in `entries`: the list of `before` if they are the same.
+    fn definitions_since(&self, before: &Self) -> AgentList {
+        let definitions = self.entries.values().map(|entry| &entry.definition);
+        let is_same = self.entries.len() == before.definitions.len()
+            && definitions.clone().zip(&*before.definitions).all(|(one, it)| Arc::ptr_eq(one, it));
+        if is_same { Arc::clone(&before.definitions) } else { definitions.cloned().collect() }
     }
 
     /// Adds the files of one folder. Returns a problem of the folder; fails when it cannot be read.

@@ -1,6 +1,7 @@
 //! Agents: their definitions, and the live ones.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use antiphon_core::{
     AgentId, AgentName, AgentState, CallableAgents, ModelRef, Profile, RawJson, RunnerConfig,
@@ -9,6 +10,9 @@ use antiphon_core::{
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+#[cfg(feature = "schema")]
+use crate::task::LISTED_MAX;
 
 /// The definition of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,6 +148,19 @@ pub struct CreateAgent {
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schemars(with = "crate::AgentChange"))]
     pub rest: Map<String, Value>,
+}
+
+/// Which live agents to list.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PresenceQuery {
+    /// Only agents whose task is older than this one: the `task_id` of the last agent of the page before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<TaskId>,
+    /// Number of agents, at most; 1000 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = LISTED_MAX)))]
+    pub limit: Option<NonZeroUsize>,
 }
 
 /// A live agent: it works on a task, or waits for interactions.

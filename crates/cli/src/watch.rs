@@ -14,6 +14,7 @@ use antiphon_client::ClientError;
 use antiphon_core::port::{Read, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, Event, EventBody, HandlingMode, Position, Seq, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, Connection, TaskStream, TaskStreamEnd, TaskStreamItem};
+use antiphon_project::saved_session;
 use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
 use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
@@ -394,7 +395,7 @@ impl WatchSession<'_, '_> {
         self.watch.screen.finish();
         let Watch { attachment, task_id, screen, .. } = &mut self.watch;
         let reader = attachment.connection().reader();
-        let state = reader.task(task_id).await?;
+        let state = saved_session::state(reader, task_id).await?;
         let tree = read_tree(reader, task_id).await?;
         let descendants = tree.tasks().iter().skip(1);
         let unfinished =
@@ -423,7 +424,7 @@ impl WatchSession<'_, '_> {
 }
 
 async fn has_ended(connection: &Connection, task_id: &TaskId) -> bool {
-    connection.reader().task(task_id).await.is_ok_and(|state| state.status.is_terminal())
+    connection.reader().task_alone(task_id).await.is_ok_and(|state| state.status.is_terminal())
 }
 
 /// A task and its descendants, or the task alone when its tree is too large.

@@ -2,6 +2,7 @@
 
 use antiphon_api::{
     AgentChange, AgentDetail, AgentList, AgentPresence, AgentStarted, AgentStopped, CreateAgent,
+    PresenceQuery,
 };
 use antiphon_core::AgentName;
 use reqwest::Method;
@@ -47,9 +48,12 @@ impl Client {
         Ok(())
     }
 
-    /// Live agents, and their states.
-    pub async fn agent_presences(&self) -> Result<Vec<AgentPresence>, ClientError> {
-        self.get(&["v1", "agents", "status"], Query::NONE).await
+    /// A page of live agents and their states, the one with the newest task first.
+    pub async fn agent_presences(
+        &self,
+        query: &PresenceQuery,
+    ) -> Result<Vec<AgentPresence>, ClientError> {
+        self.get(&["v1", "agents", "status"], Query::of(query)?).await
     }
 
     /// Starts an agent. One that is live stays as it is.

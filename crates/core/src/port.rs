@@ -16,7 +16,7 @@ mod task_filter;
 mod tool_executor;
 mod vector_store;
 
-pub use agents::{Agents, PromptSource, UntrustedAgent};
+pub use agents::{AgentList, Agents, PromptSource, UntrustedAgent};
 pub use bus::{
     Bus, BusError, Claim, Delivery, Subscription, TOPIC_BYTES_MAX, Topic, TopicError, WorkItem,
 };

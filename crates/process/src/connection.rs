@@ -43,6 +43,7 @@ use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
+use antiphon_project::saved_session;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
 
 /// Tasks that one command resumes at a server, at most. More are refused.
@@ -218,7 +219,7 @@ impl Connection {
         for task in &begun {
             if let Err(error) = server.client.resume_task(&task.task_id).await {
                 // The server works meanwhile: a task that has ended by now needs no resume.
-                if !reader.task(&task.task_id).await?.status.is_terminal() {
+                if !reader.task_alone(&task.task_id).await?.status.is_terminal() {
                     return Err(server.project_error(error));
                 }
             }
@@ -227,13 +228,16 @@ impl Connection {
         Ok(Recovered { begun: ids(begun), waiting: ids(waiting), ended: Vec::new() })
     }
 
-    /// A task, once it has ended or is suspended.
+    /// A task, once it has ended or is suspended. With its messages if its session is saved to a file.
     pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, ProjectError> {
         match self {
-            Self::Local(orchestrator) => Ok(orchestrator.wait(task_id).await?),
+            Self::Local(orchestrator) => {
+                orchestrator.rest(task_id).await?;
+                Ok(saved_session::state(orchestrator, task_id).await?)
+            }
             Self::Server(server, reader) => {
                 server.ordered(server.client.wait_for_task(task_id)).await?;
-                Ok(reader.task(task_id).await?)
+                Ok(saved_session::state(reader, task_id).await?)
             }
         }
     }

@@ -45,7 +45,9 @@ pub mod trust;
 pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use reports::dollars::{dollars, nano_usd};
-pub use reports::presence::{LIVE_MAX, agent_presences, idle_agents, live_agents, unknown_agent};
+pub use reports::presence::{
+    LIVE_MAX, agent_presences, idle_agents, live_agents, sort_by_name, unknown_agent,
+};
 pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};

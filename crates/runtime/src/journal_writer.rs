@@ -31,9 +31,9 @@ impl JournalWriter {
             append.events.iter().filter(|body| changes_inbox(body)).cloned().collect();
         let task_id = append.task_id.clone();
         let counted = self.quotas.expect(&task_id, &queue_changes);
-        // The bodies are copied only when the task has followers.
-        let followed = self.notifier.channel(&task_id);
-        let followed = followed.map(|channel| (channel, append.at, append.events.clone()));
+        // The bodies are copied only when there are followers.
+        let channels = self.notifier.channels(&task_id);
+        let followed = (!channels.is_empty()).then(|| (append.at, append.events.clone()));
         let spending = self.spend_cache.begin_append(&append, &self.trees);
         let appended = self.journal.append(append).await;
         spending.end(&appended, &self.prices);
@@ -42,10 +42,13 @@ impl JournalWriter {
             self.quotas.release(&task_id, &counted);
         }
         let appended = appended?;
-        if let Some((channel, at, bodies)) = followed
+        if let Some((at, bodies)) = followed
             && !appended.deduplicated
         {
-            channel.recent.add(recent_events::events_of(&appended, &task_id, at, bodies));
+            let events = recent_events::events_of(&appended, &task_id, at, bodies);
+            for channel in &channels {
+                channel.recent.add(&events);
+            }
         }
         self.notifier.notify(&appended.task_id, appended.position);
         if !appended.deduplicated {

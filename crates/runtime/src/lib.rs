@@ -17,6 +17,7 @@
 
 mod background;
 mod budget;
+mod byte_lru;
 mod command_record;
 mod deps;
 mod dispatch;

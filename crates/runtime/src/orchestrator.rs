@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery, TaskSelector,
+    AgentQuery, ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery,
+    TaskSelector,
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
     HandlingMode, InteractionId, LiveAgent, OutageWait, Position, PriceTable, Provenance,
     QueuedMessage, Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary,
-    StatusChanged, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
-    UserMessage, WaitingFor,
+    StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId,
+    ToolResult, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::budget::tree_usage;
 use crate::deps::{BreakerState, RuntimeConfig, TaskEnvironments};
 use crate::dispatch::external_tools;
 use crate::inbox::admission;
@@ -44,6 +46,7 @@ use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::state::reader::Before;
+use crate::task::state::state_cache::AfterEnd;
 use crate::task::step;
 use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
@@ -143,7 +146,10 @@ impl Orchestrator {
         let services = Arc::clone(&self.services);
         self.services
             .background
-            .run_detached(async move { Ok(create_and_start(&services, append).await?.into()) })
+            .run_detached(async move {
+                let after_end = AfterEnd::KeepConversation;
+                Ok(create_and_start(&services, append, after_end).await?.into())
+            })
             .await
     }
 
@@ -392,8 +398,7 @@ impl Orchestrator {
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
                 if known.insert(approval.task_id.clone()) {
-                    let state =
-                        self.services.reader.load_without_messages(&approval.task_id).await?;
+                    let state = self.task_alone(&approval.task_id).await?;
                     limits::know_deadlines(&self.services.time, &state);
                 }
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
@@ -508,10 +513,13 @@ impl Orchestrator {
         Ok(self.services.deps.journal.queued(limit.into()).await?)
     }
 
-    /// Live agents and their states. An agent whose calls wait for others is at its tool calls; any other
-    /// agent whose task does not run is idle.
-    pub async fn agents(&self, limit: NonZeroUsize) -> Result<Vec<LiveAgent>, OrchestratorError> {
-        let mut agents = self.services.deps.journal.agents(limit.into()).await?;
+    /// Live agents and their states, the one with the newest task first. An agent whose calls wait for others is at its
+    /// tool calls; any other agent whose task does not run is idle.
+    pub async fn agents(
+        &self,
+        query: impl Into<AgentQuery>,
+    ) -> Result<Vec<LiveAgent>, OrchestratorError> {
+        let mut agents = self.services.deps.journal.agents(query.into()).await?;
         for agent in &mut agents {
             self.refresh(agent);
         }
@@ -562,9 +570,14 @@ impl Orchestrator {
         self.services.reader.load_with(task_id, Before::All).await
     }
 
-    /// The current state of a task, without the conversation that it continues.
+    /// The current state of a task, for a caller that needs no messages: it has those of its own events at most.
     pub async fn task_alone(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
-        self.services.reader.load_alone(task_id).await
+        self.services.reader.load_without_messages(task_id).await
+    }
+
+    /// The creation of a task. Does not read the rest of the task; a handover is not in it.
+    pub async fn created(&self, task_id: &TaskId) -> Result<TaskCreated, OrchestratorError> {
+        Ok(tree_usage::creation(task_id, &*self.services.deps.journal).await?.0)
     }
 
     /// The last recorded status of a task, with its result or the reason for a failure or a wait. `None` before the
@@ -628,15 +641,26 @@ impl Orchestrator {
     }
 
     /// Appends the events that `events` computes for a task that has not ended, and starts the task.
-    /// Computes them again when another writer was first.
+    /// Computes them again when another writer was first. The messages of the task are not read.
     pub(crate) async fn amend(
         &self,
         task_id: &TaskId,
         events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,
     ) -> Result<(), OrchestratorError> {
+        self.amend_with(task_id, Before::NoMessages, events).await
+    }
+
+    /// The same, with as much of the conversation as `events` needs.
+    pub(crate) async fn amend_with(
+        &self,
+        task_id: &TaskId,
+        before: Before,
+        events: impl Fn(&TaskSummary, &TaskState) -> Result<Vec<EventBody>, OrchestratorError>,
+    ) -> Result<(), OrchestratorError> {
         loop {
             let summary = self.services.reader.unfinished(task_id).await?;
-            let events = events(&summary, &self.task_alone(task_id).await?)?;
+            let state = self.services.reader.load_with(task_id, before).await?;
+            let events = events(&summary, &state)?;
             if events.is_empty() || self.services.append_after(&summary, events).await? {
                 supervise::start(&self.services, task_id);
                 return Ok(());

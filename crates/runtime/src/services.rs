@@ -183,6 +183,7 @@ impl Services {
 
     fn note_end(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
         self.slots.forget_stop(task_id);
+        self.trees.forget(task_id);
         self.missing_models.forget(task_id);
         self.followed.forget(task_id);
         wake_parent::task_ended(self, task_id, outcome);

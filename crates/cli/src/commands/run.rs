@@ -265,7 +265,7 @@ impl Run {
         let is_new = matches!(target, RunTarget::New(_));
         let RunStarted { task_id, root, after } =
             attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
-        let created = attachment.connection().reader().task(&task_id).await?.created;
+        let created = attachment.connection().reader().created(&task_id).await?;
         note_terminal(&created);
         let form = match (self.json, created.output_schema.is_some()) {
             (true, _) => Form::Json,
@@ -475,7 +475,7 @@ async fn ended(
     unfinished: Option<&TaskSummary>,
 ) -> Result<Failure, Failure> {
     let (id, session) = (&task.task_id, &task.session_id);
-    let detail = orchestrator.task(id).await?.detail;
+    let detail = orchestrator.last_status(id).await?.and_then(|last| last.detail);
     let error = detail.as_ref().and_then(|detail| detail["error"].as_str());
     let how = match error.filter(|_| task.status == TaskStatus::Failed) {
         Some(error) => format!("has failed ({})", escaped(&one_line(error))),

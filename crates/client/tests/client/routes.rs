@@ -4,8 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use antiphon_api::{
     AgentChange, AllowSpending, ApprovalQuery, CreateAgent, CreateTask, DecideApproval, DiffQuery,
-    InboxQuery, JournalEventQuery, SendMessage, SessionFile, SessionQuery, TaskQuery, UsageBy,
-    UsageQuery,
+    InboxQuery, JournalEventQuery, PresenceQuery, SendMessage, SessionFile, SessionQuery,
+    TaskQuery, UsageBy, UsageQuery,
 };
 use antiphon_client::{ClientError, DeltaPiece, Endpoint, LiveDelta, RetryPolicy, StreamItem};
 use antiphon_core::{
@@ -135,7 +135,7 @@ async fn budget_usage_inboxes_agents_and_health_are_read() {
     let inbox = client.inbox(&InboxQuery::default()).await.unwrap();
     assert_eq!((inbox.waiting, inbox.total), (Vec::new(), 0));
     assert_eq!(client.agents().await.unwrap().agents, []);
-    assert_eq!(client.agent_presences().await.unwrap(), []);
+    assert_eq!(client.agent_presences(&PresenceQuery::default()).await.unwrap(), []);
     let unknown = antiphon_core::AgentName::parse("nobody").unwrap();
     for refused in [
         client.agent(&unknown).await.map(drop),

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use crate::AgentDefinition;
 
+/// Definitions of agents, shared.
+pub type AgentList = Arc<[Arc<AgentDefinition>]>;
+
 /// Looks up agents.
 pub trait Agents: Send + Sync {
     /// The agent of this name, as it is defined now. `None` when there is none.
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>>;
 
-    /// Every agent, ordered by name.
-    fn list(&self) -> Vec<Arc<AgentDefinition>>;
+    /// Every agent, ordered by name. The same list as before, as long as no agent has changed.
+    fn list(&self) -> AgentList;
 
     /// Whether a person made or allowed this agent to run outside of the sandbox. The error names its
     /// file. An agent file that came with a project is not allowed by itself.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use antiphon_core::{
     AssistantBlock, HistoryConverter, HistoryMark, IdRule, Message, ModelRef, ProviderError, steps,
@@ -25,6 +25,9 @@ pub const HISTORY_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Bytes of a body besides the settled history, as a start.
 const BODY_BYTES: usize = 16 * 1024;
 
+/// Memory of a settled message beside its items: its address, and the allocation that keeps that.
+const MESSAGE_BYTES: usize = size_of::<Weak<Message>>() + size_of::<Message>() + 16;
+
 /// Most histories in memory.
 const HISTORIES_MAX: usize = 256;
 
@@ -43,8 +46,9 @@ pub struct HistoryCache(Arc<Mutex<VecDeque<SettledHistory>>>);
 
 /// The part of a history that does not change any more.
 struct SettledHistory {
-    /// Its messages. They are compared by address: kept, an address is not used again.
-    messages: Vec<Arc<Message>>,
+    /// Its messages, by address: as long as it is known here, an address is not used again. Their content goes with the
+    /// conversation.
+    messages: Vec<Weak<Message>>,
     converter: HistoryConverter,
     /// Its items, with commas between them.
     items: Vec<u8>,
@@ -81,14 +85,15 @@ impl HistoryCache {
         let History { messages, model, ids } = history;
         let mut settled =
             self.take(messages, model).unwrap_or_else(|| SettledHistory::new(model, ids));
-        let mut open = OpenSteps::convert(&settled.messages, messages, &mut settled.converter);
+        let mut open = OpenSteps::convert(settled.messages.len(), messages, &mut settled.converter);
         let border = open.border().filter(|_| messages.len() >= MESSAGES_MIN);
         if let Some(border) = border {
             let now_settled: Vec<_> = open.sent.drain(..border.sent).collect();
             separate(&mut settled.items);
             encode(&now_settled, Place::Inside, &mut settled.items).map_err(invalid)?;
             let known = settled.messages.len();
-            settled.messages.extend_from_slice(&messages[known..known + border.messages]);
+            let now_known = &messages[known..known + border.messages];
+            settled.messages.extend(now_known.iter().map(Arc::downgrade));
         }
         settled.converter.rewind(border.map_or(open.start, |border| border.mark));
 
@@ -119,7 +124,7 @@ impl HistoryCache {
             let mut pairs = known.messages.iter().zip(messages);
             known.messages.len() <= messages.len()
                 && known.converter.model() == model
-                && pairs.all(|(one, other)| Arc::ptr_eq(one, other))
+                && pairs.all(|(one, other)| std::ptr::eq(one.as_ptr(), Arc::as_ptr(other)))
         };
         let fitting = kept.iter().enumerate().filter(|(_, known)| begins(known));
         let (index, _) = fitting.max_by_key(|(_, known)| known.messages.len())?;
@@ -131,10 +136,12 @@ impl HistoryCache {
             return;
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // No request begins with messages that are gone.
+        kept.retain(SettledHistory::is_alive);
         kept.push_front(history);
         let mut bytes = 0;
         let fits = |known: &SettledHistory| {
-            bytes += known.items.len();
+            bytes += known.bytes();
             bytes <= HISTORY_BYTES_MAX
         };
         let fitting = kept.iter().take(HISTORIES_MAX).map(fits).take_while(|fits| *fits).count();
@@ -146,6 +153,16 @@ impl SettledHistory {
     fn new(model: &ModelRef, ids: IdRule) -> Self {
         let converter = HistoryConverter::new(model.clone(), ids);
         Self { messages: Vec::new(), converter, items: Vec::new() }
+    }
+
+    /// Whether its conversation is still in memory.
+    fn is_alive(&self) -> bool {
+        self.messages.last().is_some_and(|last| last.strong_count() > 0)
+    }
+
+    /// Memory that it takes, with what stays of its messages when their conversation is gone.
+    fn bytes(&self) -> usize {
+        self.items.len() + self.messages.len() * MESSAGE_BYTES
     }
 }
 
@@ -173,14 +190,14 @@ struct Border {
 
 impl OpenSteps {
     fn convert(
-        settled: &[Arc<Message>],
+        settled: usize,
         messages: &[Arc<Message>],
         converter: &mut HistoryConverter,
     ) -> Self {
         let start = converter.mark();
         let mut open = Self { start, sent: Vec::new(), borders: Vec::new() };
         let mut count = 0;
-        for step in steps(&messages[settled.len()..]) {
+        for step in steps(&messages[settled..]) {
             let (mark, before) = (converter.mark(), open.sent.len());
             open.sent.extend(converter.convert(step));
             let answers = open.sent.get(before).is_some_and(|message| is_plain_answer(message));
@@ -296,13 +313,27 @@ mod tests {
         assert!(encoded(&cache, &conversations[2]) < 10);
         assert_eq!(encoded(&cache, &conversations[0]), 40, "it was not used for longest");
         let bytes = |cache: &HistoryCache| -> usize {
-            cache.0.lock().unwrap().iter().map(|known| known.items.len()).sum()
+            cache.0.lock().unwrap().iter().map(SettledHistory::bytes).sum()
         };
         assert!(bytes(&cache) <= HISTORY_BYTES_MAX);
 
-        for _ in 0..2 * HISTORIES_MAX {
-            encoded(&cache, &conversation(20, "x"));
+        let short: Vec<_> = (0..2 * HISTORIES_MAX).map(|_| conversation(20, "x")).collect();
+        for messages in &short {
+            encoded(&cache, messages);
         }
         assert_eq!(cache.0.lock().unwrap().len(), HISTORIES_MAX);
+    }
+
+    #[test]
+    fn a_history_goes_with_its_conversation_and_keeps_no_message() {
+        let cache = HistoryCache::default();
+        let gone = conversation(20, "x");
+        encoded(&cache, &gone);
+        assert!(gone.iter().all(|message| Arc::strong_count(message) == 1));
+        drop(gone);
+        let other = conversation(20, "y");
+        encoded(&cache, &other);
+        assert_eq!(cache.0.lock().unwrap().len(), 1);
+        assert!(encoded(&cache, &other) < 10);
     }
 }

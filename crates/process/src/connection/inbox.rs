@@ -4,12 +4,15 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use antiphon_api::{AgentPresence, Receipt, RequestState, RequestStatus, SendInteraction};
+use antiphon_api::{
+    AgentPresence, PresenceQuery, Receipt, RequestState, RequestStatus, SendInteraction,
+};
 use antiphon_client::ClientError;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     AgentName, InteractionContent, InteractionId, Provenance, RenderMetadata, Sender, TaskId,
 };
+use antiphon_project::{LIVE_MAX, sort_by_name};
 use antiphon_runtime::{
     Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started, Wake,
 };
@@ -153,9 +156,20 @@ impl ProjectServer {
         }
     }
 
-    /// Live agents, and their states.
+    /// All live agents and their states, ordered by name.
     pub async fn agent_presences(&self) -> Result<Vec<AgentPresence>, ProjectError> {
-        self.answer(self.client.agent_presences().await)
+        let (mut agents, mut before) = (Vec::new(), None);
+        loop {
+            let query = PresenceQuery { before, limit: Some(LIVE_MAX) };
+            let page = self.answer(self.client.agent_presences(&query).await)?;
+            before = page.last().map(|last| last.task_id.clone());
+            // A page may be shorter than its limit: an agent may have ended meanwhile.
+            if page.is_empty() {
+                sort_by_name(&mut agents);
+                return Ok(agents);
+            }
+            agents.extend(page);
+        }
     }
 
     /// Waits for the answer to a request, a little longer than the agent's time limit. `None` when there is

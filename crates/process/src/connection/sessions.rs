@@ -35,7 +35,7 @@ impl Connection {
             Self::Local(orchestrator) => {
                 let fork = forked(orchestrator, session.last_task.clone()).await?;
                 let task_id = orchestrator.import_conversation(fork).await?.task_id;
-                Ok(orchestrator.task(&task_id).await?.created.session_id)
+                Ok(orchestrator.created(&task_id).await?.session_id)
             }
             Self::Server(server, _) => {
                 let sent = server.client.fork_session(&session.session_id).await;

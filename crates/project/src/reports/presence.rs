@@ -5,69 +5,98 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
-use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::port::{AgentQuery, TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 use serde_json::Value;
 
 use crate::reports::queued_interactions::QUEUED_INTERACTIONS_MAX;
 
-/// Live agents in one list, at most.
+/// Live agents in one page, at most.
 pub const LIVE_MAX: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Unfinished tasks among which resident agents are searched, at most.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
-/// Live agents, ordered by name; at most [`LIVE_MAX`].
+/// Live agents, the one with the newest task first: a page of them, at most [`LIVE_MAX`].
 pub async fn agent_presences(
     orchestrator: &Orchestrator,
+    page: AgentQuery,
 ) -> Result<Vec<AgentPresence>, OrchestratorError> {
-    let mut residents = live_agents(orchestrator).await?;
+    let live = live_page(orchestrator, page).await?;
+    Ok(live.into_iter().map(|(presence, _)| presence).collect())
+}
+
+/// The same, each with the row of its task.
+async fn live_page(
+    orchestrator: &Orchestrator,
+    page: AgentQuery,
+) -> Result<Vec<(AgentPresence, TaskSummary)>, OrchestratorError> {
+    let page = AgentQuery { limit: page.limit.min(LIVE_MAX), ..page };
+    let (is_first, limit) = (page.before.is_none(), page.limit.get());
     let mut counts: HashMap<TaskId, usize> = HashMap::new();
     for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
         *counts.entry(queued.task_id).or_default() += 1;
     }
-    let waiting = |task_id: &TaskId| counts.get(task_id).copied().unwrap_or_default();
     let mut found = Vec::new();
-    for live in orchestrator.agents(LIVE_MAX).await? {
-        let resident = residents.remove(&live.task_id);
+    for live in orchestrator.agents(page).await? {
+        let which = TaskSelector::One(live.task_id.clone());
+        let rows = orchestrator.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
+        // It may have ended since.
+        let Some(task) = rows.into_iter().next() else { continue };
         // A program in a terminal has no turns.
-        let may_wait = |task: &&TaskSummary| {
-            live.status.messages_processed == 0
-                || task.waiting_for.is_some_and(WaitingFor::is_outage)
-        };
-        let reason = match resident.as_ref().filter(may_wait) {
-            Some(task) => waits(orchestrator, task).await?,
-            None => None,
-        };
-        found.push(AgentPresence {
-            standing: resident.is_some(),
-            waiting: waiting(&live.task_id),
+        let may_wait = live.status.messages_processed == 0
+            || task.waiting_for.is_some_and(WaitingFor::is_outage);
+        let standing = is_resident(&task);
+        let waits = if standing && may_wait { waits(orchestrator, &task).await? } else { None };
+        let presence = AgentPresence {
+            standing,
+            waiting: counts.get(&live.task_id).copied().unwrap_or_default(),
             agent: live.agent,
             task_id: live.task_id,
             id: Some(live.status.id),
             state: live.status.state,
             last_activity: live.status.last_activity,
             messages_processed: live.status.messages_processed,
-            waits: reason,
-        });
+            waits,
+        };
+        found.push((presence, task));
     }
-    // Residents that an earlier version started and that have received nothing yet.
-    for task in residents.into_values() {
-        found.push(AgentPresence {
+    if !is_first || found.len() >= limit {
+        return Ok(found);
+    }
+    // At the beginning: the cursor is the last one.
+    let mut all = without_id(orchestrator, &found).await?;
+    all.truncate(limit - found.len());
+    all.append(&mut found);
+    Ok(all)
+}
+
+/// Residents that an earlier version started and that have received nothing yet, among the newest tasks.
+async fn without_id(
+    orchestrator: &Orchestrator,
+    live: &[(AgentPresence, TaskSummary)],
+) -> Result<Vec<(AgentPresence, TaskSummary)>, OrchestratorError> {
+    let known: HashSet<&TaskId> = live.iter().map(|(presence, _)| &presence.task_id).collect();
+    let query = TaskQuery { which: TaskSelector::Unfinished, limit: LIVE_MAX };
+    let mut found = Vec::new();
+    for task in orchestrator.tasks(query).await? {
+        if !is_resident(&task) || known.contains(&task.task_id) {
+            continue;
+        }
+        let presence = AgentPresence {
             standing: true,
-            waiting: waiting(&task.task_id),
+            waiting: 0,
             waits: waits(orchestrator, &task).await?,
-            agent: task.agent,
-            task_id: task.task_id,
+            agent: task.agent.clone(),
+            task_id: task.task_id.clone(),
             id: None,
             state: AgentState::Idle,
             last_activity: task.last_event_at,
             messages_processed: 0,
-        });
+        };
+        found.push((presence, task));
     }
-    found.sort_by(|one, other| (&one.agent, &one.task_id).cmp(&(&other.agent, &other.task_id)));
-    found.truncate(LIVE_MAX.get());
     Ok(found)
 }
 
@@ -80,28 +109,39 @@ async fn waits(
     if task.status != TaskStatus::Running {
         return Ok(None);
     }
-    let detail = orchestrator.task(&task.task_id).await?.detail;
+    let detail = orchestrator.last_status(&task.task_id).await?.and_then(|last| last.detail);
     let reason =
         if task.waiting_for.is_some_and(WaitingFor::is_outage) { "error" } else { "waits" };
     let waits = detail.as_ref().and_then(|detail| detail.get(reason)).and_then(Value::as_str);
     Ok(waits.map(str::to_owned))
 }
 
-/// Live agents of a journal that no server works on, all idle: resident agents, and agents of suspended
-/// tasks. The agent of an interrupted task is not live: it ended with the process that ran it.
+/// Live agents of a journal that no server works on, all idle, ordered by name: resident agents, and agents of
+/// suspended tasks. The agent of an interrupted task is not live: it ended with the process that ran it.
 pub async fn idle_agents(
     orchestrator: &Orchestrator,
 ) -> Result<Vec<AgentPresence>, OrchestratorError> {
-    let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
-    let unfinished = orchestrator.tasks(query).await?;
-    let suspended = unfinished.into_iter().filter(|task| task.status == TaskStatus::InputRequired);
-    let suspended: HashSet<TaskId> = suspended.map(|task| task.task_id).collect();
-    let mut agents = agent_presences(orchestrator).await?;
-    agents.retain(|agent| agent.standing || suspended.contains(&agent.task_id));
-    for agent in &mut agents {
-        agent.state = AgentState::Idle;
+    let (mut agents, mut before) = (Vec::new(), None);
+    loop {
+        let page = live_page(orchestrator, AgentQuery { before, limit: LIVE_MAX }).await?;
+        // A page may be shorter than its limit: an agent may have ended meanwhile.
+        let is_last = page.is_empty();
+        before = page.last().map(|(last, _)| last.task_id.clone());
+        for (presence, task) in page {
+            if presence.standing || task.status == TaskStatus::InputRequired {
+                agents.push(AgentPresence { state: AgentState::Idle, ..presence });
+            }
+        }
+        if is_last {
+            sort_by_name(&mut agents);
+            return Ok(agents);
+        }
     }
-    Ok(agents)
+}
+
+/// Orders live agents by name.
+pub fn sort_by_name(agents: &mut [AgentPresence]) {
+    agents.sort_by(|one, other| (&one.agent, &one.task_id).cmp(&(&other.agent, &other.task_id)));
 }
 
 /// The tasks of resident agents that have not ended, by task id.

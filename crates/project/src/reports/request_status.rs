@@ -25,7 +25,7 @@ pub async fn request_status(
         return Ok(is_request(found.class).then(|| RequestStatus::open(id, state, found.task_id)));
     }
     for task_id in live_agents(orchestrator).await?.into_keys() {
-        if let Some(owed) = orchestrator.task(&task_id).await?.inbound_requests.get(&id) {
+        if let Some(owed) = orchestrator.task_alone(&task_id).await?.inbound_requests.get(&id) {
             let state = if owed.accepted { RequestState::Accepted } else { RequestState::Taken };
             return Ok(Some(RequestStatus::open(id, state, task_id)));
         }

@@ -67,7 +67,7 @@ pub async fn forked(
     orchestrator: &Orchestrator,
     last: TaskId,
 ) -> Result<ImportedConversation, OrchestratorError> {
-    let state = orchestrator.task(&last).await?;
+    let state = orchestrator.task_alone(&last).await?;
     Ok(ImportedConversation {
         agent: "fork".to_owned(),
         session_id: None,

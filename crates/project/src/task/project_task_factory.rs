@@ -133,7 +133,7 @@ impl TaskFactory for ProjectTaskFactory {
 
     fn models(&self) -> Vec<ModelRef> {
         let mut models = vec![self.default_model.clone()];
-        for agent in self.files.catalog.list() {
+        for agent in self.files.catalog.list().iter() {
             let own = agent.model.iter().chain(&agent.fallbacks);
             for model in own {
                 if !models.contains(model) {

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use antiphon_core::Session;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_runtime::TaskState;
+use antiphon_core::{Session, TaskId};
+use antiphon_runtime::{Orchestrator, OrchestratorError, TaskState};
 
 use crate::error::ProjectError;
 use crate::models::Route;
@@ -26,6 +26,17 @@ pub fn save(state: &TaskState) -> Result<(), ProjectError> {
         messages: state.messages().to_vec(),
     };
     antiphon_session_file::save(&path, &session).map_err(|e| ProjectError::Failed(e.to_string()))
+}
+
+/// The state of a task, with its whole conversation if its session is saved to a file.
+pub async fn state(
+    orchestrator: &Orchestrator,
+    task_id: &TaskId,
+) -> Result<TaskState, OrchestratorError> {
+    let state = orchestrator.task_alone(task_id).await?;
+    let is_saved =
+        Route::parse(state.created.route.as_ref()).is_ok_and(|route| route.save.is_some());
+    if is_saved { orchestrator.task(task_id).await } else { Ok(state) }
 }
 
 /// Accepts a path with no file or with a session file; refuses to replace anything else.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Agents, Gate, PromptSource, RandomIds, RunnerError};
+use antiphon_core::port::{AgentList, Agents, Gate, PromptSource, RandomIds, RunnerError};
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
@@ -88,7 +88,7 @@ async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), Runne
         gate: gate(&settings, &tools).map_err(refuse)?,
         models: Arc::new(OneModel { provider, windows: settings.windows }),
         tools,
-        agents: Some(Arc::new(OtherAgents(settings.agents.into_iter().map(Arc::new).collect()))),
+        agents: Some(Arc::new(OtherAgents::new(settings.agents))),
         runners: Vec::new(),
         prices: Arc::new(settings.prices),
         clock: Arc::new(MachineClock),
@@ -204,20 +204,25 @@ impl Models for OneModel {
 }
 
 /// The agents a model can call, with the fields its request needs.
-struct OtherAgents(Vec<Arc<CallableAgent>>);
+struct OtherAgents(AgentList);
+
+impl OtherAgents {
+    fn new(callable: Vec<CallableAgent>) -> Self {
+        let agent = |CallableAgent { name, description }| {
+            let definition = AgentDefinition::new(name, String::new());
+            Arc::new(AgentDefinition { description, ..definition })
+        };
+        Self(callable.into_iter().map(agent).collect())
+    }
+}
 
 impl Agents for OtherAgents {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
-        self.list().into_iter().find(|agent| agent.name.as_str() == name)
+        self.0.iter().find(|agent| agent.name.as_str() == name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
-        let agent = |known: &Arc<CallableAgent>| {
-            let description = known.description.clone();
-            let definition = AgentDefinition::new(known.name.clone(), String::new());
-            Arc::new(AgentDefinition { description, ..definition })
-        };
-        self.0.iter().map(agent).collect()
+    fn list(&self) -> AgentList {
+        Arc::clone(&self.0)
     }
 
     fn system_prompt(&self, source: PromptSource<'_>) -> String {

@@ -53,6 +53,5 @@ mod runner;
 mod task_request;
 
 pub use antiphon_client::{EVENT_BYTES_MAX, RetryPolicy};
-pub use local_task::HISTORY_TASKS_MAX;
 pub use peers::{PeerError, Peers};
 pub use runner::RemoteRunner;

@@ -4,16 +4,13 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Appended, JournalError, Read, RunnerError, TaskJournal};
+use antiphon_core::port::{Appended, HistoryExtent, JournalError, Read, RunnerError, TaskJournal};
 use antiphon_core::{
-    Event, EventBody, HistoryRef, Message, PeerTasks, Position, Relayed, Seq, StatusChanged,
-    TaskCreated, TaskId, TaskStatus, UserMessage, WaitingFor, sendable,
+    Event, EventBody, Message, PeerTasks, Position, Relayed, Seq, StatusChanged, TaskCreated,
+    TaskId, TaskStatus, UserMessage, WaitingFor, sendable,
 };
 
 use crate::control::ControlCommand;
-
-/// Tasks of one history, at most. A longer history is refused.
-pub const HISTORY_TASKS_MAX: usize = 10_000;
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
@@ -39,9 +36,11 @@ pub(crate) struct LocalTask {
     chapter: Chapter,
 }
 
-/// The messages of one task, and what of them and of those before it the model reads.
+/// Messages of a conversation, and what of them and of those before them the model reads.
 #[derive(Default)]
 struct Chapter {
+    /// Index of the first message here, counted over the conversation.
+    first: u64,
     messages: Vec<Arc<Message>>,
     /// A summary, and the index of the first message that is still read, counted over the conversation.
     compacted: Option<(String, u64)>,
@@ -54,6 +53,17 @@ impl Chapter {
         } else if let EventBody::Compacted(compacted) = body {
             self.compacted = Some((compacted.summary.clone(), compacted.kept_from));
         }
+    }
+
+    /// The messages with a summary in place of the older ones.
+    fn read_by_model(self) -> Vec<Arc<Message>> {
+        let Self { first, mut messages, compacted } = self;
+        let Some((summary, kept_from)) = compacted else { return messages };
+        let kept_from = usize::try_from(kept_from.saturating_sub(first)).unwrap_or(usize::MAX);
+        let at = messages.last().map_or_else(Default::default, |last| last.timestamp());
+        let summary = Arc::new(UserMessage::text(summary, at).into());
+        messages.splice(..kept_from.min(messages.len()), [summary]);
+        messages
     }
 }
 
@@ -146,55 +156,18 @@ impl LocalTask {
         &self,
         journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
-        let mut before = self.created.history.clone();
-        let mut chapters = Vec::new();
-        while let Some(HistoryRef { task_id, seq }) = before.take() {
-            if chapters.len() == HISTORY_TASKS_MAX {
-                let reason = format!("its history has more than {HISTORY_TASKS_MAX} tasks");
-                return Err(RunnerError::Refused { reason });
-            }
-            let (chapter, next) = chapter_until(journal, &task_id, seq).await?;
-            chapters.push(chapter);
-            before = next;
-        }
-        let (mut messages, mut compacted) = (Vec::new(), None);
-        for chapter in chapters.iter().rev().chain([&self.chapter]) {
-            messages.extend(chapter.messages.iter().map(Arc::clone));
-            compacted = chapter.compacted.as_ref().or(compacted);
-        }
-        Ok(sendable(&read_by_model(messages, compacted)))
-    }
-}
-
-/// The messages with a summary in place of the older ones.
-fn read_by_model(
-    mut messages: Vec<Arc<Message>>,
-    compacted: Option<&(String, u64)>,
-) -> Vec<Arc<Message>> {
-    let Some((summary, kept_from)) = compacted else { return messages };
-    let kept_from = usize::try_from(*kept_from).unwrap_or(usize::MAX).min(messages.len());
-    let at = messages.last().map_or_else(Default::default, |last| last.timestamp());
-    messages.splice(..kept_from, [Arc::new(UserMessage::text(summary, at).into())]);
-    messages
-}
-
-/// The messages of another task up to one of its events, and the history before that task.
-async fn chapter_until(
-    journal: &dyn TaskJournal,
-    task_id: &TaskId,
-    until: Seq,
-) -> Result<(Chapter, Option<HistoryRef>), JournalError> {
-    let (mut chapter, mut before, mut after) = (Chapter::default(), None, Position(0));
-    loop {
-        let events = page(journal, task_id, after).await?;
-        let Some(last) = events.last() else { return Ok((chapter, before)) };
-        after = last.position;
-        for event in events.into_iter().filter(|event| event.seq <= until) {
-            chapter.apply(&event.body);
-            if let EventBody::TaskCreated(created) = event.body {
-                before = created.history;
+        let mut read = Chapter::default();
+        if let Some(before) = &self.created.history {
+            // One read, however many tasks there were before.
+            let history = journal.history(before.clone(), HistoryExtent::Recent).await?;
+            read.first = history.first;
+            for event in &history.events {
+                read.apply(&event.body);
             }
         }
+        read.messages.extend(self.chapter.messages.iter().map(Arc::clone));
+        read.compacted = self.chapter.compacted.clone().or(read.compacted);
+        Ok(sendable(&read.read_by_model()))
     }
 }
 
@@ -205,4 +178,26 @@ async fn page(
 ) -> Result<Vec<Event>, JournalError> {
     let read = Read { task_id: Some(task_id.clone()), after, limit: PAGE };
     Ok(journal.read(read).await?.events)
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::port::{Clock, SystemClock};
+
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_the_messages_that_were_not_read() {
+        let at = SystemClock.now();
+        let said = |text: &str| -> Arc<Message> { Arc::new(UserMessage::text(text, at).into()) };
+        let messages: Vec<_> = ["ten", "eleven", "twelve"].map(said).to_vec();
+        let of = |compacted: Option<u64>| {
+            let compacted = compacted.map(|kept_from| ("before".to_owned(), kept_from));
+            Chapter { first: 10, messages: messages.clone(), compacted }.read_by_model()
+        };
+        assert_eq!(of(None), messages);
+        assert_eq!(of(Some(11)), [said("before"), said("eleven"), said("twelve")]);
+        assert_eq!(of(Some(10)).len(), 4, "all of them are kept");
+        assert_eq!(of(Some(99)), [said("before")]);
+    }
 }

@@ -8,6 +8,7 @@
 //! |------------------------|-----------------------------------------------------------------|
 //! | `ready`                | nothing; `hello` came before it                                 |
 //! | `append` `read` `tasks`| `appended` `page` `tasks` with the same number                  |
+//! | `history`              | `history` with the same number, as much as fits into a frame    |
 //! | `open`                 | `pieces` as they come, then `end`                               |
 //! | `more`                 | one more `pieces`; without it [`BATCHES_MAX`] are on their way  |
 //! | `close`                | nothing; the answer is no longer wanted                         |
@@ -26,7 +27,10 @@ use serde_json::Value;
 pub(crate) use frame::{
     FRAME_BYTES_MAX, FrameError, decode, encode, receive, receive_now, send_now,
 };
-pub(crate) use journal::{AppendWire, AppendedWire, EventWire, PageWire, ReadWire, TaskScope};
+pub(crate) use journal::{
+    AppendWire, AppendedWire, EventWire, HistoryPageWire, HistoryWire, PageWire, ReadWire,
+    TaskScope,
+};
 
 /// Raised when a frame changes its meaning. Both sides are the same program, unless the binary was
 /// replaced in between.
@@ -54,6 +58,8 @@ pub(crate) enum FromWorker {
     Append { id: Id, append: AppendWire },
     /// Reads its task, or what was said before it.
     Read { id: Id, read: ReadWire },
+    /// Reads the conversation up to an event, of all tasks that it goes through.
+    History { id: Id, ask: HistoryWire },
     /// Looks at its task, or at its tree.
     Tasks { id: Id, whose: TaskScope },
     /// Asks the model.
@@ -76,6 +82,8 @@ pub(crate) enum ToWorker<E> {
     Appended { id: Id, answer: Result<AppendedWire, JournalError> },
     /// What was read.
     Page { id: Id, answer: Result<PageWire<E>, JournalError> },
+    /// Part of a conversation.
+    History { id: Id, answer: Result<HistoryPageWire<E>, JournalError> },
     /// What was looked at.
     Tasks { id: Id, answer: Result<Vec<TaskSummary>, JournalError> },
     /// More of an answer of the model.

@@ -11,6 +11,7 @@ use antiphon_core::port::{Journal, Read, TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, Position, TaskCreated, TaskId, TaskLimits, TaskSummary};
 use chrono::{DateTime, Utc};
 
+use crate::byte_lru::ByteLru;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::limits::{LimitReached, Scope, Totals};
 use crate::task::state::{ReplayError, TaskState};
@@ -20,6 +21,12 @@ pub(crate) const TREE_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unw
 
 /// Number of registered trees at which unused ones are dropped.
 const TREES_CLEANUP_AT: usize = 2 * crate::task::schedule::run_slots::TASKS_RUNNING_MAX;
+
+/// Maximum memory of trees of tasks at rest, in bytes. Those that rest for the longest time are dropped, and read again.
+const TREES_AT_REST_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Memory of a tree, and of the usage of one model in it, roughly.
+const TREE_BYTES: usize = 512;
 
 /// A task with its descendants: limits and totals.
 #[derive(Debug)]
@@ -109,11 +116,41 @@ pub(crate) fn reserve(trees: &[Arc<Tree>], more: u32) -> Result<(), LimitReached
     Ok(())
 }
 
-/// The trees of running tasks.
-#[derive(Debug, Default)]
-pub(crate) struct Trees(Mutex<HashMap<TaskId, Weak<Tree>>>);
+/// The trees of running tasks, and of tasks at rest that have dispatched others.
+#[derive(Debug)]
+pub(crate) struct Trees(Mutex<TreeTable>);
+
+#[derive(Debug)]
+struct TreeTable {
+    registered: HashMap<TaskId, Weak<Tree>>,
+    /// Trees of tasks at rest: their totals stay, so that the next run does not read every task below them.
+    at_rest: ByteLru<TaskId, Arc<Tree>>,
+}
+
+impl Default for Trees {
+    fn default() -> Self {
+        let at_rest = ByteLru::new(TREES_AT_REST_BYTES_MAX);
+        Self(Mutex::new(TreeTable { registered: HashMap::new(), at_rest }))
+    }
+}
 
 impl Trees {
+    fn table(&self) -> MutexGuard<'_, TreeTable> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the tree of a task that came to rest, if others are below it. What they use is counted in it meanwhile.
+    pub(crate) fn keep_at_rest(&self, trees: &[Arc<Tree>]) {
+        let Some(own) = trees.first().filter(|own| own.totals().tasks > 1) else { return };
+        let bytes = TREE_BYTES + own.totals().spent.len() * TREE_BYTES;
+        self.table().at_rest.insert(own.root.clone(), Arc::clone(own), bytes);
+    }
+
+    /// Drops the tree of a task that has ended.
+    pub(crate) fn forget(&self, root: &TaskId) {
+        self.table().at_rest.remove(root);
+    }
+
     /// The trees that a task belongs to, its own first: registered ones, or rebuilt from the journal.
     pub(crate) async fn of(
         &self,
@@ -126,6 +163,11 @@ impl Trees {
         while let Some(root) = next {
             let source = match self.find(&root) {
                 Some(tree) => TreeSource::Registered(tree),
+                // Nothing below it has used anything.
+                None if root == state.task_id && !state.has_children => {
+                    let tree = Tree::new(root, &state.created, Totals::of_task(state));
+                    TreeSource::Registered(self.register(Arc::new(tree)))
+                }
                 None if root == state.task_id => {
                     TreeSource::Recorded(root, Box::new(state.created.clone()))
                 }
@@ -137,10 +179,8 @@ impl Trees {
             missing |= matches!(source, TreeSource::Recorded(..));
             path.push(source);
         }
-        // A task that has not called its model has dispatched nothing.
-        let fresh = path.len() == 1 && state.turns == 0;
         let root = state.created.root.as_ref().unwrap_or(&state.task_id);
-        let tasks = if missing && !fresh {
+        let tasks = if missing {
             let query =
                 TaskQuery { which: TaskSelector::Tree(root.clone()), limit: TREE_TASKS_MAX };
             journal.tasks(query).await?
@@ -162,7 +202,8 @@ impl Trees {
 
     /// Registers a tree, or returns the one that is registered.
     pub(crate) fn register(&self, tree: Arc<Tree>) -> Arc<Tree> {
-        let mut trees = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table();
+        let trees = &mut table.registered;
         if let Some(first) = trees.get(&tree.root).and_then(Weak::upgrade) {
             return first;
         }
@@ -175,7 +216,7 @@ impl Trees {
 
     /// The tree of a running task.
     pub(crate) fn find(&self, root: &TaskId) -> Option<Arc<Tree>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(root).and_then(Weak::upgrade)
+        self.table().registered.get(root).and_then(Weak::upgrade)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::budget::tree_usage::Tree;
 use crate::deps::RuntimeDeps;
 use crate::dispatch::child_tools::{ChildTools, LeftOut};
 use crate::dispatch::refusal::Refusal;
+use crate::inbox::admission::KNOWN_SHOWN_MAX;
 use crate::runner::choose_runner;
 use crate::task::limits::{self, LimitReached};
 use crate::task::schedule::deadline_clock::DeadlineClock;
@@ -119,7 +120,10 @@ impl CallingTask<'_> {
         }
         let Some(name) = name else { return Ok(None) };
         let found = self.agents.find(name);
-        let known = || self.agents.list().iter().map(|known| known.name.to_string()).collect();
+        let known = || {
+            let all = self.agents.list();
+            all.iter().map(|known| known.name.to_string()).take(KNOWN_SHOWN_MAX).collect()
+        };
         let unknown = || Refusal::UnknownAgent { agent: name.to_owned(), known: known() };
         found.ok_or_else(unknown).map(Some)
     }

@@ -25,7 +25,7 @@ use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::state::conversation::Conversation;
-use crate::task::state::state_cache::{CachedTask, Freshness};
+use crate::task::state::state_cache::{AfterEnd, CachedTask, Freshness};
 use crate::task::step::TaskRun;
 
 /// Maximum number of children that are created concurrently.
@@ -159,10 +159,9 @@ async fn create_child(
     let tree = services.trees.register(Tree::for_new_task(task_id.clone(), &created));
     let trees = std::iter::once(tree).chain(trees.iter().cloned()).collect();
     // Before the task becomes visible: the first run or cancel finds the cached state.
-    services.cache.insert(
-        task_id.clone(),
-        CachedTask { state, trees, thinking, freshness: Freshness::Complete },
-    );
+    let (freshness, after_end) = (Freshness::Complete, AfterEnd::of(&created));
+    let task = CachedTask { state, trees, thinking, freshness, after_end };
+    services.cache.insert(task_id.clone(), task);
     let created = create(services, &task_id, created, behind).await;
     if !matches!(created, Ok(true)) {
         services.cache.take(&task_id);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_core::{
     EventBody, InputBlock, MessageAppended, StatusChanged, TaskStatus, TaskSummary, Tool,
-    ToolCallBlock, ToolCallId, ToolRequested, ToolResult, WaitingFor,
+    ToolCallBlock, ToolCallId, ToolRequested, ToolResult, ToolResultMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 
@@ -78,7 +78,8 @@ impl TaskRun {
         let patience = self.services.deps.settings.client_tool_timeout;
         let patience = chrono::TimeDelta::from_std(patience).unwrap_or(chrono::TimeDelta::MAX);
         let until = self.services.deps.clock.now() + patience;
-        self.wait_for_call(&PendingCall::External { until });
+        let tool_name = call.name.clone();
+        self.wait_for_call(&PendingCall::External { tool_name, until });
         self.push(ToolRequested {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
@@ -107,14 +108,20 @@ pub(crate) fn answer(
         task_id: state.task_id.clone(),
         tool_call_id: tool_call_id.clone(),
     };
-    let is_pending =
-        matches!(state.pending_calls.get(tool_call_id), Some(PendingCall::External { .. }));
-    let (answer, _) = state.last_step().filter(|_| is_pending).ok_or_else(none)?;
-    let call = answer.tool_calls().find(|call| call.id == *tool_call_id).ok_or_else(none)?;
-    let message = tools::message(call, result.clone(), now);
+    let Some(PendingCall::External { tool_name, .. }) = state.pending_calls.get(tool_call_id)
+    else {
+        return Err(none());
+    };
+    let message = ToolResultMessage {
+        tool_call_id: tool_call_id.clone(),
+        tool_name: tool_name.clone(),
+        content: result.content.clone(),
+        is_error: result.is_error,
+        timestamp: now,
+    };
     let mut events = vec![MessageAppended::new(message).into()];
     let late = |(id, pending_call): (&ToolCallId, &PendingCall)| match pending_call {
-        PendingCall::External { until } => id != tool_call_id && time.has_passed(*until),
+        PendingCall::External { until, .. } => id != tool_call_id && time.has_passed(*until),
         PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
             false
         }

@@ -54,6 +54,8 @@ pub enum PendingCall {
     },
     /// The client that offered the tool.
     External {
+        /// Name of the tool.
+        tool_name: String,
         /// When the task is reported as waiting for its client.
         until: DateTime<Utc>,
     },
@@ -88,7 +90,7 @@ impl PendingCall {
         match self {
             Self::Children { .. } => None,
             Self::Await { until, .. } => *until,
-            Self::Request { until, .. } | Self::External { until } => Some(*until),
+            Self::Request { until, .. } | Self::External { until, .. } => Some(*until),
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Refusal {
     UnknownAgent {
         /// The name in the call.
         agent: String,
-        /// Names of all defined agents.
+        /// Names of defined agents, the first of many.
         known: Vec<String>,
     },
     /// The caller may not call this agent.

@@ -28,7 +28,7 @@ use crate::task::schedule::deadlines;
 use crate::task::schedule::supervise;
 
 /// Most names of agents in the refusal of an unknown one.
-const KNOWN_SHOWN_MAX: usize = 256;
+pub(crate) const KNOWN_SHOWN_MAX: usize = 64;
 
 /// What the orchestrator, not the sender, determines about an interaction.
 pub(crate) struct Origin {
@@ -171,9 +171,9 @@ pub(crate) fn definition_of(
     let agents = services.deps.agents.as_ref();
     let found = agents.and_then(|agents| agents.find(name.as_str()));
     found.ok_or_else(|| {
-        let known = agents.map(|agents| agents.list()).unwrap_or_default();
-        let known =
-            known.iter().map(|agent| agent.name.to_string()).take(KNOWN_SHOWN_MAX).collect();
+        let known = agents.map(|agents| agents.list());
+        let known = known.iter().flat_map(|known| known.iter());
+        let known = known.map(|agent| agent.name.to_string()).take(KNOWN_SHOWN_MAX).collect();
         Rejection::UnknownAgent { agent: name.to_string(), known }
     })
 }

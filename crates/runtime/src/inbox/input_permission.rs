@@ -207,7 +207,7 @@ fn question_named(name: &str) -> ToolCallId {
 }
 
 async fn load(services: &Services, task_id: &TaskId) -> Result<TaskState, JournalError> {
-    match services.reader.load_alone(task_id).await {
+    match services.reader.load_without_messages(task_id).await {
         Ok(state) => Ok(state),
         Err(OrchestratorError::Journal(error)) => Err(error),
         Err(error) => {

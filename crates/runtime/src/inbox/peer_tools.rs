@@ -6,12 +6,13 @@ use std::sync::{Arc, LazyLock};
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
-    AgentName, HandlingMode, InteractionId, RawJson, RenderClass, RenderMetadata, RequestSent,
-    ResponseStatus, Salience, Tool, ToolCallBlock, ToolResult,
+    AgentDefinition, AgentName, HandlingMode, InteractionId, RawJson, RenderClass, RenderMetadata,
+    RequestSent, ResponseStatus, Salience, Tool, ToolCallBlock, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::dispatch::call_agent;
 use crate::dispatch::refusal::Refusal;
 use crate::dispatch::supervisor_tools::read;
 use crate::inbox::admission;
@@ -26,11 +27,15 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::task::step::TaskRun;
 use crate::task::step::flush::FlushOutcome;
 
-const PEERS: &str = "peers";
+/// Name of the tool that lists and finds agents.
+pub(crate) const PEERS: &str = "peers";
 const SEND_MESSAGE: &str = "send_message";
 const SEND_REQUEST: &str = "send_request";
 const SEND_RESPONSE: &str = "send_response";
 const REPLY: &str = "reply";
+
+/// Maximum number of agents in one list of peers. It says how many more there are.
+const PEERS_SHOWN_MAX: usize = 100;
 
 /// Maximum number of open requests of a task.
 pub const REQUESTS_OPEN_MAX: usize = 64;
@@ -64,8 +69,9 @@ pub(crate) static PEER_TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
     let each = [
         (
             PEERS,
-            "Lists the agents you may talk to, and whether they are there.",
-            json!({}),
+            "Lists the agents you may talk to or call, and whether they are there.",
+            json!({ "filter": { "type": "string", "description":
+                "Only agents whose name or description has every one of these words." } }),
             json!([]),
         ),
         (
@@ -125,6 +131,22 @@ pub(crate) fn tool(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ListPeers {
+    #[serde(default)]
+    filter: String,
+}
+
+/// Whether the name or the description of an agent has all these words, which are in lower case.
+fn has_words(agent: &AgentDefinition, words: &[String]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let about = format!("{} {}", agent.name, agent.description).to_lowercase();
+    words.iter().all(|word| about.contains(word.as_str()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SendMessage {
     to: AgentName,
     text: String,
@@ -172,7 +194,7 @@ impl TaskRun {
         call: &ToolCallBlock,
     ) -> Result<(), OrchestratorError> {
         let talked = match call.name.as_str() {
-            PEERS => Ok(Some(self.peers())),
+            PEERS => self.peers(call).map(Some),
             SEND_MESSAGE => self.send_message(call).await?,
             SEND_REQUEST => self.send_request(call).await?,
             SEND_RESPONSE => self.send_response(call).await?,
@@ -192,13 +214,20 @@ impl TaskRun {
         derived_id::of_call(&self.state.task_id, self.state.turns, call.id.as_str())
     }
 
-    fn peers(&self) -> ToolResult {
+    fn peers(&self, call: &ToolCallBlock) -> Result<ToolResult, Refusal> {
+        let ListPeers { filter } = read(call)?;
+        let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
         let created = &self.state.created;
         let agents = self.deps.agents.as_ref();
-        let mut shown = Vec::new();
-        for agent in agents.map(|agents| agents.list()).unwrap_or_default() {
-            let (name, mine) = (agent.name.as_str(), agent.name.as_str() == created.agent);
-            if mine || !created.agents.allows(Some(name)) {
+        let callable = agents.map(|agents| call_agent::callable(&**agents, &created.agents));
+        let (mut shown, mut more) = (Vec::new(), 0_u32);
+        for agent in callable.iter().flat_map(|callable| callable.iter()) {
+            let name = agent.name.as_str();
+            if name == created.agent || !has_words(agent, &words) {
+                continue;
+            }
+            if shown.len() == PEERS_SHOWN_MAX {
+                more += 1;
                 continue;
             }
             let state = match self.services.residents.find(&agent.name) {
@@ -208,8 +237,12 @@ impl TaskRun {
             };
             shown.push(json!({ "name": name, "about": agent.description, "state": state }));
         }
-        let listed = json!({ "you": created.agent, "peers": shown });
-        ToolResult::text(listed.to_string())
+        let mut listed = json!({ "you": created.agent, "peers": shown });
+        if more > 0 {
+            listed["more"] = json!(more);
+            listed["hint"] = json!("give a `filter`: words of a name or a description");
+        }
+        Ok(ToolResult::text(listed.to_string()))
     }
 
     async fn send_message(&self, call: &ToolCallBlock) -> PeerToolResult {

@@ -1,6 +1,6 @@
 //! Tasks that wait on a peer: lists say for what. A user here cannot give it, so it is no wait of the task here.
 
-use antiphon_core::{PeerWait, StatusChanged, TaskStatus, TaskSummary};
+use antiphon_core::{PeerWait, TaskStatus, TaskSummary};
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -18,10 +18,8 @@ pub(crate) async fn mark(
         waits && task.runs_on.peer.is_some()
     });
     for task in held.take(LOOKED_UP_MAX) {
-        let state = services.reader.load(&task.task_id).await?;
-        let (status, detail, waiting_for) = (state.status, state.detail, state.waiting_for);
-        let wait = PeerWait::of(&StatusChanged { status, detail, waiting_for });
-        task.waiting_for = wait.and_then(|wait| wait.waiting_for);
+        let last = services.deps.journal.last_status(&task.task_id).await?;
+        task.waiting_for = last.as_ref().and_then(PeerWait::of).and_then(|wait| wait.waiting_for);
     }
     Ok(())
 }

@@ -8,23 +8,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{HISTORY_TASKS_MAX, Run, RunnerError, TaskUpdates};
+use antiphon_core::port::{Run, RunnerError, TaskUpdates};
 use antiphon_core::{
-    Cancel, HistoryRef, PEER_UNAVAILABLE, Position, Provider, RunnerConfig, TaskId, TaskStatus,
-    ToolCallId, WaitingFor,
+    Cancel, PEER_UNAVAILABLE, Position, Provider, RunnerConfig, TaskStatus, ToolCallId, WaitingFor,
 };
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::tree_usage;
 use crate::deps::Dispatch;
 use crate::inbox::input_permission::TaskInput;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
 use crate::runner::peer_cancel;
-use crate::runner::runner_journal::RunnerJournal;
+use crate::runner::runner_journal::{ReadableTasks, RunnerJournal};
 use crate::task::decide::Action;
 use crate::task::limits;
 use crate::task::outage::{Failure, Shown};
@@ -299,7 +297,7 @@ impl TaskRun {
                 gate: Arc::clone(&self.deps.gate),
                 task_id: self.state.task_id.clone(),
                 root: self.root().clone(),
-                readable: self.readable().await?,
+                readable: ReadableTasks::of(&self.state),
                 trees: self.trees.clone(),
                 resident_agent: self
                     .state
@@ -357,20 +355,6 @@ impl TaskRun {
                 _ = alive.tick() => self.running.heartbeat(),
             }
         }
-    }
-
-    /// This task, and the tasks whose conversation it continues.
-    async fn readable(&self) -> Result<Vec<TaskId>, OrchestratorError> {
-        let mut readable = vec![self.state.task_id.clone()];
-        let mut history = self.state.created.history.clone();
-        while let Some(HistoryRef { task_id, .. }) = history.take() {
-            if readable.len() == HISTORY_TASKS_MAX {
-                break;
-            }
-            history = tree_usage::creation(&task_id, &*self.services.deps.journal).await?.0.history;
-            readable.push(task_id);
-        }
-        Ok(readable)
     }
 }
 

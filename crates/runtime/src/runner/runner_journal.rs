@@ -2,17 +2,17 @@
 //! approvals or create tasks. It reads its own task, the conversation before it, and the limits of its
 //! ancestors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::{
-    Append, Appended, Gate, GateRequest, IdempotencyKey, JournalError, JournalLog, Page, Read,
-    Rule, TaskIndex, TaskQuery, TaskSelector, Verdict,
+    Append, Appended, Gate, GateRequest, HISTORY_TASKS_MAX, History, HistoryExtent, IdempotencyKey,
+    JournalError, JournalLog, Page, Read, Rule, TaskIndex, TaskQuery, TaskSelector, Verdict,
 };
 use antiphon_core::{
-    EventBody, Message, Replied, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallId,
-    WaitingFor,
+    Event, EventBody, HistoryRef, Message, Replied, Seq, TaskCreated, TaskId, TaskStatus,
+    TaskSummary, ToolCallId, WaitingFor,
 };
 use async_trait::async_trait;
 use tokio::sync::watch;
@@ -25,6 +25,7 @@ use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::limits;
+use crate::task::state::TaskState;
 
 /// The journal as a runner sees it.
 pub(crate) struct RunnerJournal {
@@ -33,7 +34,7 @@ pub(crate) struct RunnerJournal {
     pub(crate) gate: Arc<dyn Gate>,
     pub(crate) task_id: TaskId,
     pub(crate) root: TaskId,
-    pub(crate) readable: Vec<TaskId>,
+    pub(crate) readable: ReadableTasks,
     pub(crate) trees: Vec<Arc<Tree>>,
     /// Name of the resident agent, when the task has to answer requests.
     pub(crate) resident_agent: Option<String>,
@@ -45,6 +46,44 @@ pub(crate) struct RunnerJournal {
     pub(crate) end: CancellationToken,
     /// Calls that the runner has started and not finished.
     pub(crate) running_calls: Arc<watch::Sender<HashSet<ToolCallId>>>,
+}
+
+/// The tasks that a runner reads: its own, and those whose conversation that one continues, each once the one behind it was
+/// read.
+#[derive(Debug)]
+pub(crate) struct ReadableTasks(Mutex<HashMap<TaskId, Seq>>);
+
+impl ReadableTasks {
+    pub(crate) fn of(state: &TaskState) -> Self {
+        let own = (state.task_id.clone(), Seq(u64::MAX));
+        let before = state.created.history.clone().map(|before| (before.task_id, before.seq));
+        Self(Mutex::new([own].into_iter().chain(before).collect()))
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<TaskId, Seq>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn contains(&self, task_id: &TaskId) -> bool {
+        self.tasks().contains_key(task_id)
+    }
+
+    /// Whether the conversation up to an event is part of the one that the task continues.
+    fn covers(&self, until: &HistoryRef) -> bool {
+        self.tasks().get(&until.task_id).is_some_and(|last| until.seq <= *last)
+    }
+
+    /// Adds the task that a readable one continues.
+    fn note(&self, events: &[Event]) {
+        for event in events {
+            if let EventBody::TaskCreated(TaskCreated { history: Some(before), .. }) = &event.body {
+                let mut tasks = self.tasks();
+                if tasks.len() < HISTORY_TASKS_MAX {
+                    tasks.entry(before.task_id.clone()).or_insert(before.seq);
+                }
+            }
+        }
+    }
 }
 
 impl RunnerJournal {
@@ -240,13 +279,26 @@ impl JournalLog for RunnerJournal {
     async fn read(&self, read: Read) -> Result<Page, JournalError> {
         match &read.task_id {
             Some(task_id) if self.readable.contains(task_id) => {
-                self.services.deps.journal.read(read).await
+                let page = self.services.deps.journal.read(read).await?;
+                self.readable.note(&page.events);
+                Ok(page)
             }
             Some(task_id) if self.trees.iter().any(|tree| tree.root == *task_id) => {
                 self.limits_of_ancestor(read).await
             }
             Some(_) | None => self.refuse("reads its own task and no other"),
         }
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        if !self.readable.covers(&until) {
+            return self.refuse("reads its own conversation and no other");
+        }
+        self.services.deps.journal.history(until, extent).await
     }
 
     /// `None`: this journal refuses keys, so no append has one.

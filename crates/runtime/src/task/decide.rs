@@ -208,7 +208,7 @@ fn without_results(
         return Action::CompleteCalls(over);
     }
     let late = |pending_call: &PendingCall| match pending_call {
-        PendingCall::External { until } => context.time.has_passed(*until),
+        PendingCall::External { until, .. } => context.time.has_passed(*until),
         PendingCall::Children { .. } | PendingCall::Await { .. } | PendingCall::Request { .. } => {
             false
         }

@@ -117,6 +117,12 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// What one task has used.
+    pub(crate) fn of_task(state: &TaskState) -> Self {
+        let TaskState { turns, calls, spent, .. } = state;
+        Self { tasks: 1, turns: *turns, calls: *calls, spent: spent.clone() }
+    }
+
     /// Sums up the tasks of a tree.
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> Self {
         let mut totals = Self::default();

@@ -313,7 +313,10 @@ impl TaskState {
                 self.calls += 1;
                 self.add_pending_call(
                     &requested.tool_call_id,
-                    PendingCall::External { until: requested.until },
+                    PendingCall::External {
+                        tool_name: requested.tool_name.clone(),
+                        until: requested.until,
+                    },
                 );
             }
             EventBody::Dispatched(dispatched) => self.dispatch(dispatched),
@@ -436,8 +439,7 @@ impl TaskState {
 
     /// Whether the model has not answered the last message of the task.
     pub(crate) fn is_in_turn(&self) -> bool {
-        let last = self.conversation.own().last().map(|message| &**message);
-        matches!(last, Some(Message::User(_) | Message::ToolResult(_)))
+        self.conversation.is_in_turn()
     }
 
     /// A queued message joins the conversation.

@@ -45,7 +45,7 @@ use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::schedule::deadlines;
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
-use crate::task::state::state_cache::{self, CachedTask};
+use crate::task::state::state_cache::{self, AfterEnd, CachedTask};
 use crate::task::step::flush::FlushOutcome;
 
 /// Code of a task whose turn was interrupted.
@@ -57,7 +57,7 @@ pub(crate) async fn run(
     task_id: &TaskId,
     running: Arc<RunningTask>,
 ) -> Result<RunEnd, OrchestratorError> {
-    let CachedTask { state, trees, thinking, .. } =
+    let CachedTask { state, trees, thinking, after_end, .. } =
         services.cache.take_current(task_id, &services.reader, &services.trees).await?;
     if let Some(cancel) = &state.created.cancels
         && !state.status.is_terminal()
@@ -121,7 +121,9 @@ pub(crate) async fn run(
     }
     // The process that recorded the end may have died before it woke the waiters.
     wake_parent::found_ended(&run.services, &run.state);
-    keep_conversation(&mut run);
+    if after_end == AfterEnd::KeepConversation {
+        keep_conversation(&mut run);
+    }
     if run.state.has_children
         && matches!(run.state.status, TaskStatus::Failed | TaskStatus::Canceled)
     {
@@ -138,6 +140,7 @@ fn keep_conversation(run: &mut TaskRun) {
     let conversation = std::mem::take(conversation);
     let conversations = &run.services.reader.conversations;
     conversations.insert(until, conversation, created.history.as_ref());
+    state_cache::sweep_later(&run.services);
 }
 
 /// Why a run returned.

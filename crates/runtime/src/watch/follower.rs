@@ -2,7 +2,7 @@
 //!
 //! A follower reads recorded events and then waits for new ones. It reads everything from the journal,
 //! at its own pace: there is no gap and no duplicate, and a slow follower delays no writer and loses
-//! nothing. A follower of a single task is woken by that task alone, and finds its latest events in
+//! nothing. A follower of a single task is woken by that task alone. Followers find the latest events in
 //! memory (`recent_events`).
 
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use antiphon_core::port::{Journal, JournalError, Read};
 use antiphon_core::{Event, Position, Seq, TaskId};
 use tokio::sync::watch;
 
-use crate::watch::notifier::{Notifier, TaskChannel};
+use crate::watch::notifier::{EventChannel, Notifier};
 use crate::watch::serialized::SerializedEvent;
 
 /// Number of events in one read.
@@ -23,6 +23,7 @@ const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 pub struct Follower {
     journal: Arc<dyn Journal>,
     updates: watch::Receiver<Position>,
+    channel: Arc<EventChannel>,
     task: Option<FollowedTask>,
     after: Position,
     /// Whether the last read reached the end. From then on, `updates` says whether there is more.
@@ -34,7 +35,6 @@ pub struct Follower {
 /// The single task of a follower.
 struct FollowedTask {
     task_id: TaskId,
-    channel: Arc<TaskChannel>,
     /// Sequence number of the last returned event, once it is known.
     seen: Option<Seq>,
 }
@@ -46,15 +46,14 @@ impl Follower {
         task_id: Option<TaskId>,
         after: Position,
     ) -> Self {
-        let (task, updates) = match task_id {
-            None => (None, notifier.subscribe_all()),
-            Some(task_id) => {
-                let (channel, updates) = notifier.subscribe_task(&task_id);
-                let seen = (after == Position(0)).then_some(Seq(0));
-                (Some(FollowedTask { task_id, channel, seen }), updates)
-            }
+        let (channel, updates) = match &task_id {
+            None => notifier.subscribe_all(),
+            Some(task_id) => notifier.subscribe_task(task_id),
         };
-        Self { journal, updates, task, after, caught_up: false, ready: VecDeque::new(), behind: 0 }
+        let seen = (after == Position(0)).then_some(Seq(0));
+        let task = task_id.map(|task_id| FollowedTask { task_id, seen });
+        let (caught_up, ready, behind) = (false, VecDeque::new(), 0);
+        Self { journal, updates, channel, task, after, caught_up, ready, behind }
     }
 
     /// Returns the next event; waits for it if needed. Cancel safe: a dropped `next` loses no event.
@@ -103,12 +102,13 @@ impl Follower {
         })
     }
 
-    /// The latest events of the task, if they directly follow the last returned one.
+    /// The latest events, if they directly follow the last returned one.
     fn recent_events(&self) -> VecDeque<Arc<SerializedEvent>> {
-        let Some(FollowedTask { channel, seen: Some(seen), .. }) = &self.task else {
-            return VecDeque::new();
+        let last = match &self.task {
+            None => Some(self.after.0),
+            Some(task) => task.seen.map(|seen| seen.0),
         };
-        channel.recent.after(*seen, PAGE.get())
+        last.map_or_else(VecDeque::new, |last| self.channel.recent.after(last, PAGE.get()))
     }
 
     async fn read(&mut self) -> Result<(), JournalError> {

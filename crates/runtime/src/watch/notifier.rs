@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_core::{Position, TaskId};
 use tokio::sync::watch;
 
-use crate::watch::recent_events::{MemoryBudget, RecentEvents};
+use crate::watch::recent_events::{MemoryBudget, NumberedBy, RecentEvents};
 
 /// Number of task channels at which those without subscribers are dropped.
 const CHANNELS_CLEANUP_AT: usize = 1024;
@@ -14,33 +14,38 @@ const CHANNELS_CLEANUP_AT: usize = 1024;
 /// Notifies subscribers of new events.
 #[derive(Debug)]
 pub(crate) struct Notifier {
-    all: watch::Sender<Position>,
+    all: Arc<EventChannel>,
     tasks: Mutex<TaskChannels>,
     budget: MemoryBudget,
 }
 
 #[derive(Debug)]
 struct TaskChannels {
-    tasks: HashMap<TaskId, Arc<TaskChannel>>,
+    tasks: HashMap<TaskId, Arc<EventChannel>>,
     /// Number of channels at which unused ones are dropped.
     cleanup_at: usize,
 }
 
-/// Subscribers of one task, and its latest events.
+/// Subscribers of one task or of the journal, and its latest events.
 #[derive(Debug)]
-pub(crate) struct TaskChannel {
+pub(crate) struct EventChannel {
     updates: watch::Sender<Position>,
     pub(crate) recent: RecentEvents,
+}
+
+impl EventChannel {
+    fn new(numbered_by: NumberedBy, budget: &MemoryBudget) -> Arc<Self> {
+        let updates = watch::Sender::new(Position(0));
+        Arc::new(Self { updates, recent: RecentEvents::new(numbered_by, budget) })
+    }
 }
 
 impl Notifier {
     pub(crate) fn new() -> Self {
         let channels = TaskChannels { tasks: HashMap::new(), cleanup_at: CHANNELS_CLEANUP_AT };
-        Self {
-            all: watch::Sender::new(Position(0)),
-            tasks: Mutex::new(channels),
-            budget: MemoryBudget::default(),
-        }
+        let budget = MemoryBudget::default();
+        let all = EventChannel::new(NumberedBy::Position, &budget);
+        Self { all, tasks: Mutex::new(channels), budget }
     }
 
     /// Notifies subscribers that events up to `position` are recorded.
@@ -50,43 +55,49 @@ impl Notifier {
             *last = position.max(*last);
             newer
         };
-        self.all.send_if_modified(advance);
+        self.all.updates.send_if_modified(advance);
         if let Some(channel) = self.channel(task_id) {
             channel.updates.send_if_modified(advance);
         }
     }
 
-    /// The channel of a task, if it has subscribers.
-    pub(crate) fn channel(&self, task_id: &TaskId) -> Option<Arc<TaskChannel>> {
+    /// The channels that want the events of a task: its own and that of the journal, as far as they have subscribers.
+    pub(crate) fn channels(&self, task_id: &TaskId) -> Vec<Arc<EventChannel>> {
+        let all = (self.all.updates.receiver_count() > 0).then(|| Arc::clone(&self.all));
+        self.channel(task_id).into_iter().chain(all).collect()
+    }
+
+    fn channel(&self, task_id: &TaskId) -> Option<Arc<EventChannel>> {
         let channels = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         channels.tasks.get(task_id).cloned()
     }
 
     pub(crate) fn subscribe(&self, task_id: Option<&TaskId>) -> watch::Receiver<Position> {
         match task_id {
-            None => self.subscribe_all(),
+            None => self.subscribe_all().1,
             Some(task_id) => self.subscribe_task(task_id).1,
         }
     }
 
-    pub(crate) fn subscribe_all(&self) -> watch::Receiver<Position> {
-        self.all.subscribe()
+    /// Subscribes to the journal, with its channel.
+    pub(crate) fn subscribe_all(&self) -> (Arc<EventChannel>, watch::Receiver<Position>) {
+        (Arc::clone(&self.all), self.all.updates.subscribe())
     }
 
     /// Subscribes to a task, with its channel.
     pub(crate) fn subscribe_task(
         &self,
         task_id: &TaskId,
-    ) -> (Arc<TaskChannel>, watch::Receiver<Position>) {
+    ) -> (Arc<EventChannel>, watch::Receiver<Position>) {
         let mut channels = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if channels.tasks.len() >= channels.cleanup_at {
             channels.tasks.retain(|_, channel| channel.updates.receiver_count() > 0);
             channels.cleanup_at = CHANNELS_CLEANUP_AT.max(2 * channels.tasks.len());
         }
-        let channel = channels.tasks.entry(task_id.clone()).or_insert_with(|| {
-            let updates = watch::Sender::new(Position(0));
-            Arc::new(TaskChannel { updates, recent: RecentEvents::new(&self.budget) })
-        });
+        let channel = channels
+            .tasks
+            .entry(task_id.clone())
+            .or_insert_with(|| EventChannel::new(NumberedBy::Seq, &self.budget));
         // Under the lock, so that the channel is not dropped in between.
         (Arc::clone(channel), channel.updates.subscribe())
     }

@@ -1,9 +1,10 @@
-//! The latest events of a followed task, so that many followers share one read and one serialization.
+//! The latest events of a followed task, or of a followed journal, so that many followers share one serialization and read nothing
+//! back.
 //!
-//! Events never change, and those of one task are numbered without a gap: an event here is the event of
-//! the journal with that number. Events that are not here are read from the journal.
+//! Events never change. Those of one task are numbered without a gap by their seq, those of the journal by their position: an event
+//! here is the event of the journal with that number. Events that are not here are read from the journal.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,10 +14,10 @@ use chrono::{DateTime, Utc};
 
 use crate::watch::serialized::SerializedEvent;
 
-/// Maximum number of events of one task; the oldest are dropped first.
+/// Maximum number of events of one task or of the journal; the oldest are dropped first.
 const RECENT_EVENTS_MAX: usize = 1024;
 
-/// Maximum bytes of JSON of one task; the oldest events are dropped first.
+/// Maximum bytes of JSON of one task or of the journal; the oldest events are dropped first.
 const RECENT_BYTES_MAX: usize = 1024 * 1024;
 
 /// Maximum bytes of JSON of all tasks. Further events are not kept.
@@ -39,59 +40,75 @@ impl MemoryBudget {
     }
 }
 
-/// The latest events of one task, in order and without a gap.
+/// Which number of an event counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NumberedBy {
+    /// Its number in its task.
+    Seq,
+    /// Its number in the journal.
+    Position,
+}
+
+impl NumberedBy {
+    fn number(self, event: &SerializedEvent) -> u64 {
+        match self {
+            Self::Seq => event.value().seq.0,
+            Self::Position => event.value().position.0,
+        }
+    }
+}
+
+/// The latest events, by their number.
 #[derive(Debug)]
 pub(crate) struct RecentEvents {
+    numbered_by: NumberedBy,
     budget: MemoryBudget,
     cache: Mutex<Cache>,
 }
 
 #[derive(Debug, Default)]
 struct Cache {
-    events: VecDeque<Arc<SerializedEvent>>,
+    /// Appends of several tasks are acknowledged in any order: an event may come before one with a lower number.
+    events: BTreeMap<u64, Arc<SerializedEvent>>,
     bytes: usize,
 }
 
 impl RecentEvents {
-    pub(crate) fn new(budget: &MemoryBudget) -> Self {
-        Self { budget: budget.clone(), cache: Mutex::default() }
+    pub(crate) fn new(numbered_by: NumberedBy, budget: &MemoryBudget) -> Self {
+        Self { numbered_by, budget: budget.clone(), cache: Mutex::default() }
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds events that were just recorded. After a gap the older events are dropped; events that come
-    /// out of order are left to the journal.
-    pub(crate) fn add(&self, events: Vec<Event>) {
+    /// Adds events that were just recorded.
+    pub(crate) fn add(&self, events: &[Arc<SerializedEvent>]) {
         let mut cache = self.cache();
         for event in events {
-            let next = cache.events.back().map(|last| Seq(last.value().seq.0 + 1));
-            match next {
-                Some(next) if event.seq < next => continue,
-                Some(next) if event.seq > next => cache.clear(&self.budget),
-                Some(_) | None => {}
-            }
-            let event = Arc::new(SerializedEvent::new(event));
             let Ok(bytes) = event.json().map(str::len) else { return cache.clear(&self.budget) };
             if !self.budget.take(bytes) {
                 return cache.clear(&self.budget);
             }
             cache.bytes += bytes;
-            cache.events.push_back(event);
+            let known = cache.events.insert(self.numbered_by.number(event), Arc::clone(event));
+            if let Some(known) = known {
+                cache.release(&known, &self.budget);
+            }
             while cache.events.len() > RECENT_EVENTS_MAX || cache.bytes > RECENT_BYTES_MAX {
-                cache.forget_first(&self.budget);
+                let Some((_, first)) = cache.events.pop_first() else { break };
+                cache.release(&first, &self.budget);
             }
         }
     }
 
-    /// The events after `seq`, if they are here.
-    pub(crate) fn after(&self, seq: Seq, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
+    /// The events after a number, up to the first one that is not here.
+    pub(crate) fn after(&self, number: u64, events_max: usize) -> VecDeque<Arc<SerializedEvent>> {
         let cache = self.cache();
-        let first = cache.events.front().map_or(Seq(u64::MAX), |first| first.value().seq);
-        let Some(skipped) = (seq.0 + 1).checked_sub(first.0) else { return VecDeque::new() };
-        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        cache.events.iter().skip(skipped).take(events_max).cloned().collect()
+        let first = number.saturating_add(1);
+        let behind = cache.events.range(first..);
+        let in_a_row = (first..).zip(behind).take_while(|(next, (found, _))| next == *found);
+        in_a_row.take(events_max).map(|(_, (_, event))| Arc::clone(event)).collect()
     }
 }
 
@@ -102,12 +119,10 @@ impl Drop for RecentEvents {
 }
 
 impl Cache {
-    fn forget_first(&mut self, budget: &MemoryBudget) {
-        if let Some(first) = self.events.pop_front() {
-            let bytes = first.json_bytes();
-            self.bytes -= bytes;
-            budget.release(bytes);
-        }
+    fn release(&mut self, event: &SerializedEvent, budget: &MemoryBudget) {
+        let bytes = event.json_bytes();
+        self.bytes -= bytes;
+        budget.release(bytes);
     }
 
     fn clear(&mut self, budget: &MemoryBudget) {
@@ -122,15 +137,56 @@ pub(crate) fn events_of(
     task_id: &TaskId,
     at: DateTime<Utc>,
     bodies: Vec<EventBody>,
-) -> Vec<Event> {
+) -> Vec<Arc<SerializedEvent>> {
     let before = bodies.len() as u64;
     let (position, seq) = (appended.position.0 - before, appended.seq.0 - before);
-    let event = |(index, body)| Event {
-        position: Position(position + index),
-        task_id: task_id.clone(),
-        seq: Seq(seq + index),
-        at,
-        body,
+    let event = |(index, body)| {
+        let (position, seq) = (Position(position + index), Seq(seq + index));
+        Arc::new(SerializedEvent::new(Event { position, task_id: task_id.clone(), seq, at, body }))
     };
     (1..).zip(bodies).map(event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::{StatusChanged, TaskStatus};
+
+    use super::*;
+
+    fn event(position: u64) -> Arc<SerializedEvent> {
+        let body: EventBody = StatusChanged::new(TaskStatus::Running).into();
+        let task_id = TaskId::parse("task").unwrap();
+        let (position, seq, at) = (Position(position), Seq(1), DateTime::UNIX_EPOCH);
+        Arc::new(SerializedEvent::new(Event { position, task_id, seq, at, body }))
+    }
+
+    fn after(recent: &RecentEvents, position: u64) -> Vec<u64> {
+        let found = recent.after(position, 100);
+        found.iter().map(|event| event.value().position.0).collect()
+    }
+
+    #[test]
+    fn events_that_come_out_of_order_are_found_up_to_a_gap() {
+        let budget = MemoryBudget::default();
+        let recent = RecentEvents::new(NumberedBy::Position, &budget);
+        recent.add(&[event(5), event(6)]);
+        recent.add(&[event(8)]);
+        assert_eq!(after(&recent, 3), [0; 0], "4 is not here");
+        assert_eq!(after(&recent, 4), [5, 6], "7 may follow");
+        recent.add(&[event(7)]);
+        assert_eq!(after(&recent, 4), [5, 6, 7, 8]);
+        assert_eq!(after(&recent, 8), [0; 0]);
+        recent.add(&[event(7)]);
+        drop(recent);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many() {
+        let recent = RecentEvents::new(NumberedBy::Position, &MemoryBudget::default());
+        let many = RECENT_EVENTS_MAX as u64 + 10;
+        recent.add(&(1..=many).map(event).collect::<Vec<_>>());
+        assert_eq!(after(&recent, 9), [0; 0]);
+        assert_eq!(after(&recent, many - 1), [many]);
+    }
 }

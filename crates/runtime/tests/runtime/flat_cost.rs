@@ -1,97 +1,20 @@
 //! What a task reads from the journal does not grow with what was there before.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
-use antiphon_core::port::{
-    Checkpoint, History, HistoryExtent, Journal, JournalError, Page, Read, TaskQuery,
-};
-use antiphon_core::{Event, HistoryRef, SessionId, StatusChanged, TaskId, TaskSummary};
+use antiphon_conformance::reference::{DelegatingJournal, MemoryJournal};
+use antiphon_core::port::Journal;
+use antiphon_core::{HistoryRef, RunnerConfig, SessionId, TaskId};
 use antiphon_runtime::{Conversation, NewTask, Orchestrator, PriorHistory, TaskState};
-use async_trait::async_trait;
 
+use crate::counted_reads::{Cost, CountedReads};
 use crate::office::{Office, message};
+use crate::team::{Roster, Team};
 use crate::world::{Counting, new_task, orchestrator};
 
-const ECHO: &str = "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{turn}}: {{last_user}}\" }]\n";
-
-/// A journal that counts what is read.
-struct CountedReads {
-    inner: Arc<dyn Journal>,
-    reads: AtomicUsize,
-    events: AtomicUsize,
-}
-
-/// Reads, and events that were decoded for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cost {
-    reads: usize,
-    events: usize,
-}
-
-impl CountedReads {
-    fn on(inner: &Arc<dyn Journal>) -> Arc<DelegatingJournal<Self>> {
-        let (reads, events) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(DelegatingJournal(Self { inner: Arc::clone(inner), reads, events }))
-    }
-
-    fn count(&self, events: usize) {
-        self.reads.fetch_add(1, Ordering::SeqCst);
-        self.events.fetch_add(events, Ordering::SeqCst);
-    }
-
-    /// What was read since the last call.
-    fn take(&self) -> Cost {
-        let (reads, events) = (&self.reads, &self.events);
-        Cost { reads: reads.swap(0, Ordering::SeqCst), events: events.swap(0, Ordering::SeqCst) }
-    }
-}
-
-#[async_trait]
-impl JournalHooks for CountedReads {
-    fn inner(&self) -> &dyn Journal {
-        &*self.inner
-    }
-
-    async fn read(&self, read: Read) -> Result<Page, JournalError> {
-        let page = self.inner().read(read).await?;
-        self.count(page.events.len());
-        Ok(page)
-    }
-
-    async fn history(
-        &self,
-        until: HistoryRef,
-        extent: HistoryExtent,
-    ) -> Result<History, JournalError> {
-        let history = self.inner().history(until, extent).await?;
-        self.count(history.events.len());
-        Ok(history)
-    }
-
-    async fn first_events(&self, tasks: Vec<TaskId>) -> Result<Vec<Event>, JournalError> {
-        let first = self.inner().first_events(tasks).await?;
-        self.count(first.len());
-        Ok(first)
-    }
-
-    async fn last_status(&self, task_id: &TaskId) -> Result<Option<StatusChanged>, JournalError> {
-        self.count(1);
-        self.inner().last_status(task_id).await
-    }
-
-    async fn checkpoint(&self, task_id: &TaskId) -> Result<Option<Checkpoint>, JournalError> {
-        self.count(0);
-        self.inner().checkpoint(task_id).await
-    }
-
-    async fn tasks(&self, query: TaskQuery) -> Result<Vec<TaskSummary>, JournalError> {
-        self.count(0);
-        self.inner().tasks(query).await
-    }
-}
+pub(crate) const ECHO: &str =
+    "name = \"test\"\n[[reply]]\nstep = [{ text = \"{{turn}}: {{last_user}}\" }]\n";
 
 /// A session, one task after the other.
 struct Talk {
@@ -178,9 +101,9 @@ async fn the_result_of_a_task_is_read_without_its_session() {
     let task_id = talk.last.clone().expect("a task").task_id;
     let last = talk.orchestrator.last_status(&task_id).await.expect("a journal");
     assert_eq!(last.and_then(|last| last.detail), Some(serde_json::json!("299: 299")));
-    assert_eq!(talk.journal.take(), Cost { reads: 1, events: 1 });
+    assert_eq!(talk.journal.take(), Cost { reads: 1, events: 1, ..Cost::default() });
     talk.orchestrator.rest(&task_id).await.expect("a task");
-    assert_eq!(talk.journal.take(), Cost { reads: 1, events: 0 });
+    assert_eq!(talk.journal.take(), Cost { reads: 1, rows: 1, ..Cost::default() });
     talk.orchestrator.task_alone(&task_id).await.expect("a task");
     let cost = talk.journal.take();
     assert!(cost.reads <= 2 && cost.events <= 12, "{cost:?}");
@@ -211,6 +134,50 @@ async fn a_start_reads_rows_and_one_list_of_creations() {
     let (few, many) = (start_beside(2).await, start_beside(60).await);
     assert_eq!(few.reads, many.reads, "{few:?} {many:?}");
     assert!(many.events <= 60, "{many:?}");
+}
+
+/// A client that sends its whole conversation with each request needs none of it here.
+#[tokio::test]
+async fn only_the_conversation_of_a_session_is_kept() {
+    let mut talk = Talk::of(1).await;
+    talk.say("and now").await;
+    assert_eq!(talk.journal.take().histories, 0, "it is in memory");
+    let attached = talk.orchestrator.invoke_attached(new_task("chat")).await;
+    let (accepted, attached) = attached.expect("accepted");
+    let ended = talk.orchestrator.rest(&accepted.task_id).await.expect("an end");
+    attached.detach();
+    talk.last = Some(HistoryRef { task_id: ended.task_id, seq: ended.seq });
+    talk.journal.take();
+    talk.say("and now").await;
+    assert_eq!(talk.journal.take().histories, 1, "it is read");
+}
+
+/// What the next task of a session reads that runs on a runner.
+async fn next_task_on_runner(tasks: usize) -> Cost {
+    let mut talk = Talk::of(tasks).await;
+    let journal = CountedReads::on(&talk.journal.inner);
+    let team = Team {
+        journal: Arc::clone(&journal) as Arc<dyn Journal>,
+        ..Team::new(ECHO.to_owned(), Roster::default())
+    };
+    let before = talk.last.take().map_or(PriorHistory::Nothing, PriorHistory::Task);
+    let runner = Some(RunnerConfig { kind: "elsewhere".to_owned(), config: serde_json::json!({}) });
+    let next = NewTask { before, runner, session_id: talk.session, ..new_task("and now") };
+    let orchestrator = team.orchestrator();
+    let task_id = orchestrator.invoke(next).await.expect("accepted").task_id;
+    orchestrator.rest(&task_id).await.expect("an end");
+    let cost = journal.take();
+    let last = orchestrator.last_status(&task_id).await.expect("a journal").expect("an end");
+    assert_eq!(last.detail, Some(serde_json::json!(format!("{tasks}: and now"))));
+    cost
+}
+
+#[tokio::test]
+async fn a_task_on_a_runner_does_not_read_the_tasks_before_it_one_by_one() {
+    let (short, long) = (next_task_on_runner(3).await, next_task_on_runner(100).await);
+    assert!(long.reads <= short.reads + 4, "{short:?} {long:?}");
+    // Its messages, in the orchestrator and in the runner.
+    assert!(long.events <= short.events + 4 * 2 * 97, "{short:?} {long:?}");
 }
 
 /// What a message to an agent reads that has answered that many, in a process that has just started.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError, SingleTaskJournal,
-    SystemClock, TaskQuery, TaskSelector,
+    AgentList, Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError,
+    SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, EventBody, Message, ModelRef, PriceTable, Provider,
@@ -37,8 +37,8 @@ impl Agents for Roster {
         self.0.iter().find(|agent| agent.name.as_str() == name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
-        self.0.clone()
+    fn list(&self) -> AgentList {
+        self.0.clone().into()
     }
 
     fn system_prompt(&self, own: PromptSource<'_>) -> String {

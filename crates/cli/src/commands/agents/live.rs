@@ -68,9 +68,8 @@ pub(super) async fn stop(
         return Err(unknown.into());
     }
     let elsewhere = match (&connection, &last) {
-        (Connection::Local(orchestrator), Some(last)) if !last.status.is_terminal() => {
-            let runner = orchestrator.task(&last.task_id).await?.created.runner;
-            runner.is_some_and(|runner| runner.kind == "loopback")
+        (Connection::Local(_), Some(last)) if !last.status.is_terminal() => {
+            last.runs_on.runner == "loopback"
         }
         (Connection::Local(_) | Connection::Server(..), _) => false,
     };

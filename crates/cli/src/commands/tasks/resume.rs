@@ -61,7 +61,7 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
         terminal::print("no interrupted tasks\n");
     }
     for task_id in waiting {
-        if let Err(failure) = outcome::outcome(&connection.reader().task(&task_id).await?) {
+        if let Err(failure) = outcome::outcome(&connection.reader().task_alone(&task_id).await?) {
             terminal::note(&format!("{failure}\n"));
         }
     }
@@ -101,7 +101,7 @@ async fn resume(connection: &Connection, task: Option<String>) -> Result<(), Fai
 
 /// Whether a task is a live agent whose inbox holds nothing that starts a turn.
 async fn is_idle(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
-    let state = connection.reader().task(task_id).await?;
+    let state = connection.reader().task_alone(task_id).await?;
     let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
     Ok(state.created.resident && idle)
 }

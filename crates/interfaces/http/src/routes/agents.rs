@@ -142,7 +142,9 @@ async fn delete(
 }
 
 async fn shown(state: &AppState, defined: &DefinedAgent) -> Result<AgentDetail, ApiError> {
-    let is_live = live(state).await?.contains(defined.definition.name.as_str());
+    let name = &defined.definition.name;
+    let task = state.deps.orchestrator.agent_task(name).await?;
+    let is_live = task.is_some_and(|task| !task.status.is_terminal());
     let tools = state.deps.orchestrator.tools();
     let tools: Vec<String> = tools.iter().map(|tool| tool.name.clone()).collect();
     Ok(defined.detail(is_live, AgentScope::Full(&tools)))

@@ -273,6 +273,30 @@ async fn waiting_interactions_are_listed_with_their_sender_also_when_the_agent_i
 }
 
 #[tokio::test]
+async fn live_agents_are_listed_page_by_page() {
+    let server = TestServer::new().await;
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let created = post(server.address, "/v1/tasks", &json!({"message": "hang"})).await;
+        tasks.push(created.json()["task_id"].clone());
+    }
+    tasks.reverse();
+    let listed = async |query: &str| -> Vec<Value> {
+        let page = get(server.address, &format!("/v1/agents/status?{query}")).await.json();
+        page.as_array().unwrap().iter().map(|live| live["task_id"].clone()).collect()
+    };
+    assert_eq!(listed("").await, tasks);
+    assert_eq!(listed("limit=2").await, tasks[..2]);
+    let before = tasks[1].as_str().unwrap();
+    assert_eq!(listed(&format!("limit=2&before={before}")).await, tasks[2..]);
+    let last = tasks[2].as_str().unwrap();
+    assert_eq!(listed(&format!("before={last}")).await, Vec::<Value>::new());
+    let reply = get(server.address, "/v1/agents/status?limit=1001").await;
+    assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"));
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn an_agent_is_started_and_stopped_once() {
     let server = TestServer::new().await;
     let verb = |verb: &str| format!("/v1/agents/reviewer/{verb}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{Agents, Journal, PromptSource, Run, Runner, RunnerError};
+use antiphon_core::port::{AgentList, Agents, Journal, PromptSource, Run, Runner, RunnerError};
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, RawJson,
     TaskLimits,
@@ -78,10 +78,10 @@ struct TestAgents;
 
 impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
-        self.list().into_iter().find(|agent| agent.name.as_str() == name)
+        self.list().iter().find(|agent| agent.name.as_str() == name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+    fn list(&self) -> AgentList {
         let agent = |name: &str, model: Option<&str>| {
             let mut agent = AgentDefinition::new(AgentName::parse(name).unwrap(), "You are here.");
             agent.model = model.map(|model| ModelRef::parse(model).unwrap());
@@ -94,7 +94,7 @@ impl Agents for TestAgents {
             limits: TaskLimits { turns_max: NonZeroU32::new(50), ..TaskLimits::default() },
             ..agent("reviewer", Some("scripted/test"))
         };
-        vec![Arc::new(agent("mute", None)), Arc::new(reviewer)]
+        [Arc::new(agent("mute", None)), Arc::new(reviewer)].into()
     }
 
     fn system_prompt(&self, _: PromptSource<'_>) -> String {
@@ -142,7 +142,8 @@ impl TaskFactory for RecordingFactory {
                 fault: None,
             }
         };
-        let mut defined: Vec<DefinedAgent> = TestAgents.list().into_iter().map(listed).collect();
+        let mut defined: Vec<DefinedAgent> =
+            TestAgents.list().iter().cloned().map(listed).collect();
         defined.extend(self.written.lock().unwrap().iter().cloned());
         defined
     }

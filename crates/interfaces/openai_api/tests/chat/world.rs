@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Agents, Gate, GateRequest, Piece, PieceSource, PromptSource, ProviderError, RandomIds, Rule,
-    SystemClock, ToolContext, Verdict,
+    AgentList, Agents, Gate, GateRequest, Piece, PieceSource, PromptSource, ProviderError,
+    RandomIds, Rule, SystemClock, ToolContext, Verdict,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
@@ -193,13 +193,13 @@ struct TestAgents;
 
 impl Agents for TestAgents {
     fn find(&self, name: &str) -> Option<Arc<AgentDefinition>> {
-        self.list().into_iter().find(|agent| agent.name.as_str() == name)
+        self.list().iter().find(|agent| agent.name.as_str() == name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
+    fn list(&self) -> AgentList {
         let agent = |name: &str| AgentDefinition::new(AgentName::parse(name).unwrap(), "You help.");
         let boss = AgentDefinition { agents: CallableAgents::Any, ..agent("boss") };
-        vec![Arc::new(boss), Arc::new(agent("helper"))]
+        [Arc::new(boss), Arc::new(agent("helper"))].into()
     }
 
     fn system_prompt(&self, _: PromptSource<'_>) -> String {

@@ -89,7 +89,7 @@ async fn bind(
     process: &TaskProcess,
     task_id: &TaskId,
 ) -> Result<(), ProjectError> {
-    let created = orchestrator.task(task_id).await?.created;
+    let created = orchestrator.task_alone(task_id).await?.created;
     let recorded = Route::parse(created.route.as_ref()).map_err(ProjectError::Failed)?.process;
     match recorded.and_then(|recorded| recorded.id) {
         Some(id) if Some(id) != process.id => {
@@ -111,6 +111,6 @@ async fn started(
     task_id: TaskId,
     after: Position,
 ) -> Result<RunStarted, ProjectError> {
-    let root = orchestrator.task(&task_id).await?.created.root;
+    let root = orchestrator.created(&task_id).await?.root;
     Ok(RunStarted { root: root.unwrap_or_else(|| task_id.clone()), task_id, after })
 }

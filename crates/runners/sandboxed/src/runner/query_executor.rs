@@ -6,14 +6,19 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::port::{Append, JournalError, Page, Read, TaskJournal, TaskQuery, TaskSelector};
+use antiphon_core::port::{
+    Append, History, JournalError, Page, Read, TaskJournal, TaskQuery, TaskSelector,
+};
 use antiphon_core::{Event, EventBody, Piece, Provider, ProviderError, Request, Seq, TaskSummary};
 use futures_util::StreamExt;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::scope::Scope;
-use crate::wire::{BATCH_PIECES_MAX, FrameError, Id, PageWire, TaskScope, ToWorker, encode};
+use crate::wire::{
+    BATCH_PIECES_MAX, FrameError, HistoryPageWire, HistoryWire, Id, PageWire, TaskScope, ToWorker,
+    encode,
+};
 
 /// Largest page of events. The worker requests the next one.
 pub(super) const PAGE_EVENTS_MAX: NonZeroUsize = NonZeroUsize::new(512).unwrap();
@@ -75,19 +80,23 @@ impl QueryExecutor {
         if until == Seq(1) {
             page.events.iter_mut().for_each(only_bounds);
         }
-        let (mut events, mut bytes, mut next) = (Vec::new(), 0, page.next);
-        for event in &page.events {
-            let text = serde_json::value::to_raw_value(event).map_err(|error| {
-                JournalError::Corrupt { position: event.position, reason: error.to_string() }
-            })?;
-            bytes += text.get().len();
-            if bytes > PAGE_BYTES_MAX && !events.is_empty() {
-                break;
-            }
-            next = event.position;
-            events.push(text);
-        }
+        let events = fitting(&page.events)?;
+        let next = match events.len() {
+            sent if sent == page.events.len() => page.next,
+            sent => page.events[sent - 1].position,
+        };
         Ok(PageWire { events, next, head: page.head })
+    }
+
+    pub(super) async fn history(&self, id: Id, ask: HistoryWire) {
+        let HistoryWire { until, extent, skip } = ask;
+        let page = |history: History| {
+            let events = fitting(history.events.get(skip..).unwrap_or_default())?;
+            Ok(HistoryPageWire { first: history.first, events, total: history.events.len() })
+        };
+        let answer = self.journal.history(until, extent.into()).await.and_then(page);
+        let message = Message::History { id, answer };
+        self.send(message, |error| Message::History { id, answer: Err(fault(error)) }).await;
     }
 
     pub(super) async fn tasks(&self, id: Id, whose: TaskScope) {
@@ -150,6 +159,22 @@ impl QueryExecutor {
         })
         .await;
     }
+}
+
+/// As many events as fit into one frame, and at least one.
+fn fitting(all: &[Event]) -> Result<Vec<Box<RawValue>>, JournalError> {
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    for event in all {
+        let text = serde_json::value::to_raw_value(event).map_err(|error| {
+            JournalError::Corrupt { position: event.position, reason: error.to_string() }
+        })?;
+        bytes += text.get().len();
+        if bytes > PAGE_BYTES_MAX && !events.is_empty() {
+            break;
+        }
+        events.push(text);
+    }
+    Ok(events)
 }
 
 /// Of a task above, the worker may know the limits, not the prompt.

@@ -79,6 +79,11 @@ impl RequestServer {
             FromWorker::Done { outcome } => return Ok(Some(WorkerMessage::Done(outcome))),
             FromWorker::Append { id, append } => self.append(id, bytes, append)?,
             FromWorker::Read { id, read } => self.read(id, bytes, read)?,
+            FromWorker::History { id, ask } => {
+                self.executor.scope().may_read_history(&ask.until)?;
+                let executor = self.executor.clone();
+                self.begin(id, bytes, None, async move { executor.history(id, ask).await })?;
+            }
             FromWorker::Tasks { id, whose } => {
                 let executor = self.executor.clone();
                 self.begin(id, bytes, None, async move { executor.tasks(id, whose).await })?;

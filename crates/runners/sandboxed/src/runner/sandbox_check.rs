@@ -37,6 +37,7 @@ pub(super) fn sandbox_check(settings: &Settings) -> Result<(), String> {
         FromWorker::Refused { reason } => Err(reason),
         FromWorker::Append { .. }
         | FromWorker::Read { .. }
+        | FromWorker::History { .. }
         | FromWorker::Tasks { .. }
         | FromWorker::Open { .. }
         | FromWorker::More { .. }

@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use antiphon_core::port::Append;
-use antiphon_core::{Event, EventBody, HandedOver, ModelRef, Request, Seq, TaskCreated, TaskId};
+use antiphon_core::{
+    Event, EventBody, HandedOver, HistoryRef, ModelRef, Request, Seq, TaskCreated, TaskId,
+};
 
 /// Most tasks of one conversation.
 const HISTORY_TASKS_MAX: usize = 10_000;
@@ -66,6 +68,16 @@ impl Scope {
         until.ok_or_else(|| Violation(format!("it read another task, {task_id}")))
     }
 
+    /// Checks that a conversation up to an event is that of the task, or what it continues.
+    pub(super) fn may_read_history(&self, until: &HistoryRef) -> Result<(), Violation> {
+        // Of the tasks above, only the first event may be read.
+        let covered = |last: &&Seq| **last > Seq(1) && until.seq <= **last;
+        match self.readable.get(&until.task_id).filter(covered) {
+            Some(_) => Ok(()),
+            None => Err(Violation(format!("it read another conversation, of {}", until.task_id))),
+        }
+    }
+
     /// Checks a request to the model.
     pub(super) fn may_ask(&self, request: &Request) -> Result<(), Violation> {
         if self.models.contains(&request.model) {
@@ -118,7 +130,7 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use antiphon_core::{HistoryRef, Position, SessionId};
+    use antiphon_core::{Position, SessionId};
 
     use super::*;
 
@@ -148,6 +160,11 @@ mod tests {
         })]);
         assert_eq!(scope.may_read(&id("before")), Ok(Seq(7)));
         assert!(scope.may_read(&id("neighbor")).is_err());
+        let until = |task: &str, seq: u64| HistoryRef { task_id: id(task), seq: Seq(seq) };
+        assert_eq!(scope.may_read_history(&until("before", 7)), Ok(()));
+        assert_eq!(scope.may_read_history(&until("own", 99)), Ok(()));
+        assert!(scope.may_read_history(&until("before", 8)).is_err());
+        assert!(scope.may_read_history(&until("neighbor", 1)).is_err());
     }
 
     #[test]
@@ -159,6 +176,8 @@ mod tests {
         })]);
         assert_eq!(scope.root(), &id("top"));
         assert_eq!(scope.may_read(&id("above")), Ok(Seq(1)));
+        let above = HistoryRef { task_id: id("above"), seq: Seq(1) };
+        assert!(scope.may_read_history(&above).is_err());
         assert!(scope.may_read(&id("top")).is_err());
         scope.note(&[created("above", |above| {
             above.parent = Some(id("top"));

@@ -4,8 +4,8 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Append, Appended, Expected, Page, Read};
-use antiphon_core::{Event, EventBody, EventError, Position, Seq, TaskId};
+use antiphon_core::port::{Append, Appended, Expected, HistoryExtent, Page, Read};
+use antiphon_core::{Event, EventBody, EventError, HistoryRef, Position, Seq, TaskId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -102,6 +102,52 @@ impl From<PageWire<Event>> for Page {
     fn from(wire: PageWire<Event>) -> Self {
         Self { events: wire.events, next: wire.next, head: wire.head }
     }
+}
+
+/// Which part of which conversation is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HistoryWire {
+    pub(crate) until: HistoryRef,
+    pub(crate) extent: ExtentWire,
+    /// Number of events that the worker has already.
+    pub(crate) skip: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ExtentWire {
+    All,
+    Recent,
+}
+
+impl From<HistoryExtent> for ExtentWire {
+    fn from(extent: HistoryExtent) -> Self {
+        match extent {
+            HistoryExtent::All => Self::All,
+            HistoryExtent::Recent => Self::Recent,
+        }
+    }
+}
+
+impl From<ExtentWire> for HistoryExtent {
+    fn from(extent: ExtentWire) -> Self {
+        match extent {
+            ExtentWire::All => Self::All,
+            ExtentWire::Recent => Self::Recent,
+        }
+    }
+}
+
+/// Events of a conversation, as many as fit into a frame.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HistoryPageWire<E> {
+    /// Index of the first message of all pages.
+    pub(crate) first: u64,
+    pub(crate) events: Vec<E>,
+    /// Number of events of all pages.
+    pub(crate) total: usize,
 }
 
 /// Which tasks are looked at.

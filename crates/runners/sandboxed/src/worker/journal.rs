@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Appended, Expected, IdempotencyKey, JournalError, JournalLog, Page, Read, TaskIndex,
-    TaskQuery, TaskSelector,
+    Append, Appended, Expected, History, HistoryExtent, IdempotencyKey, JournalError, JournalLog,
+    Page, Read, TaskIndex, TaskQuery, TaskSelector,
 };
-use antiphon_core::{TaskId, TaskSummary};
+use antiphon_core::{Event, HistoryRef, TaskId, TaskSummary};
 use async_trait::async_trait;
 
 use super::link::{Link, LinkError};
-use crate::wire::{AppendWire, EventWire, FrameError, FromWorker, ReadWire, TaskScope, ToWorker};
+use crate::wire::{
+    AppendWire, EventWire, FrameError, FromWorker, HistoryPageWire, HistoryWire, ReadWire,
+    TaskScope, ToWorker,
+};
 
 /// The journal of one task, served by the runner.
 pub(super) struct RemoteJournal {
@@ -90,6 +93,29 @@ impl JournalLog for RemoteJournal {
             return Err(astray());
         };
         answer.map(Page::from)
+    }
+
+    async fn history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<History, JournalError> {
+        let mut read: Vec<Event> = Vec::new();
+        loop {
+            let (until, extent) = (until.clone(), extent.into());
+            let ask = HistoryWire { until, extent, skip: read.len() };
+            let reply = self.link.ask(|id| FromWorker::History { id, ask }).await;
+            let ToWorker::History { answer, .. } = reply.map_err(|error| self.failed(error))?
+            else {
+                return Err(astray());
+            };
+            let HistoryPageWire { first, events, total } = answer?;
+            let is_last = events.is_empty() || read.len() + events.len() >= total;
+            read.extend(events);
+            if is_last {
+                return Ok(History { first, events: read });
+            }
+        }
     }
 
     /// `None`: this journal refuses keys, so no append has one.

@@ -191,6 +191,7 @@ impl Link {
         match message {
             ToWorker::Appended { id, .. }
             | ToWorker::Page { id, .. }
+            | ToWorker::History { id, .. }
             | ToWorker::Tasks { id, .. } => {
                 let sender = self.waiting().questions.remove(&id);
                 if let Some(sender) = sender {

@@ -14,6 +14,8 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::NewTask;
 use crate::task::state::TaskState;
+use crate::task::state::reader::Before;
+use crate::task::state::state_cache::AfterEnd;
 use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
 
@@ -77,8 +79,9 @@ impl Orchestrator {
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
                 let deltas = orchestrator.services.deltas.watch_task(&append.task_id);
+                let after_end = AfterEnd::DropConversation;
                 let accepted: AcceptedTask =
-                    create_and_start(&orchestrator.services, append).await?.into();
+                    create_and_start(&orchestrator.services, append, after_end).await?.into();
                 let AcceptedTask { task_id, deduplicated } = accepted.clone();
                 if deduplicated {
                     follower = follow(&task_id);
@@ -96,7 +99,8 @@ impl Orchestrator {
     /// continues in another one.
     pub async fn conclude(&self, task_id: &TaskId) -> Result<Conclusion, OrchestratorError> {
         let concluded = std::sync::Mutex::new(Conclusion::StillRunning);
-        self.amend(task_id, |_, state| {
+        // The calls are in its last answer.
+        self.amend_with(task_id, Before::Recent, |_, state| {
             let events = conclusion(state);
             let is =
                 if events.is_empty() { Conclusion::StillRunning } else { Conclusion::Completed };

@@ -17,7 +17,7 @@ use crate::services::Services;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::state::conversation::Conversation;
-use crate::task::state::state_cache::{CachedTask, Freshness};
+use crate::task::state::state_cache::{AfterEnd, CachedTask, Freshness};
 
 /// A task that the journal holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +38,10 @@ impl From<Appended> for AcceptedTask {
 pub(crate) async fn create_and_start(
     services: &Arc<Services>,
     mut append: Append,
+    after_end: AfterEnd,
 ) -> Result<Appended, OrchestratorError> {
     let task_id = append.task_id.clone();
-    if let Some(prepared) = started_state(services, &mut append) {
+    if let Some(prepared) = started_state(services, &mut append, after_end) {
         // Before the task becomes visible: the first run or cancel finds the cached state.
         services.cache.insert(task_id.clone(), prepared);
     }
@@ -59,7 +60,11 @@ pub(crate) async fn create_and_start(
 }
 
 /// Adds the first state change to the append, if the task can start at once.
-fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask> {
+fn started_state(
+    services: &Services,
+    append: &mut Append,
+    after_end: AfterEnd,
+) -> Option<CachedTask> {
     let Some((EventBody::TaskCreated(created), said)) = append.events.split_first() else {
         return None;
     };
@@ -87,7 +92,8 @@ fn started_state(services: &Services, append: &mut Append) -> Option<CachedTask>
         state.apply(&body);
         append.events.push(body);
     }
-    Some(CachedTask { state, trees, thinking: Some(agent_id), freshness: Freshness::Complete })
+    let (thinking, freshness) = (Some(agent_id), Freshness::Complete);
+    Some(CachedTask { state, trees, thinking, freshness, after_end })
 }
 
 /// Whether the creation event and the conversation before it alone describe the task.

@@ -18,8 +18,11 @@ use crate::task::state::conversation::Conversation;
 /// A task gets a checkpoint each time it has that many events more, when it comes to rest.
 pub(crate) const CHECKPOINT_EVENTS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
+/// And each time it has that many events more while it runs.
+const RUNNING_CHECKPOINT_EVENTS: u64 = 512;
+
 /// Raised when a state has other fields, or events another effect on it. A checkpoint of another format is not used.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The data of a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,9 +48,15 @@ impl SavedState {
         fits.then_some(saved)
     }
 
-    /// The state without its conversation. `None` when the events behind it cannot be folded without that.
-    pub(crate) fn without_messages(&self) -> Option<TaskState> {
-        (!self.is_in_turn).then(|| self.state.clone())
+    /// The state without the messages of its conversation.
+    pub(crate) fn without_messages(self) -> TaskState {
+        let Self { inherited, messages, is_in_turn, state, .. } = self;
+        TaskState { conversation: Conversation::absent(messages, inherited, is_in_turn), ..state }
+    }
+
+    /// Number of messages that the conversation has at the checkpoint.
+    pub(crate) fn messages(&self) -> usize {
+        self.messages
     }
 
     /// The state with its conversation, if that is the one it had.
@@ -58,15 +67,25 @@ impl SavedState {
     }
 }
 
-/// Whether a task that was at `before` when its run began gets a checkpoint.
-fn is_due(before: Seq, state: &TaskState) -> bool {
-    let number = |seq: Seq| seq.0 / CHECKPOINT_EVENTS.get() as u64;
-    number(state.seq) > number(before) && state.position.0 > 0
+/// Whether a task that has rested at this event may have a checkpoint.
+pub(crate) fn is_possible(seq: Seq) -> bool {
+    seq.0 >= CHECKPOINT_EVENTS.get() as u64
 }
 
 /// Saves a checkpoint of a task that came to rest, if it has enough new events since its run began. Nothing waits for it.
-pub(crate) fn save_if_due(services: &Arc<Services>, state: &TaskState, before: Seq) {
-    if !is_due(before, state) {
+pub(crate) fn save_at_rest(services: &Arc<Services>, state: &TaskState, before: Seq) {
+    save_if_passed(services, state, before, CHECKPOINT_EVENTS.get() as u64);
+}
+
+/// Saves a checkpoint of a running task whose events are written, if it has enough new ones. `before` is where it was before
+/// the last of them.
+pub(crate) fn save_while_running(services: &Arc<Services>, state: &TaskState, before: Seq) {
+    save_if_passed(services, state, before, RUNNING_CHECKPOINT_EVENTS);
+}
+
+/// Saves a checkpoint if the task has passed a multiple of `events`.
+fn save_if_passed(services: &Arc<Services>, state: &TaskState, before: Seq, events: u64) {
+    if state.seq.0 / events == before.0 / events || state.position.0 == 0 {
         return;
     }
     let conversation = &state.conversation;
@@ -136,8 +155,11 @@ mod tests {
     fn a_state_comes_back_with_its_conversation() {
         let state = state();
         let saved = SavedState::read(&checkpoint(&state, FORMAT)).unwrap();
-        assert_eq!(saved.without_messages(), None, "the turn has begun");
-        assert_eq!(saved.with(state.conversation.clone()), Some(state));
+        assert_eq!(saved.with(state.conversation.clone()), Some(state.clone()));
+        let saved = SavedState::read(&checkpoint(&state, FORMAT)).unwrap();
+        let alone = saved.without_messages();
+        assert!(alone.is_in_turn() && alone.messages().is_empty());
+        assert_eq!(TaskState { conversation: state.conversation.clone(), ..alone }, state);
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Conversation {
     measured: Option<(usize, u64)>,
     /// Memory of the messages, roughly.
     bytes: usize,
+    /// Whether the last of the messages that are not in memory waits for an answer of the model.
+    absent_is_in_turn: bool,
 }
 
 /// The summary that replaces the older messages.
@@ -54,6 +56,20 @@ impl Conversation {
         conversation
     }
 
+    /// A conversation of which no message is in memory.
+    pub(crate) fn absent(messages: usize, inherited: usize, is_in_turn: bool) -> Self {
+        Self { first: messages, inherited, absent_is_in_turn: is_in_turn, ..Self::default() }
+    }
+
+    /// Whether the model has not answered the last message of this task.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        match self.own().last().map(|message| &**message) {
+            Some(Message::User(_) | Message::ToolResult(_)) => true,
+            Some(Message::Assistant(_)) => false,
+            None => self.absent_is_in_turn,
+        }
+    }
+
     /// The messages, all of them unless a summary replaces the oldest ones.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
@@ -76,7 +92,8 @@ impl Conversation {
 
     /// The messages of this task.
     pub fn own(&self) -> &[Arc<Message>] {
-        &self.messages[self.inherited.saturating_sub(self.first)..]
+        let inherited = self.inherited.saturating_sub(self.first);
+        self.messages.get(inherited..).unwrap_or_default()
     }
 
     /// The same messages as the history of the next task.
@@ -93,6 +110,20 @@ impl Conversation {
     /// Number of messages from tasks before this one.
     pub(crate) fn inherited_messages(&self) -> usize {
         self.inherited
+    }
+
+    /// The conversation when it had that many messages, to be continued with the events behind them. `None` when those are
+    /// not in memory.
+    pub(crate) fn until(mut self, messages: usize) -> Option<Self> {
+        let count = messages.checked_sub(self.first).filter(|count| *count > 0)?;
+        if count > self.messages.len() {
+            return None;
+        }
+        for message in self.messages.drain(count..) {
+            self.bytes -= bytes(&message);
+        }
+        self.measured.take_if(|(counted, _)| *counted > messages);
+        Some(self)
     }
 
     /// Leaves out the oldest messages that neither the model nor the task reads any more: the same part stays as a journal

@@ -32,8 +32,6 @@ pub(crate) enum Before {
     All,
     /// What the task goes on with.
     Recent,
-    /// Nothing of other tasks: the caller needs the task alone.
-    Nothing,
     /// Nothing, and of a long task no messages of its own either: the caller needs none.
     NoMessages,
 }
@@ -42,14 +40,6 @@ impl TaskReader {
     /// Reads a task with what it needs to go on.
     pub(crate) async fn load(&self, task_id: &TaskId) -> Result<TaskState, OrchestratorError> {
         self.load_with(task_id, Before::Recent).await
-    }
-
-    /// Reads a task without the conversation before it.
-    pub(crate) async fn load_alone(
-        &self,
-        task_id: &TaskId,
-    ) -> Result<TaskState, OrchestratorError> {
-        self.load_with(task_id, Before::Nothing).await
     }
 
     /// Reads a task for a caller that needs no messages.
@@ -97,7 +87,7 @@ impl TaskReader {
         before: Before,
     ) -> Result<Conversation, OrchestratorError> {
         let extent = match before {
-            Before::Nothing | Before::NoMessages => return Ok(Conversation::default()),
+            Before::NoMessages => return Ok(Conversation::default()),
             Before::All => HistoryExtent::All,
             Before::Recent => HistoryExtent::Recent,
         };
@@ -106,9 +96,17 @@ impl TaskReader {
         {
             return Ok(found);
         }
-        let read = Conversation::of(self.journal.history(until.clone(), extent).await?);
+        let read = self.read_history(until.clone(), extent).await?;
         self.conversations.insert(until, read.clone(), None);
         Ok(read)
+    }
+
+    async fn read_history(
+        &self,
+        until: HistoryRef,
+        extent: HistoryExtent,
+    ) -> Result<Conversation, OrchestratorError> {
+        Ok(Conversation::of(self.journal.history(until, extent).await?))
     }
 
     /// The state at the last checkpoint, with the events since. `None`: the whole task has to be read.
@@ -120,13 +118,14 @@ impl TaskReader {
         let Some(checkpoint) = self.journal.checkpoint(task_id).await? else { return Ok(None) };
         let until = HistoryRef { task_id: task_id.clone(), seq: checkpoint.seq };
         let Some(saved) = SavedState::read(&checkpoint) else { return Ok(None) };
-        let state = match saved.without_messages().filter(|_| before == Before::NoMessages) {
-            Some(state) => Some(state),
-            None => {
-                let is_all = before == Before::All;
-                let extent = if is_all { HistoryExtent::All } else { HistoryExtent::Recent };
-                saved.with(Conversation::of(self.journal.history(until, extent).await?))
+        let at = (checkpoint.seq, saved.messages());
+        let state = match before {
+            Before::NoMessages => Some(saved.without_messages()),
+            Before::Recent if let Some(kept) = self.conversations.beginning(task_id, at) => {
+                saved.with(kept)
             }
+            Before::Recent => saved.with(self.read_history(until, HistoryExtent::Recent).await?),
+            Before::All => saved.with(self.read_history(until, HistoryExtent::All).await?),
         };
         let Some(mut state) = state else { return Ok(None) };
         Ok(self.catch_up(&mut state).await?.then_some(state))

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{AgentId, MessageQueued, Seq, TaskId};
+use antiphon_core::{AgentId, HistoryRef, MessageQueued, Seq, TaskCreated, TaskId};
 use tokio::time::Instant;
 
 use crate::budget::tree_usage::{Tree, Trees};
+use crate::byte_lru::ByteLru;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::state::TaskState;
@@ -25,6 +26,9 @@ const RESTING_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long the state of a task at rest is kept.
 const REST_MAX: Duration = Duration::from_secs(3);
 
+/// The least time between two looks for what has rested long enough.
+const SWEEP_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
 /// Memory of a state beside its conversation and its queue, roughly.
 const STATE_BYTES: usize = 4096;
 
@@ -35,6 +39,23 @@ pub(crate) struct CachedTask {
     /// Id of the agent, when the creation already recorded that the agent thinks.
     pub(crate) thinking: Option<AgentId>,
     pub(crate) freshness: Freshness,
+    pub(crate) after_end: AfterEnd,
+}
+
+/// What becomes of the conversation of a task that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterEnd {
+    /// It stays in memory for a while: the session may go on.
+    KeepConversation,
+    /// No task continues it, or its client sends it with the next request.
+    DropConversation,
+}
+
+impl AfterEnd {
+    /// The session of a dispatched task rarely goes on.
+    pub(crate) fn of(created: &TaskCreated) -> Self {
+        if created.parent.is_some() { Self::DropConversation } else { Self::KeepConversation }
+    }
 }
 
 /// How current a cached task is.
@@ -50,21 +71,23 @@ pub(crate) enum Freshness {
 #[derive(Default)]
 pub(crate) struct TaskCache(Mutex<Entries>);
 
-#[derive(Default)]
 struct Entries {
     /// New tasks. They start in a moment and are not counted.
     new: HashMap<TaskId, CachedTask>,
-    resting: HashMap<TaskId, RestingTask>,
-    /// Memory of the tasks at rest.
-    bytes: usize,
+    resting: ByteLru<TaskId, RestingTask>,
     /// Whether a future drops tasks that have rested long enough.
     is_swept: bool,
 }
 
 struct RestingTask {
     task: CachedTask,
-    bytes: usize,
     since: Instant,
+}
+
+impl Default for Entries {
+    fn default() -> Self {
+        Self { new: HashMap::new(), resting: ByteLru::new(RESTING_BYTES_MAX), is_swept: false }
+    }
 }
 
 impl TaskCache {
@@ -80,45 +103,33 @@ impl TaskCache {
     /// Removes a task.
     pub(crate) fn take(&self, task_id: &TaskId) -> Option<CachedTask> {
         let mut entries = self.entries();
-        entries.new.remove(task_id).or_else(|| entries.remove(task_id))
+        let resting = |entries: &mut Entries| entries.resting.remove(task_id).map(|it| it.task);
+        entries.new.remove(task_id).or_else(|| resting(&mut entries))
     }
 
-    /// Keeps a task that came to rest, for a while. Returns whether a future has to be started that drops such tasks.
-    fn keep(&self, state: TaskState, trees: Vec<Arc<Tree>>, now: Instant) -> bool {
+    /// Keeps a task that came to rest, for a while.
+    fn keep(&self, state: TaskState, trees: Vec<Arc<Tree>>, now: Instant) {
         let queued: usize = state.queue.iter().map(MessageQueued::bytes).sum();
         let bytes = STATE_BYTES + state.conversation.bytes() + queued;
-        let task_id = state.task_id.clone();
-        let mut entries = self.entries();
-        entries.remove(&task_id);
-        if bytes > RESTING_BYTES_MAX {
-            return false;
-        }
-        while entries.bytes + bytes > RESTING_BYTES_MAX {
-            let oldest = entries.resting.iter().min_by_key(|(_, resting)| resting.since);
-            let Some(oldest) = oldest.map(|(task_id, _)| task_id.clone()) else { break };
-            entries.remove(&oldest);
-        }
-        let freshness = Freshness::MayBeStale;
-        let task = CachedTask { state, trees, thinking: None, freshness };
-        entries.bytes += bytes;
-        entries.resting.insert(task_id, RestingTask { task, bytes, since: now });
-        !std::mem::replace(&mut entries.is_swept, true)
+        let (task_id, freshness) = (state.task_id.clone(), Freshness::MayBeStale);
+        let after_end = AfterEnd::of(&state.created);
+        let task = CachedTask { state, trees, thinking: None, freshness, after_end };
+        self.entries().resting.insert(task_id, RestingTask { task, since: now }, bytes);
     }
 
-    /// Drops tasks that have rested long enough. Returns false when none is left.
-    fn sweep(&self, now: Instant) -> bool {
+    /// Takes the tasks that have rested long enough. Also returns when there are more, if there are.
+    fn sweep(&self, now: Instant) -> (Vec<TaskState>, Option<Instant>) {
         let mut entries = self.entries();
-        let entries = &mut *entries;
-        entries.resting.retain(|_, resting| {
-            let stays = now.duration_since(resting.since) < REST_MAX;
-            entries.bytes -= if stays { 0 } else { resting.bytes };
-            stays
-        });
-        entries.is_swept = !entries.resting.is_empty();
-        if !entries.is_swept {
-            entries.resting.shrink_to_fit();
+        let mut rested = Vec::new();
+        while let Some(oldest) = entries.resting.oldest() {
+            let until = oldest.since + REST_MAX;
+            if until > now {
+                return (rested, Some(until));
+            }
+            rested.extend(entries.resting.remove_oldest().map(|resting| resting.task.state));
         }
-        entries.is_swept
+        entries.resting.shrink();
+        (rested, None)
     }
 
     /// Takes a task for a run: from the cache with the events written since, or from the journal.
@@ -135,15 +146,8 @@ impl TaskCache {
         }
         let state = reader.load(task_id).await?;
         let trees = trees.of(&state, &*reader.journal).await?;
-        Ok(CachedTask { state, trees, thinking: None, freshness: Freshness::MayBeStale })
-    }
-}
-
-impl Entries {
-    fn remove(&mut self, task_id: &TaskId) -> Option<CachedTask> {
-        let resting = self.resting.remove(task_id)?;
-        self.bytes -= resting.bytes;
-        Some(resting.task)
+        let (freshness, after_end) = (Freshness::MayBeStale, AfterEnd::of(&state.created));
+        Ok(CachedTask { state, trees, thinking: None, freshness, after_end })
     }
 }
 
@@ -155,27 +159,53 @@ pub(crate) fn keep_resting(
     trees: Vec<Arc<Tree>>,
     before: Seq,
 ) {
-    checkpoint::save_if_due(services, &state, before);
-    if !services.cache.keep(state, trees, Instant::now()) {
+    checkpoint::save_at_rest(services, &state, before);
+    services.trees.keep_at_rest(&trees);
+    services.cache.keep(state, trees, Instant::now());
+    sweep_later(services);
+}
+
+/// Makes sure that a future drops states and conversations when it is time, as long as there are some.
+pub(crate) fn sweep_later(services: &Arc<Services>) {
+    if std::mem::replace(&mut services.cache.entries().is_swept, true) {
         return;
     }
     let shared = Arc::clone(services);
     services.background.tracker.spawn(async move {
-        loop {
+        while let Some(next) = sweep(&shared) {
+            // Not for each of many that came one after the other.
+            let pause = tokio::time::sleep_until(next.max(Instant::now() + SWEEP_INTERVAL_MIN));
             tokio::select! {
-                () = tokio::time::sleep(REST_MAX) => {}
+                () = pause => {}
                 () = shared.background.stop.cancelled() => return,
-            }
-            if !shared.cache.sweep(Instant::now()) {
-                return;
             }
         }
     });
 }
 
+/// Drops what has rested long enough. Of a long task, the conversation stays in the cache of conversations. Returns when there
+/// is more to drop, if there is.
+fn sweep(services: &Services) -> Option<Instant> {
+    let (rested, next) = services.cache.sweep(Instant::now());
+    let conversations = &services.reader.conversations;
+    for TaskState { task_id, seq, conversation, .. } in rested {
+        if checkpoint::is_possible(seq) {
+            conversations.insert(HistoryRef { task_id, seq }, conversation, None);
+        }
+    }
+    let next = next.into_iter().chain(conversations.sweep(Instant::now())).min();
+    if next.is_none() {
+        let mut entries = services.cache.entries();
+        // One that came meanwhile has not started another future.
+        entries.is_swept = !entries.resting.is_empty() || !conversations.is_empty();
+        return entries.is_swept.then(Instant::now);
+    }
+    next
+}
+
 #[cfg(test)]
 mod tests {
-    use antiphon_core::{SessionId, TaskCreated, UserMessage};
+    use antiphon_core::{SessionId, UserMessage};
     use chrono::DateTime;
 
     use super::*;
@@ -190,19 +220,19 @@ mod tests {
     }
 
     fn holds(cache: &TaskCache, name: &str) -> bool {
-        cache.entries().resting.contains_key(&TaskId::parse(name).unwrap())
+        cache.entries().resting.peek(&TaskId::parse(name).unwrap()).is_some()
     }
 
     #[test]
     fn a_task_at_rest_is_dropped_after_seconds() {
         let (cache, begin) = (TaskCache::default(), Instant::now());
-        assert!(cache.keep(state("a", 10), Vec::new(), begin), "the first one starts the future");
-        assert!(!cache.keep(state("b", 10), Vec::new(), begin + REST_MAX / 2));
-        assert!(cache.sweep(begin + REST_MAX));
+        cache.keep(state("a", 10), Vec::new(), begin);
+        cache.keep(state("b", 10), Vec::new(), begin + REST_MAX / 2);
+        let (rested, next) = cache.sweep(begin + REST_MAX);
+        assert_eq!((rested.len(), next), (1, Some(begin + REST_MAX / 2 + REST_MAX)));
         assert!(!holds(&cache, "a") && holds(&cache, "b"));
-        assert!(!cache.sweep(begin + 2 * REST_MAX));
-        assert_eq!(cache.entries().bytes, 0);
-        assert!(cache.keep(state("a", 10), Vec::new(), begin), "and it is started again");
+        assert_eq!(cache.sweep(begin + 2 * REST_MAX).1, None);
+        assert_eq!(cache.entries().resting.bytes(), 0);
     }
 
     #[test]
@@ -216,6 +246,6 @@ mod tests {
         assert!(!holds(&cache, "a") && holds(&cache, "b") && holds(&cache, "c"));
         cache.keep(state("d", RESTING_BYTES_MAX), Vec::new(), begin);
         assert!(!holds(&cache, "d"), "too large");
-        assert!(cache.entries().bytes <= RESTING_BYTES_MAX);
+        assert!(cache.entries().resting.bytes() <= RESTING_BYTES_MAX);
     }
 }

@@ -161,10 +161,7 @@ impl TaskRun {
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
-            let mut callable = agents.list();
-            callable.retain(|agent| created.agents.allows(Some(agent.name.as_str())));
-            let ad_hoc = created.agents.allows(None);
-            tools.extend(self.services.call_agent_tools.tool(callable, ad_hoc));
+            tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
             tools.extend(supervisor_tools::TOOLS.iter().cloned());
             tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
         }

@@ -7,6 +7,7 @@ use antiphon_core::{AgentState, Event, EventBody, Position, Seq};
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::decide::is_answered;
+use crate::task::state::checkpoint;
 use crate::task::step::{TaskRun, UnsettledCall};
 
 /// Result of a write.
@@ -55,6 +56,7 @@ impl TaskRun {
                         flushed = FlushOutcome::Overtaken;
                     }
                     self.state.position = appended.position;
+                    checkpoint::save_while_running(&self.services, &self.state, Seq(written));
                     self.deliver_replies(&news).await?;
                 }
                 Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use antiphon_api::{AgentPresence, AgentStarted, AgentStopped};
+use antiphon_api::{AgentPresence, AgentStarted, AgentStopped, PresenceQuery};
 use antiphon_core::AgentName;
+use antiphon_core::port::AgentQuery;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
-use antiphon_interface_transport::{ApiError, AppState, Caller, PathId, idempotency};
-use antiphon_project::{agent_presences, unknown_agent};
+use antiphon_interface_transport::{ApiError, AppState, Caller, PathId, QueryParams, idempotency};
+use antiphon_project::{LIVE_MAX, agent_presences, unknown_agent};
 use antiphon_runtime::Started;
 use axum::extract::State;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let status = get_with(status, |route| {
-        route.describe("list_live_agents", Tag::Agents, "Lists live agents with their states.")
+        let summary = "Lists live agents with their states, the one with the newest task first.";
+        route.describe("list_live_agents", Tag::Agents, summary)
     });
     let start = post_with(start, |route| {
         route.describe("start_agent", Tag::Agents, "Starts a resident agent.").fails(&[409])
@@ -29,8 +31,15 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 pub(crate) async fn status(
     State(state): State<Arc<AppState>>,
+    QueryParams(query): QueryParams<PresenceQuery>,
 ) -> Result<axum::Json<Vec<AgentPresence>>, ApiError> {
-    Ok(axum::Json(agent_presences(&state.deps.orchestrator).await?))
+    let PresenceQuery { before, limit } = query;
+    let limit = limit.unwrap_or(LIVE_MAX);
+    if limit > LIVE_MAX {
+        return Err(ApiError::invalid(format!("`limit`: at most {LIVE_MAX}")));
+    }
+    let page = AgentQuery { before, limit };
+    Ok(axum::Json(agent_presences(&state.deps.orchestrator, page).await?))
 }
 
 pub(crate) async fn start(
