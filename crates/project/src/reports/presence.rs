@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 pub async fn agent_presences(
     orchestrator: &Orchestrator,
 ) -> Result<Vec<AgentPresence>, OrchestratorError> {
-    let mut residents = live_agents(orchestrator).await?;
+    let mut unfinished = unfinished_tasks(orchestrator).await?;
     let mut counts: HashMap<TaskId, usize> = HashMap::new();
     for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
         *counts.entry(queued.task_id).or_default() += 1;
@@ -30,18 +30,18 @@ pub async fn agent_presences(
     let waiting = |task_id: &TaskId| counts.get(task_id).copied().unwrap_or_default();
     let mut found = Vec::new();
     for live in orchestrator.agents(LIVE_MAX).await? {
-        let resident = residents.remove(&live.task_id);
+        let task = unfinished.remove(&live.task_id);
         // A program in a terminal has no turns.
         let may_wait = |task: &&TaskSummary| {
-            live.status.messages_processed == 0
-                || task.waiting_for.is_some_and(WaitingFor::is_outage)
+            let is_silent = is_resident(task) && live.status.messages_processed == 0;
+            is_silent || task.wait.is_some()
         };
-        let reason = match resident.as_ref().filter(may_wait) {
+        let reason = match task.as_ref().filter(may_wait) {
             Some(task) => waits(orchestrator, task).await?,
             None => None,
         };
         found.push(AgentPresence {
-            standing: resident.is_some(),
+            standing: task.as_ref().is_some_and(is_resident),
             waiting: waiting(&live.task_id),
             agent: live.agent,
             task_id: live.task_id,
@@ -50,14 +50,18 @@ pub async fn agent_presences(
             last_activity: live.status.last_activity,
             messages_processed: live.status.messages_processed,
             waits: reason,
+            waiting_for: task.as_ref().and_then(|task| task.waiting_for),
+            wait: task.and_then(|task| task.wait),
         });
     }
     // Residents that an earlier version started and that have received nothing yet.
-    for task in residents.into_values() {
+    for task in unfinished.into_values().filter(is_resident) {
         found.push(AgentPresence {
             standing: true,
             waiting: waiting(&task.task_id),
             waits: waits(orchestrator, &task).await?,
+            waiting_for: task.waiting_for,
+            wait: task.wait,
             agent: task.agent,
             task_id: task.task_id,
             id: None,
@@ -71,7 +75,7 @@ pub async fn agent_presences(
     Ok(found)
 }
 
-/// Why a task does not go on: its model or its peer does not answer, or its runner has recorded why a program in a
+/// Why a task does not go on: its model or its peer does not answer, the journal cannot be written, or its runner has recorded why a program in a
 /// terminal does not get its next message.
 async fn waits(
     orchestrator: &Orchestrator,
@@ -80,10 +84,12 @@ async fn waits(
     if task.status != TaskStatus::Running {
         return Ok(None);
     }
-    let detail = orchestrator.task(&task.task_id).await?.detail;
-    let reason =
-        if task.waiting_for.is_some_and(WaitingFor::is_outage) { "error" } else { "waits" };
-    let waits = detail.as_ref().and_then(|detail| detail.get(reason)).and_then(Value::as_str);
+    if let Some(wait) = &task.wait {
+        return Ok(Some(wait.error.clone()));
+    }
+    let status = orchestrator.last_status(&task.task_id).await?;
+    let detail = status.and_then(|status| status.detail);
+    let waits = detail.as_ref().and_then(|detail| detail.get("waits")).and_then(Value::as_str);
     Ok(waits.map(str::to_owned))
 }
 
@@ -108,10 +114,17 @@ pub async fn idle_agents(
 pub async fn live_agents(
     orchestrator: &Orchestrator,
 ) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
+    let mut tasks = unfinished_tasks(orchestrator).await?;
+    tasks.retain(|_, task| is_resident(task));
+    Ok(tasks)
+}
+
+async fn unfinished_tasks(
+    orchestrator: &Orchestrator,
+) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
     let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
     let unfinished = orchestrator.tasks(query).await?;
-    let residents = unfinished.into_iter().filter(is_resident);
-    Ok(residents.map(|task| (task.task_id.clone(), task)).collect())
+    Ok(unfinished.into_iter().map(|task| (task.task_id.clone(), task)).collect())
 }
 
 /// The rejection of a request to an agent that is not defined. It lists those that are.
