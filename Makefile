@@ -6,6 +6,7 @@
 # make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis; make deny
 # make check       format and lints
 # make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
+# make outages     every state of a task meets every outage, with outages of S seconds (S=60 by default)
 # make bench       benchmarks, each beside a baseline
 # make fuzz        search for inputs that break the parsers (needs a nightly toolchain), T seconds each
 # make deny        check licenses, sources, banned crates, and advisories where their database is installed
@@ -26,8 +27,9 @@ RELEASE := $(CARGO_TARGET_DIR)/release/antiphon
 PREFIX ?= $(HOME)/.local
 T ?= 60
 N ?= 2000
+S ?= 60
 
-.PHONY: run install test test-core test-peers check crash bench fuzz deny setup
+.PHONY: run install test test-core test-peers check crash outages bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
@@ -76,6 +78,12 @@ crash: setup
 	@scripts/step "Building" $(CARGO) test --package antiphon --test crash --no-run --locked
 	@CRASH_KILLS=$(N) scripts/step "Killing it $(N) times" \
 		$(CARGO) test --package antiphon --test crash --locked -- --nocapture
+
+# Without nextest, which ends a test after a minute.
+outages: setup
+	@scripts/step "Building" $(CARGO) test --package antiphon --test outage_table --no-run --locked
+	@OUTAGE_S=$(S) scripts/step "Outages of $(S) seconds" \
+		$(CARGO) test --package antiphon --test outage_table --locked -- --test-threads 8
 
 bench: setup
 	@scripts/need rg

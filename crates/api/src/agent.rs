@@ -4,8 +4,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use antiphon_core::{
-    AgentId, AgentName, AgentState, CallableAgents, ModelRef, Profile, RawJson, RunnerConfig,
-    SilentIntents, TaskId, TaskLimits,
+    AgentId, AgentName, AgentState, CallableAgents, ModelRef, OutageWait, Profile, RawJson,
+    RunnerConfig, SilentIntents, TaskId, TaskLimits, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -185,9 +185,17 @@ pub struct AgentPresence {
     pub standing: bool,
     /// Number of interactions in its inbox.
     pub waiting: usize,
-    /// Why a program in a terminal does not get its next message; absent when nothing waits.
+    /// Why it does not go on: its model or its peer does not answer, the journal cannot be written, or a program in a
+    /// terminal does not get its next message. Absent when nothing waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<String>,
+    /// What its task waits for; absent when it does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<WaitingFor>,
+    /// The wait for its model, its peer or the journal: cause, failed attempts and the time of the next one. Absent
+    /// otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<OutageWait>,
 }
 
 /// An agent that is live.

@@ -140,7 +140,7 @@ impl WatchSession<'_, '_> {
                 biased;
                 _ = interrupts.recv() => match interrupted_at {
                     Some(at) if at.elapsed() < COPY_WITHIN => Next::Continue,
-                    Some(_) => return Err(self.end_at_once()),
+                    Some(_) => return Err(self.end_at_once().await),
                     None => {
                         interrupted_at = Some(Instant::now());
                         self.interrupt(&mut interrupting);
@@ -193,16 +193,17 @@ impl WatchSession<'_, '_> {
             return Ok(());
         }
         tokio::select! {
-            _ = interrupts.recv() => Err(self.end_at_once()),
-            _ = interrupting.join_next() => Ok(()),
+            _ = interrupts.recv() => Err(self.end_at_once().await),
+            // The tasks below were interrupted after it.
+            _ = interrupting.join_next() => self.catch_up().await.map(drop),
         }
     }
 
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
     /// of its tools end with it.
-    fn end_at_once(&mut self) -> Failure {
-        let Watch { attachment, task_id, .. } = &mut self.watch;
-        if !attachment.is_working_besides(task_id) {
+    async fn end_at_once(&mut self) -> Failure {
+        let attachment = &mut self.watch.attachment;
+        if !attachment.works_for_others().await {
             crate::keyboard::exit_now(130);
         }
         attachment.ends_at_once = true;

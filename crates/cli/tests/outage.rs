@@ -71,6 +71,14 @@ fn shown(folder: &Path, url: &str) -> Value {
     json(antiphon(folder, url).args(["tasks", "show", "last", "--json"]))
 }
 
+/// What a network with a login page answers in place of the model.
+fn login_page() -> Reply {
+    Reply {
+        headers: vec![("content-type".to_owned(), "text/html".to_owned())],
+        ..Reply::events("<!doctype html><p>Log in</p>")
+    }
+}
+
 /// Looks at the last task until it is as wanted.
 async fn until(folder: &Path, url: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
@@ -98,12 +106,13 @@ async fn waited(child: Child) -> Seen {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_outage_is_a_wait_and_the_work_is_done_once() {
-    let kinds: [fn() -> Reply; 7] = [
+    let kinds: [fn() -> Reply; 8] = [
         || busy(503, None),
         || busy(529, Some(100)),
         || busy(429, Some(100)),
         || busy(500, None),
         gone,
+        login_page,
         || cut_text("Let me do that."),
         || cut_call("c1", "echo once >> log"),
     ];
@@ -260,6 +269,12 @@ async fn what_can_never_succeed_fails_at_once() {
     let (folder, model) = (ProjectFolder::new(), server(answer).await);
     let seen = seen(run(folder.path(), &model.url(), &[])).await;
     assert_eq!((seen.code, model.served()), (1, 1), "{}", seen.err);
+    let mut resume = antiphon(folder.path(), &model.url());
+    resume.args(["run", "--resume", "last"]);
+    let resumed = self::seen(resume).await;
+    assert_eq!((resumed.code, model.served()), (2, 1), "{}", resumed.err);
+    assert!(resumed.err.contains(" has failed ("), "{}", resumed.err);
+    assert!(resumed.err.contains("`antiphon run --session "), "{}", resumed.err);
 }
 
 /// A server of the project with a live agent.
@@ -344,6 +359,53 @@ async fn a_live_agent_keeps_its_inbox_through_an_outage_and_a_kill_of_its_server
         assert!(began.elapsed() < PATIENCE, "{task:#}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_agent_whose_model_is_away_says_why_and_when_it_tries_again() {
+    let folder = ProjectFolder::new();
+    let agents = folder.path().join(".antiphon/agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    let agent = "---\ndescription: Is there.\nmodel: anthropic/claude\ntools: []\n---\nYou help.\n";
+    std::fs::write(agents.join("helper.md"), agent).unwrap();
+    let is_away = Arc::new(AtomicBool::new(true));
+    let flag = Arc::clone(&is_away);
+    let model =
+        server(
+            move |_, _| {
+                if flag.load(Ordering::SeqCst) { busy(529, None) } else { text("I read it.") }
+            },
+        )
+        .await;
+    let url = model.url();
+    let _serving = Serving::start(folder.path(), &url);
+    let mut asking = antiphon(folder.path(), &url)
+        .args(["send", "helper", "--request", "review", "--wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(asking.stderr.take().unwrap());
+    let said = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        (line, said)
+    });
+    let (line, _said) = said.await.unwrap();
+    assert!(line.starts_with("the agent waits for its model: "), "{line}");
+    assert!(line.contains(" failed, the next is at "), "{line}");
+    let status = json(antiphon(folder.path(), &url).args(["agents", "status", "--json"]));
+    let wait = &status[0]["wait"];
+    assert_eq!(status[0]["waiting_for"], "model", "{status:#}");
+    assert!(wait["attempt"].as_u64() >= Some(1) && wait["next_at"].is_string(), "{status:#}");
+    assert_eq!(wait["code"], "overloaded", "{status:#}");
+    let table = antiphon(folder.path(), &url).args(["agents", "status"]).output().unwrap();
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(table.contains("\n`helper` waits for its model: "), "{table}");
+    assert!(!table.contains("its start or first message waits"), "{table}");
+    is_away.store(false, Ordering::SeqCst);
+    let answered = waited(asking).await;
+    assert_eq!((answered.code, answered.out.as_str()), (0, "I read it.\n"));
 }
 
 /// Sends Ctrl-C to a process.

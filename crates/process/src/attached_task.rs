@@ -52,6 +52,8 @@ pub struct AttachedTask<'a> {
     pub ends_at_once: bool,
     /// When the owner that this process is a client of took the journal.
     owner_since: Option<SystemTime>,
+    /// The task of this process, once it is started.
+    task_id: Option<TaskId>,
 }
 
 impl<'a> AttachedTask<'a> {
@@ -60,7 +62,8 @@ impl<'a> AttachedTask<'a> {
         let (connection, owner, _) = connect(&mut own).await?;
         let owner_since = lock_taken_at(own.project);
         let ends_at_once = false;
-        let mut task = Self { own, connection, owner, deltas: None, ends_at_once, owner_since };
+        let mut task =
+            Self { own, connection, owner, deltas: None, ends_at_once, owner_since, task_id: None };
         task.listen();
         Ok(task)
     }
@@ -75,10 +78,14 @@ impl<'a> AttachedTask<'a> {
         self.owner.is_some()
     }
 
-    /// Whether tasks of other processes work here.
-    pub fn is_working_besides(&self, task_id: &TaskId) -> bool {
-        let orchestrator = self.owner.as_ref().map(|owner| &owner.project.orchestrator);
-        orchestrator.is_some_and(|orchestrator| orchestrator.is_working_besides(task_id))
+    /// Whether tasks of other processes work here. The descendants of the own task are not among them.
+    pub async fn works_for_others(&self) -> bool {
+        let Some(owner) = &self.owner else { return false };
+        let orchestrator = &owner.project.orchestrator;
+        match &self.task_id {
+            Some(task_id) => orchestrator.is_working_besides(task_id).await,
+            None => orchestrator.is_working(),
+        }
     }
 
     /// The owner that this process is, if it is one.
@@ -134,6 +141,7 @@ impl<'a> AttachedTask<'a> {
         loop {
             match self.try_start(target.clone(), key).await {
                 Ok(started) => {
+                    self.task_id = Some(started.task_id.clone());
                     if let Some(owner) = &mut self.owner {
                         // Beside the first request to the model.
                         owner.serve(self.own.project);

@@ -120,11 +120,6 @@ impl Owner {
         Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })
     }
 
-    /// Whether tasks of other processes work here. The own task of this process has ended or is suspended.
-    pub fn is_working(&self) -> bool {
-        self.project.orchestrator.is_working()
-    }
-
     /// Lets every call that runs end and be recorded, then frees the journal for the next owner.
     pub async fn hand_over(self) {
         self.project.orchestrator.hand_over().await;

@@ -33,7 +33,7 @@ use crate::inbox::start_agent;
 use crate::inbox::start_agent::Started;
 use crate::inbox::task_message::TaskMessage;
 use crate::orchestrator_error::OrchestratorError;
-use crate::runner::{choose_runner, followed, held_at_peer};
+use crate::runner::{choose_runner, held_at_peer};
 use crate::services::Services;
 use crate::storage::StorageStatus;
 use crate::task::control::approval;
@@ -57,9 +57,6 @@ const PAUSED: StatusChanged = StatusChanged {
     detail: None,
     waiting_for: Some(WaitingFor::Resume),
 };
-
-/// How long an interrupted run may take to stop.
-const INTERRUPT_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
@@ -161,40 +158,6 @@ impl Orchestrator {
         self.services.background.run_detached(async move { Ok(work.await) }).await
     }
 
-    /// Resumes a task that was interrupted or paused. Does nothing to a running task, except that a
-    /// task that waits for its model or its peer tries again at once. A task that waits for budget is refused until
-    /// more may be spent. An orchestrator that drains records it for the next one.
-    pub async fn resume(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        let state = self.task_alone(task_id).await?;
-        self.services.check_model(&state)?;
-        self.services.budget.check_wait(&state).await?;
-        let root = self.services.reader.summary(task_id).await?.root;
-        cancel::tree_without_orphans(&self.services, &root).await?;
-        followed::release(&self.services, &root).await?;
-        self.amend(task_id, |summary, state| {
-            if let Some(wait) = summary.wait.clone()
-                && summary.waiting_for == Some(WaitingFor::Peer)
-            {
-                let next_at = self.services.deps.clock.now();
-                let now = OutageWait { next_at, ..wait };
-                return Ok(vec![now.status(WaitingFor::Peer).into()]);
-            }
-            if !matches!(summary.waiting_for, Some(WaitingFor::Resume | WaitingFor::Model)) {
-                return Ok(Vec::new());
-            }
-            let waits_for_approval =
-                state.approvals.values().any(|question| question.answer.is_none());
-            let change = if waits_for_approval {
-                let waiting_for = Some(WaitingFor::Approval);
-                StatusChanged { waiting_for, ..StatusChanged::new(TaskStatus::InputRequired) }
-            } else {
-                StatusChanged::new(TaskStatus::Running)
-            };
-            Ok(vec![change.into()])
-        })
-        .await
-    }
-
     /// Starts a task in its current state: a paused task stays paused.
     pub async fn start(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
         self.services.background.check_accepts()?;
@@ -209,22 +172,6 @@ impl Orchestrator {
         self.amend(task_id, |summary, _| {
             let already = summary.waiting_for == Some(WaitingFor::Resume);
             Ok(if already { Vec::new() } else { vec![PAUSED.into()] })
-        })
-        .await
-    }
-
-    /// Interrupts the turn of a task: its model call and its running tools end, what there is of the answer
-    /// is recorded, and the task waits until a user resumes it. When this returns, that is durable.
-    /// Descendants are not interrupted.
-    pub async fn interrupt(&self, task_id: &TaskId) -> Result<(), OrchestratorError> {
-        if let Some(running) = self.services.slots.find(task_id) {
-            running.interrupt.fire();
-            // A runner that does not stop does not keep the user waiting.
-            let _ = tokio::time::timeout(INTERRUPT_WAIT, running.released.cancelled()).await;
-        }
-        self.amend(task_id, |summary, _| {
-            let already = summary.waiting_for == Some(WaitingFor::Resume);
-            Ok(if already { Vec::new() } else { vec![step::interrupted_status().into()] })
         })
         .await
     }
@@ -621,12 +568,7 @@ impl Orchestrator {
 
     /// Whether a task works here: a model or a tool may run for it.
     pub fn is_working(&self) -> bool {
-        self.services.slots.is_other_running(None)
-    }
-
-    /// Whether a task other than this one works here.
-    pub fn is_working_besides(&self, task_id: &TaskId) -> bool {
-        self.services.slots.is_other_running(Some(task_id))
+        !self.services.slots.active().is_empty()
     }
 
     /// Whether [`drain`](Self::drain) or [`hand_over`](Self::hand_over) was called.

@@ -218,7 +218,7 @@ impl Services {
             heartbeat();
             let begin = || StorageWait::begin(&self.storage, &self.deps, &append().task_id);
             let wait = waiting.get_or_insert_with(begin);
-            if !wait.pause().await {
+            if !wait.pause(&error.to_string()).await {
                 return Err(error);
             }
         }

@@ -64,8 +64,10 @@ struct Failing {
 }
 
 /// The next attempt of a task to record what it has.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct NextAttempt {
+    /// Why the last one failed.
+    error: String,
     failed: u32,
     at: DateTime<Utc>,
 }
@@ -161,15 +163,14 @@ impl StorageMonitor {
         if waiting.is_empty() {
             return;
         }
-        let reason = self.failing.borrow().as_ref().map(|failing| failing.reason.clone());
-        let error = reason.unwrap_or_else(|| "the journal could not be written".to_owned());
         for task in tasks {
-            let Some(NextAttempt { failed, at }) = waiting.get(&task.task_id).copied() else {
+            let Some(NextAttempt { error, failed, at }) = waiting.get(&task.task_id).cloned()
+            else {
                 continue;
             };
             let wait = OutageWait {
                 code: "storage".to_owned(),
-                error: error.clone(),
+                error,
                 attempt: failed,
                 next_at: at,
                 superseded: false,
@@ -213,21 +214,23 @@ impl StorageWait {
     }
 
     /// Waits for the next attempt. Returns false when the task has waited for as long as it may.
-    pub(crate) async fn pause(&mut self) -> bool {
+    /// `error` is what the last attempt found.
+    pub(crate) async fn pause(&mut self, error: &str) -> bool {
         if self.wait_max.is_some_and(|max| self.began.elapsed() >= max) {
             return false;
         }
         self.failed = self.failed.saturating_add(1);
         let at = self.clock.now() + PAUSE_MIN + self.pause;
-        let next = NextAttempt { failed: self.failed, at };
+        let next = NextAttempt { error: error.to_owned(), failed: self.failed, at };
         self.monitor.waiting().insert(self.task_id.clone(), next);
         // Also when others succeed meanwhile: a longer append may fail where shorter ones succeed.
-        tokio::time::sleep(PAUSE_MIN).await;
         let mut failing = self.monitor.failing.subscribe();
+        let was_failing = failing.borrow().is_some();
+        tokio::time::sleep(PAUSE_MIN).await;
         tokio::select! {
             () = tokio::time::sleep(self.pause) => {}
             // The monitor lives as long as `self`.
-            _ = failing.wait_for(Option::is_none) => {}
+            _ = failing.wait_for(Option::is_none), if was_failing => {}
         }
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         true

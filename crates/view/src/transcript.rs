@@ -175,7 +175,7 @@ impl Transcript {
 
     /// Adds the usage of a model call to the status line.
     pub fn add_usage(&mut self, recorded: &UsageRecorded) {
-        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        *self.spent.entry(recorded.summed_under()).or_default() += recorded.usage;
     }
 
     /// Draws the status line in at most `width` characters, unless the model is writing there.

@@ -415,15 +415,16 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
 async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
-    let Some(owner) = attachment.into_owner() else { return };
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {
-        if !owner.is_working() {
+        if stops || !attachment.works_for_others().await {
             break;
         }
         tokio::time::sleep(SETTLING_PAUSE).await;
     }
-    if owner.is_working() && !stops {
+    let goes_on = !stops && attachment.works_for_others().await;
+    let Some(owner) = attachment.into_owner() else { return };
+    if goes_on {
         let terminate = signal(SignalKind::terminate());
         afterwards.set(async move {
             let stopped = async {

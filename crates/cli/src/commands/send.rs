@@ -4,19 +4,22 @@
 mod at_server;
 mod lines;
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
-    Sender, SourceName,
+    Sender, SourceName, TaskId,
 };
 use antiphon_process::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ProjectServer, ReceiptKind,
     RejectedInteraction, RequestAnswer, SendOutcome,
 };
 use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
+use antiphon_view::outage_wait_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,6 +30,9 @@ use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+
+/// How often `--wait` looks whether the agent waits.
+const WAITS_LOOK: Duration = Duration::from_secs(1);
 
 /// Longest key: leaves space for a line number.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
@@ -281,6 +287,7 @@ impl Send {
         let see = format!("see `antiphon inbox show {}`", accepted.id);
         let answer = tokio::select! {
             answer = server.request_answer(accepted.id, timeout_s) => answer,
+            never = note_waits(server, &accepted.task_id), if !self.json => match never {},
             _ = interrupts.recv() => {
                 let message = format!("stopped waiting; request {} continues: {see}", accepted.id);
                 return Err(Failure { exit: Exit::Interrupted, message });
@@ -309,6 +316,22 @@ impl Send {
         } else {
             Err(Failure::failed(reason(&result)))
         }
+    }
+}
+
+/// Says why the agent does not answer now, whenever that changes. Does not return.
+async fn note_waits(server: &ProjectServer, task_id: &TaskId) -> Infallible {
+    let mut ticks = tokio::time::interval(WAITS_LOOK);
+    let mut noted = None;
+    loop {
+        ticks.tick().await;
+        // The request itself finds out that the server is gone.
+        let Ok(task) = server.client.task(task_id).await else { continue };
+        let wait = task.summary.wait;
+        if let Some(wait) = wait.as_ref().filter(|wait| Some(*wait) != noted.as_ref()) {
+            terminal::note(&format!("the agent {}\n", outage_wait_text(wait)));
+        }
+        noted = wait;
     }
 }
 

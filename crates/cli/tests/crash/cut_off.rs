@@ -265,11 +265,11 @@ fn an_mcp_call_that_is_cut_off_runs_again_only_if_its_server_declares_it_repeata
     }
 }
 
-/// How often a run syncs, by what: the journal and anything else.
-fn syncs(calls: usize) -> (usize, Vec<String>) {
+/// How often a run that repeats a command syncs, by what: the journal and anything else.
+fn syncs(command: &str, calls: usize) -> (usize, Vec<String>) {
     let step = |turn: usize| {
         format!(
-            "[[reply]]\nwhen = {{ turn = {turn} }}\nstep = [{{ call = {{ name = \"bash\", arguments = {{ command = \"echo x\" }} }} }}]\n"
+            "[[reply]]\nwhen = {{ turn = {turn} }}\nstep = [{{ call = {{ name = \"bash\", arguments = {{ command = \"{command}\" }} }} }}]\n"
         )
     };
     let steps: String = (0..calls).map(step).collect();
@@ -294,10 +294,18 @@ fn syncs(calls: usize) -> (usize, Vec<String>) {
 
 #[test]
 fn what_is_kept_about_a_call_costs_no_sync() {
-    let (one, others_of_one) = syncs(1);
-    let (five, others_of_five) = syncs(5);
+    let (one, others_of_one) = syncs("echo x", 1);
+    let (five, others_of_five) = syncs("echo x", 5);
     assert_eq!(others_of_one.len(), others_of_five.len(), "{others_of_five:?}");
     assert!(others_of_five.iter().all(|path| !path.contains("results")), "{others_of_five:?}");
     // For each call: one with the answer and the start, one with the result.
     assert!(five - one <= 4 * 2, "{one} and {five} syncs");
+}
+
+#[test]
+fn a_result_that_is_kept_aside_is_synced_with_its_folder() {
+    let (_, others) = syncs("seq 200000", 1);
+    let in_results = |path: &&String| path.contains("/results/") && !path.ends_with('/');
+    assert!(others.iter().any(|path| in_results(&path)), "the file: {others:?}");
+    assert!(others.iter().any(|path| path.ends_with("/results")), "its folder: {others:?}");
 }

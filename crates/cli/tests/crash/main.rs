@@ -7,8 +7,9 @@
 //! | tree        | its top completed, every dispatched child exists once and has ended, every join and every report says how they ended, nothing was done twice, no process is left |
 //! | messaging   | every accepted interaction is read once, every request has one final answer, every request file has one response and one effect, no mark was written twice, no event is lost, reordered or doubled, no process is left |
 //! | cut off     | calls of `write`, `edit` and repeatable MCP tools settle, at whichever write the program dies; `bash` tells what is known |
-//! | terminated  | the same as for a single task, and no call was interrupted: commands finish before the program ends |
-//! | full disk   | the same as for a single task, and no call was interrupted: the task waits until there is room |
+//! | terminated  | the same as for a single task and for a tree, and of a single task no call was interrupted: commands finish before the program ends |
+//! | full disk   | the same as for a single task and for a tree, and no call was interrupted: the task waits until there is room |
+//! | interrupted | the same as for a single task and for a tree, although a person presses Ctrl-C again and again and resumes; no other task than the stopped calls' own knows of it |
 //! | outages     | the same as for a single task, although its model refuses, is gone or cuts its answers again and again |
 //! | peers       | a task on a peer, with messages and a cancellation in flight while either server or both are killed: no command ran twice, every accepted message was read once, both sides have the same conversation, a canceled task has ended on both sides and did nothing after the cancellation |
 //! | load        | every request that was repeated until it was answered is one task with one answer, the one in the journal; a watcher that returned with its last event missed none and saw none twice; no process is left |
@@ -19,7 +20,7 @@
 //! |---------------|----------------------------------------------------------------------------------|
 //! | `CRASH_KILLS` | kills of all scenarios together; 100 when absent. 30 % are of trees, 20 % of messaging, 20 % under load |
 //! |               | A tenth as many kills of servers and their peers come on top. |
-//! |               | A quarter as many outages come on top; a twentieth of the number is terminated, and as many full disks are survived |
+//! |               | A quarter as many outages come on top; a twentieth of the number is terminated, as many are interrupted, and as many full disks are survived, of tasks and of trees each |
 //! | `CRASH_SEED`  | the seed of the random numbers; 1 when absent. A failure names it. Tasks and trees die at the same writes again; messaging and load run in parallel, so the work is the same and not the moment of the kill |
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -27,6 +28,7 @@
 #[path = "../support/anthropic_wire.rs"]
 mod anthropic_wire;
 mod cut_off;
+mod full_disk;
 mod kill;
 mod load;
 mod messaging;
@@ -38,6 +40,7 @@ mod project;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
 mod random;
+mod signal;
 mod single_task;
 mod team;
 mod tree;
@@ -52,7 +55,8 @@ use outage::OutageTask;
 use peers::Peers;
 use project::Exit;
 use random::Random;
-use single_task::SingleTask;
+use signal::Signal;
+use single_task::{SingleTask, is_interrupted};
 use team::{Placement, Team};
 
 /// Kills in an ordinary test run.
@@ -179,7 +183,8 @@ fn nothing_is_interrupted_however_often_it_is_terminated() {
         let mut stops = Vec::new();
         loop {
             let after = random.below(millis);
-            if task.start_and_terminate(Duration::from_millis(after)) == Exit::Completed {
+            let after_time = Duration::from_millis(after);
+            if task.start_and_signal(Signal::Terminate, after_time) == Exit::Completed {
                 break;
             }
             stops.push(after);
@@ -190,6 +195,100 @@ fn nothing_is_interrupted_however_often_it_is_terminated() {
         check_undisturbed(&task, &expected, &context);
     }
     println!("{terminations} terminations, {tasks} tasks, seed {seed}");
+}
+
+#[test]
+fn a_task_goes_on_however_often_a_person_interrupts_it() {
+    let (wanted, seed) = (gentle_stops_wanted(), setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
+    let undisturbed = SingleTask::new();
+    let millis = millis_of(|| undisturbed.start(None));
+    let expected = undisturbed.outcome();
+    let (mut interrupts, mut tasks) = (0, 0);
+    while interrupts < wanted {
+        let task = SingleTask::new();
+        let mut stops = Vec::new();
+        loop {
+            let after = random.below(millis);
+            let after_time = Duration::from_millis(after);
+            if task.start_and_signal(Signal::Interrupt, after_time) == Exit::Completed {
+                break;
+            }
+            stops.push(after);
+        }
+        interrupts += stops.len() as u64;
+        tasks += 1;
+        let context = format!("seed {seed}, task {tasks}, interrupted after {stops:?} ms");
+        let outcome = task.outcome();
+        assert_eq!(outcome.status, "completed", "{context}");
+        task.check_events(&context);
+        task.check_effects(&outcome, &context);
+        let messages = outcome.without_interrupted_answers();
+        assert_eq!(messages.len(), expected.messages.len(), "{context}: {messages:#?}");
+        for (message, expected) in messages.into_iter().zip(&expected.messages) {
+            // A call that was stopped has another result.
+            if !is_interrupted(message) && !message.contains("A look found") {
+                assert_eq!(message, expected, "{context}");
+            }
+        }
+    }
+    println!("{interrupts} interrupts, {tasks} tasks, seed {seed}");
+}
+
+/// Stops trees with a signal until each has completed. Returns how many calls were interrupted.
+fn signal_trees(signal: Signal, wanted: u64) -> usize {
+    let seed = setting("CRASH_SEED", 1);
+    let mut random = Random(seed);
+    let undisturbed = Team::new(Placement::Sandboxed);
+    let millis = millis_of(|| undisturbed.start(None));
+    let (mut stopped, mut trees, mut interrupted) = (0, 0, 0);
+    while stopped < wanted {
+        let placement =
+            if random.below(3) == 0 { Placement::Sandboxed } else { Placement::InProcess };
+        let team = Team::new(placement);
+        let mut stops = Vec::new();
+        loop {
+            let after = random.below(millis);
+            if team.start_and_signal(signal, Duration::from_millis(after)) == Exit::Completed {
+                break;
+            }
+            stops.push(after);
+        }
+        stopped += stops.len() as u64;
+        trees += 1;
+        let context =
+            format!("seed {seed}, tree {trees}, {placement:?}, {signal:?} after {stops:?} ms");
+        interrupted += team.check(&context);
+    }
+    println!(
+        "{stopped} times {signal:?}, {trees} trees, {interrupted} calls interrupted, seed {seed}"
+    );
+    interrupted
+}
+
+#[test]
+fn a_tree_goes_on_however_often_a_person_interrupts_it() {
+    signal_trees(Signal::Interrupt, gentle_stops_wanted());
+}
+
+#[test]
+fn a_tree_goes_on_however_often_it_is_terminated() {
+    signal_trees(Signal::Terminate, gentle_stops_wanted());
+}
+
+#[test]
+fn a_tree_on_a_disk_that_is_full_again_and_again_only_takes_time() {
+    let (wanted, seed) = (gentle_stops_wanted(), setting("CRASH_SEED", 1));
+    let mut random = Random(seed);
+    let (mut outages, mut trees) = (0, 0);
+    while outages < wanted {
+        let team = Team::new(Placement::InProcess);
+        outages += team.run_on_full_disk(|limit| random.below(limit));
+        trees += 1;
+        let context = format!("seed {seed}, full disk, tree {trees}");
+        assert_eq!(team.check(&context), 0, "no call is interrupted: {context}");
+    }
+    println!("{outages} full disks, {trees} trees, seed {seed}");
 }
 
 #[test]

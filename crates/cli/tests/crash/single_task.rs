@@ -1,15 +1,14 @@
 //! One task: a scripted model uses real tools. Its outcome is compared with that of an undisturbed run.
 
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::full_disk::SmallDisk;
 use crate::kill::Kill;
 use crate::project::{Exit, Project};
+use crate::signal::Signal;
 
 /// Appends to a file several times, between calls that may run again.
 const SCRIPT: &str = r#"
@@ -17,35 +16,35 @@ name = "crash"
 chunk_chars = 5
 delay_ms = 1
 [[reply]]
-when = { turn = 0 }
+when = { tool_results = 0 }
 step = [
     { text = "One thing after the other." },
     { call = { name = "bash", arguments = { command = "echo a >> log" } } },
     { call = { name = "bash", arguments = { command = "echo b >> log" } } },
 ]
 [[reply]]
-when = { turn = 1 }
+when = { tool_results = 2 }
 step = [
     { call = { name = "read", arguments = { path = "notes.txt" } } },
     { call = { name = "glob", arguments = { pattern = "*.toml" } } },
     { call = { name = "grep", arguments = { pattern = "note", path = "notes.txt" } } },
 ]
 [[reply]]
-when = { turn = 2 }
+when = { tool_results = 5 }
 step = [
     { call = { name = "write", arguments = { path = "new/file.txt", content = "written\n" } } },
     { call = { name = "bash", arguments = { command = "echo c >> log" } } },
     { call = { name = "read", arguments = { path = "new/file.txt" } } },
 ]
 [[reply]]
-when = { turn = 3 }
+when = { tool_results = 8 }
 step = [
     { text = "And on." },
     { call = { name = "edit", arguments = { path = "notes.txt", edits = [{ old = "a note", new = "a note, edited" }] } } },
     { call = { name = "bash", arguments = { command = "echo d >> log" } } },
 ]
 [[reply]]
-when = { turn = 4 }
+when = { tool_results = 10 }
 step = [
     { call = { name = "bash", arguments = { command = "echo e >> log; cat new/file.txt" } } },
 ]
@@ -69,8 +68,30 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Calls that were interrupted and not run again.
     pub(crate) fn interrupted(&self) -> usize {
-        self.messages.iter().filter(|message| message.contains("outcome unknown")).count()
+        self.messages.iter().filter(|message| is_interrupted(message)).count()
     }
+
+    /// The conversation without answers that a person interrupted: the model is asked for them again.
+    pub(crate) fn without_interrupted_answers(&self) -> Vec<&String> {
+        let is_whole = |message: &&String| !message.contains("\"stop_reason\":\"aborted\"");
+        self.messages.iter().filter(is_whole).collect()
+    }
+}
+
+/// The text without the numbers in ids of calls: an answer that a person interrupted counts in them.
+fn without_call_ids(text: &str) -> String {
+    let mut parts = text.split("call_");
+    let mut without = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        without += "call_";
+        without += part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '_');
+    }
+    without
+}
+
+/// Whether a result says that its call was cut off or stopped.
+pub(crate) fn is_interrupted(result: &str) -> bool {
+    result.contains("outcome unknown") || result.contains("a person stopped the turn")
 }
 
 /// A project with one task.
@@ -92,64 +113,20 @@ impl SingleTask {
         }
     }
 
-    /// Creates the task or resumes it, and terminates the program after a while.
-    pub(crate) fn start_and_terminate(&self, after: Duration) -> Exit {
-        let mut command = self.project.antiphon();
+    /// Creates the task or resumes it, and sends the program a signal after a while.
+    pub(crate) fn start_and_signal(&self, signal: Signal, after: Duration) -> Exit {
         match self.task() {
-            None => command.args(NEW_TASK),
-            Some(task) if task["status"] == "completed" => return Exit::Completed,
-            Some(_) => command.args(["run", "--resume", "last"]),
-        };
-        let mut process = command.spawn().unwrap();
-        let until = Instant::now() + after;
-        while process.try_wait().unwrap().is_none() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
+            None => self.project.start_and_signal(&NEW_TASK, signal, after),
+            Some(task) if task["status"] == "completed" => Exit::Completed,
+            Some(_) => self.project.start_and_signal(&["run", "--resume", "last"], signal, after),
         }
-        // It may have ended meanwhile.
-        let _ = Command::new("kill").args(["-TERM", &process.id().to_string()]).status();
-        let output = process.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        // By the signal itself, when it came before anything was begun.
-        let stopped = matches!(output.status.code(), Some(143) | None);
-        assert!(output.status.success() || stopped, "{err}");
-        if stopped { Exit::Killed } else { Exit::Completed }
     }
 
     /// Runs the task with its state on a small disk, which is full every now and then.
     /// Returns how often it was filled.
-    pub(crate) fn run_on_full_disk(&self, mut random: impl FnMut(u64) -> u64) -> u64 {
-        let (small, kept) = (self.project.state_base(), self.project.path().join("kept"));
-        fs::create_dir_all(&small).unwrap();
-        let script = "mount -t tmpfs -o size=6m,mode=0700 tmpfs \"$1\" && \"$0\" run --mode full \
-                      --model scripted/crash --script crash.toml go; code=$?; rm -f \"$1/filler\"; \
-                      cp -a \"$1/.\" \"$2\"; exit $code";
-        let mut command = self.project.antiphon_in("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
-        command.arg(env!("CARGO_BIN_EXE_antiphon")).args([&small, &kept]);
-        let mut process = command.spawn().unwrap();
-        let inside = Path::new("/proc").join(process.id().to_string()).join("root");
-        let filler = inside.join(small.strip_prefix("/").unwrap()).join("filler");
-        let mut times = 0;
-        // A program that starts on a full disk says so and ends.
-        while self.project.text("log").is_empty() && process.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        while process.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(random(60)));
-            // The process may have ended meanwhile, and its disk with it.
-            if let Ok(mut file) = fs::File::create(&filler) {
-                while file.write_all(&[0; 4096]).is_ok() {}
-                times += 1;
-            }
-            std::thread::sleep(Duration::from_millis(random(400)));
-            let _ = fs::remove_file(&filler);
-        }
-        let output = process.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{err}");
-        fs::remove_dir_all(&small).unwrap();
-        fs::rename(kept, small).unwrap();
-        times
+    pub(crate) fn run_on_full_disk(&self, random: impl FnMut(u64) -> u64) -> u64 {
+        let arguments = [&NEW_TASK[..], &["--mode", "full"]].concat();
+        self.project.run_on_full_disk(&arguments, SmallDisk { megabytes: 6 }, random)
     }
 
     fn task(&self) -> Option<Value> {
@@ -168,11 +145,11 @@ impl SingleTask {
             // An interrupted call makes the later requests longer.
             message.as_object_mut().unwrap().remove("usage");
             let differs = message["tool_name"] == "bash" || message["tool_name"] == "write";
-            if differs && !message.to_string().contains("outcome unknown") {
+            if differs && !is_interrupted(&message.to_string()) {
                 // One contains a time, the other the earlier content of the file.
                 message.as_object_mut().unwrap().remove("content");
             }
-            message.to_string()
+            without_call_ids(&message.to_string())
         };
         Outcome {
             status: shown["status"].as_str().unwrap().to_owned(),

@@ -1,10 +1,14 @@
 //! A tree of tasks: a scripted team with more than three levels, five siblings, and every kind of join.
 //! The script, `team.toml`, contains a drawing of it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
+use crate::full_disk::SmallDisk;
 use crate::kill::Kill;
 use crate::project::{Exit, Project};
+use crate::signal::Signal;
 use crate::tree::Tree;
 
 const SCRIPT: &str = include_str!("team.toml");
@@ -28,6 +32,10 @@ const AGENTS: [(&str, &str, &str); 13] = [
 
 /// The agents that run in the sandbox with `Placement::Sandboxed`.
 const SANDBOXED: [&str; 2] = ["boxed", "stuck"];
+
+/// The command that creates the tree.
+const NEW_TREE: [&str; 8] =
+    ["run", "go", "--agent", "lead", "--model", "scripted/team", "--script", "team.toml"];
 
 /// Where the agents run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,17 +71,39 @@ impl Team {
 
     /// Creates the task at the top or resumes the tree. The program dies at `kill`.
     pub(crate) fn start(&self, kill: Option<Kill>) -> Exit {
+        self.arguments().map_or(Exit::Completed, |arguments| {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            self.project.start(&arguments, kill)
+        })
+    }
+
+    /// The same, and the program gets a signal after a while.
+    pub(crate) fn start_and_signal(&self, signal: Signal, after: Duration) -> Exit {
+        self.arguments().map_or(Exit::Completed, |arguments| {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            self.project.start_and_signal(&arguments, signal, after)
+        })
+    }
+
+    /// Runs the tree with its state on a small disk, which is full every now and then. Returns how often it was
+    /// filled.
+    pub(crate) fn run_on_full_disk(&self, random: impl FnMut(u64) -> u64) -> u64 {
+        // The trust of the project is on the other disk.
+        let arguments = [&NEW_TREE[..], &["--trust"]].concat();
+        self.project.run_on_full_disk(&arguments, SmallDisk { megabytes: 24 }, random)
+    }
+
+    /// What starts or resumes the tree; `None` when its top has completed.
+    fn arguments(&self) -> Option<Vec<String>> {
         let output = self.project.output(&["tasks", "tree", "--json"]);
         let Ok(top) = serde_json::from_slice::<Value>(&output) else {
-            let arguments = ["run", "go", "--agent", "lead", "--model", "scripted/team"];
-            return self
-                .project
-                .start(&[&arguments[..], &["--script", "team.toml"]].concat(), kill);
+            return Some(NEW_TREE.map(str::to_owned).to_vec());
         };
         if top["status"] == "completed" {
-            return Exit::Completed;
+            return None;
         }
-        self.project.start(&["run", "--resume", top["task_id"].as_str().unwrap()], kill)
+        let task = top["task_id"].as_str().unwrap();
+        Some(["run", "--resume", task].map(str::to_owned).to_vec())
     }
 
     /// Checks a tree that has ended. Returns how many calls were interrupted.

@@ -1,6 +1,6 @@
 //! Every state of a task meets every outage, with the binary: the table of `docs/outages.md`, executed.
 //!
-//! `OUTAGE_S=60` makes the disk full and the process stopped for a minute.
+//! `make outages` makes the model away, the disk full and the process stopped for a minute (`OUTAGE_S=60`).
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -31,6 +31,8 @@ enum State {
     Streaming,
     /// A command has had its effect, and runs on.
     ToolRunning,
+    /// The same in a sandboxed worker.
+    SandboxedToolRunning,
     WaitingForApproval,
     /// A task below it thinks.
     Child,
@@ -40,7 +42,7 @@ enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outage {
-    /// The connection is closed, and the next two requests are refused.
+    /// The connection is closed, and requests are refused until the task waits for its model.
     ModelAway,
     /// The answer, or the next one, breaks off.
     StreamCut,
@@ -63,7 +65,7 @@ enum Outcome {
 
 fn outcome(state: State, outage: Outage) -> Outcome {
     match (state, outage) {
-        (State::ToolRunning, Outage::Sigkill) => Outcome::UnknownCall,
+        (State::ToolRunning | State::SandboxedToolRunning, Outage::Sigkill) => Outcome::UnknownCall,
         _ => Outcome::Done,
     }
 }
@@ -75,7 +77,11 @@ fn meet(state: State, outage: Outage) {
     world.finish(&task);
     let events = world.events(&task);
     let context = format!("{state:?} {outage:?}: {events:#?}");
-    let commands = usize::from(matches!(state, State::ToolRunning | State::WaitingForApproval));
+    let runs_command = matches!(
+        state,
+        State::ToolRunning | State::SandboxedToolRunning | State::WaitingForApproval
+    );
+    let commands = usize::from(runs_command);
     assert_eq!(world.log(), "once\n".repeat(commands), "{context}");
     let unknown = results(&events).filter(|text| text.contains("outcome unknown")).count();
     let expected = usize::from(outcome(state, outage) == Outcome::UnknownCall);
@@ -122,6 +128,7 @@ row!(idle, Idle);
 row!(thinking, Thinking);
 row!(streaming, Streaming);
 row!(tool_running, ToolRunning);
+row!(sandboxed_tool_running, SandboxedToolRunning);
 row!(waiting_for_approval, WaitingForApproval);
 row!(child, Child);
 row!(remote_child, RemoteChild);

@@ -1,7 +1,7 @@
 //! The model of the table: it plays every agent, and is away or cut off when the test says so.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use antiphon_model_server::{ModelServer, Part, Reply};
 use serde_json::{Value, json};
@@ -25,8 +25,8 @@ pub(crate) struct Model {
 /// Answers that fail.
 #[derive(Default)]
 pub(crate) struct Failures {
-    /// Number of requests that are refused from now on.
-    pub(crate) refused: AtomicUsize,
+    /// Whether every request is refused.
+    pub(crate) away: AtomicBool,
     /// Number of answers that break off from now on.
     pub(crate) cut: AtomicUsize,
 }
@@ -41,7 +41,7 @@ impl Model {
         let failures = Arc::new(Failures::default());
         let shared = Arc::clone(&failures);
         let server = runtime.block_on(ModelServer::start(move |request, _| {
-            if takes_one(&shared.refused) {
+            if shared.away.load(Ordering::SeqCst) {
                 return busy(503, None);
             }
             if takes_one(&shared.cut) {
@@ -72,7 +72,7 @@ fn answer(state: State, request: &Value) -> Reply {
     match state {
         State::Idle | State::Thinking => held(text("Done.")),
         State::Streaming => held_text("Done."),
-        State::ToolRunning => bash("call_1", COMMAND),
+        State::ToolRunning | State::SandboxedToolRunning => bash("call_1", COMMAND),
         State::WaitingForApproval => bash("call_1", ASKED_COMMAND),
         State::Child => call("call_1", "call_agent", &json!({ "agent": "child", "prompt": "go" })),
         State::RemoteChild => {

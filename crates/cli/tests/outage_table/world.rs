@@ -16,7 +16,8 @@ use crate::project_folder::{ProjectFolder, home, state, trust};
 use crate::project_server::{Server, antiphon, text, until};
 use crate::{Outage, State};
 
-/// How long a disk is full, and a process is stopped, in seconds. `OUTAGE_S` makes it longer.
+/// How long a disk is full, and a process is stopped, in seconds. `OUTAGE_S` makes it longer, and the model away for
+/// as long.
 const OUTAGE_S: f64 = 1.5;
 
 /// How long a signal has taken effect before the work that it meets ends.
@@ -31,7 +32,7 @@ pub(crate) struct World {
     faults: Faults,
     model: Model,
     server: Server,
-    _peer: Option<(ProjectFolder, Server)>,
+    peer: Option<(ProjectFolder, Server)>,
 }
 
 impl World {
@@ -57,6 +58,7 @@ impl World {
         write_agent(folder.path(), "lead", "tools: [bash]\nagents: [child, far]\n");
         write_agent(folder.path(), "child", "tools: []\n");
         write_agent(folder.path(), "helper", "tools: []\n");
+        write_agent(folder.path(), "boxed", "tools: [bash]\nruntimes:\n  - kind: sandbox\n");
         if state == State::RemoteChild {
             let runtimes =
                 "runtimes:\n  - kind: loopback\n    config: { peer: office, agent: child }\n";
@@ -65,7 +67,7 @@ impl World {
         trust(folder.path());
         let faults = Faults::new(&home(folder.path()));
         let server = start(folder.path(), &model, Some(&faults));
-        Self { state, folder, faults, model, server, _peer: peer }
+        Self { state, folder, faults, model, server, peer }
     }
 
     /// Brings a task into the state. Returns its path.
@@ -78,8 +80,9 @@ impl World {
                 (self.answers(&path) == 1).then_some(path)
             });
         }
+        let agent = if self.state == State::SandboxedToolRunning { "boxed" } else { "lead" };
         let task =
-            json!({ "agent": "lead", "message": "go", "limits": { "wall_clock_s_max": 300 } });
+            json!({ "agent": agent, "message": "go", "limits": { "wall_clock_s_max": 600 } });
         let created = self.server.ask("POST", "/v1/tasks", &task.to_string());
         assert_eq!(created.status, 201, "{created:?}");
         let path = format!("/v1/tasks/{}", created.json()["task_id"].as_str().unwrap());
@@ -88,7 +91,7 @@ impl World {
                 State::Thinking | State::Streaming | State::Child | State::RemoteChild => {
                     self.model.server.held() > 0
                 }
-                State::ToolRunning => !self.log().is_empty(),
+                State::ToolRunning | State::SandboxedToolRunning => !self.log().is_empty(),
                 State::Idle | State::WaitingForApproval => {
                     self.task(&path)["waiting_for"] == "approval"
                 }
@@ -102,9 +105,18 @@ impl World {
     pub(crate) fn undergo(&mut self, outage: Outage) {
         match outage {
             Outage::ModelAway => {
-                self.model.failures.refused.store(2, Ordering::SeqCst);
+                self.model.failures.away.store(true, Ordering::SeqCst);
                 self.model.server.release(Release::Cut);
                 until("the connection is cut", || (self.model.server.held() == 0).then_some(()));
+                // The model is asked now, if it was not before.
+                self.go_on();
+                self.ask_for_more();
+                until("the task waits for its model", || self.waits_for_model().then_some(()));
+                if std::env::var_os("OUTAGE_S").is_some() {
+                    sleep(outage_time());
+                }
+                self.model.failures.away.store(false, Ordering::SeqCst);
+                return;
             }
             Outage::StreamCut => {
                 self.model.failures.cut.store(1, Ordering::SeqCst);
@@ -137,15 +149,33 @@ impl World {
             Outage::ClockBack => self.faults.shift_clock(-HOUR),
         }
         self.go_on();
+        self.ask_for_more();
+    }
+
+    /// Does what the task waits for in this state.
+    fn ask_for_more(&self) {
         match self.state {
             State::Idle => self.send("second"),
             State::WaitingForApproval => self.approve(),
             State::Thinking
             | State::Streaming
             | State::ToolRunning
+            | State::SandboxedToolRunning
             | State::Child
             | State::RemoteChild => {}
         }
+    }
+
+    /// Whether a task says that it waits for its model, and when it tries again. The model of a remote child is the
+    /// peer's.
+    fn waits_for_model(&self) -> bool {
+        let server = self.peer.as_ref().map_or(&self.server, |(_, peer)| peer);
+        let tasks = server.ask("GET", "/v1/tasks", "").json();
+        tasks["tasks"].as_array().unwrap().iter().any(|task| {
+            task["status"] == "running"
+                && task["waiting_for"] == "model"
+                && task["wait"]["next_at"].is_string()
+        })
     }
 
     /// The old process has ended; a new one takes its place.
@@ -194,6 +224,7 @@ impl World {
                 State::Thinking
                 | State::Streaming
                 | State::ToolRunning
+                | State::SandboxedToolRunning
                 | State::WaitingForApproval
                 | State::Child
                 | State::RemoteChild => {

@@ -10,6 +10,7 @@ mod project_folder;
 mod pty;
 
 mod beside;
+mod interrupted_tree;
 mod lingering;
 mod long_path;
 mod missing_key;

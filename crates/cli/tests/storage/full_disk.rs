@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::project_folder::{home, state};
+use crate::project_folder::{home, state, trust};
 use crate::server::{Server, commands, project, text, until, with_environment};
 
 /// A path in the namespace of a process.
@@ -20,15 +20,23 @@ fn inside(process: u32, path: &Path) -> PathBuf {
 
 /// A server whose state is on a file system of a few megabytes.
 fn on_small_disk(folder: &Path) -> Server {
+    on_disk(folder, "size=6m", "true", "--mode full")
+}
+
+/// A server whose state is on a file system with these options. `before` is a command that runs before the server, in
+/// the folder of the file system: `$0` is the program, `$2` the file with the token of the server.
+fn on_disk(folder: &Path, options: &str, before: &str, arguments: &str) -> Server {
     let small = home(folder).join(".local/state");
     fs::create_dir_all(&small).unwrap();
-    let script = "mount -t tmpfs -o size=6m,mode=0700 tmpfs \"$1\" && exec \"$0\" serve --listen \
-                  127.0.0.1:0 --mode full";
+    let script = format!(
+        "mount -t tmpfs -o {options},mode=0700 tmpfs \"$1\" && {{ {before}; }} && exec \"$0\" serve --listen \
+         127.0.0.1:0 {arguments}"
+    );
     let mut command = Command::new("unshare");
     with_environment(&mut command, folder);
-    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
-    command.arg(assert_cmd::cargo::cargo_bin!("antiphon")).arg(&small);
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
     let token = state(folder).join("token");
+    command.arg(assert_cmd::cargo::cargo_bin!("antiphon")).args([&small, &token]);
     Server::spawn(command, |process| inside(process, &token))
 }
 
@@ -120,4 +128,57 @@ fn a_full_disk_makes_a_task_wait_and_it_goes_on_when_there_is_room() {
     assert!(status.success(), "{said}");
     assert!(said.contains("the journal cannot be written"), "{said}");
     assert!(said.contains("the journal can be written again"), "{said}");
+}
+
+#[test]
+fn a_server_starts_on_a_full_disk_and_works_when_there_is_room() {
+    let folder = project(&commands(&["echo 0 >> log"]));
+    let first = "\"$0\" serve --listen 127.0.0.1:0 > /dev/null & first=$!; until [ -s \"$2\" ]; do sleep 0.02; done; \
+                 kill $first; wait $first; dd if=/dev/zero of=\"$1/filler\" bs=4096 2> /dev/null; \
+                 dd if=/dev/zero bs=1 count=8192 2> /dev/null >> \"$1/filler\"; true";
+    let server = on_disk(folder.path(), "size=6m", first, "--mode full");
+    let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
+    assert_eq!(server.ask("GET", "/health/live", "").status, 200);
+    assert_eq!(server.ask("GET", "/health", "").json()["problems"], json!(["journal_unavailable"]));
+    let refused = server.ask("POST", "/v1/tasks", r#"{"message":"go"}"#);
+    assert_eq!(refused.status, 503, "{refused:?}");
+    fs::remove_file(disk.join("filler")).unwrap();
+    until("the server is healthy", || {
+        (server.ask("GET", "/health", "").status == 200).then_some(())
+    });
+    let task = server.task();
+    server.completed(&task);
+    assert_eq!(text(&folder.path().join("log")), "0\n");
+}
+
+#[test]
+fn a_worker_that_has_no_room_makes_its_task_wait() {
+    let folder = project(&commands(&["echo 0 >> log"]));
+    let agents = folder.path().join(".antiphon/agents");
+    fs::create_dir_all(&agents).unwrap();
+    let boxed = "---\ndescription: Works in a worker.\ntools: [bash]\nruntimes: [sandbox]\n---\nYou work.\n";
+    fs::write(agents.join("boxed.md"), boxed).unwrap();
+    trust(folder.path());
+    // No room for a new file: the journal has all that it needs.
+    let server = on_disk(folder.path(), "size=64m,nr_inodes=400", "true", "");
+    let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
+    let filler = disk.join("filler");
+    fs::create_dir(&filler).unwrap();
+    let files =
+        (0..).take_while(|number| fs::File::create(filler.join(number.to_string())).is_ok());
+    assert!(files.count() < 400);
+    let created = server.ask("POST", "/v1/tasks", r#"{"agent":"boxed","message":"go"}"#);
+    assert_eq!(created.status, 201, "{created:?}");
+    let task = format!("/v1/tasks/{}", created.json()["task_id"].as_str().unwrap());
+    let waits = until("the task waits", || {
+        let task = server.ask("GET", &task, "").json();
+        assert_ne!(task["status"], "failed", "{task}");
+        (task["wait"]["attempt"].as_u64() > Some(6)).then_some(task)
+    });
+    assert_eq!((&waits["status"], &waits["waiting_for"]), (&json!("running"), &json!("storage")));
+    let reason = waits["wait"]["error"].as_str().unwrap();
+    assert!(reason.contains("cannot be started"), "{reason}");
+    fs::remove_dir_all(filler).unwrap();
+    server.completed(&task);
+    assert_eq!(text(&folder.path().join("log")), "0\n");
 }

@@ -58,7 +58,10 @@ pub(crate) fn with_environment(command: &mut Command, folder: &Path) {
 
 /// Repeats `check` until it returns something.
 pub(crate) fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+    // After a longer outage the pauses are longer too.
+    let outage_s: Option<f64> = std::env::var("OUTAGE_S").ok().and_then(|text| text.parse().ok());
+    let end =
+        Instant::now() + PATIENCE + Duration::from_secs_f64(outage_s.unwrap_or_default() * 3.0);
     loop {
         if let Some(found) = check() {
             return found;

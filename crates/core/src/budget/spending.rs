@@ -86,7 +86,7 @@ impl Account {
             day: at.date_naive(),
             payer: named(task.payer.as_ref()),
             agent: task.agent.clone(),
-            model: paid.model.clone(),
+            model: paid.summed_under(),
         }
     }
 }

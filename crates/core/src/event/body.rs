@@ -567,6 +567,18 @@ pub enum Purpose {
     Superseded,
 }
 
+impl UsageRecorded {
+    /// The name that its tokens are summed under: its model. An answer whose tokens were not counted has a name of its
+    /// own, which no model has and which has no price: a sum of counted tokens would hide that its cost is unknown.
+    pub fn summed_under(&self) -> String {
+        let is_counted = self.usage != Usage::default();
+        if is_counted || self.purpose != Some(Purpose::Superseded) {
+            return self.model.clone();
+        }
+        format!("{} (uncounted)", self.model)
+    }
+}
+
 impl MessageAppended {
     /// A message that was not queued.
     pub fn new(message: impl Into<Arc<Message>>) -> Self {

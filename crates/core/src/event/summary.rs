@@ -176,7 +176,7 @@ impl EventVisitor for TaskSummary {
     }
 
     fn usage_recorded(&mut self, recorded: &UsageRecorded) {
-        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        *self.spent.entry(recorded.summed_under()).or_default() += recorded.usage;
         let turn = u32::from(recorded.purpose.is_none());
         self.turns = self.turns.saturating_add(turn);
     }

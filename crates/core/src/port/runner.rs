@@ -129,6 +129,9 @@ pub struct Run {
     pub provider: Arc<dyn Provider>,
     /// Fires when the task is canceled.
     pub cancel: Cancel,
+    /// Fires when a person interrupts the turn: the calls of the model and the tools end, the task waits for a
+    /// resume, and `run` returns.
+    pub interrupt: Cancel,
     /// Fires when the orchestrator shuts down: the remote work may go on, without being followed.
     pub shutdown: Cancel,
     /// Reports that another writer appended to the task: its inbox may hold a message.
@@ -215,6 +218,12 @@ pub enum RunnerError {
     /// Try again: the runner may be back in a moment.
     #[error("the runner cannot be reached: {reason}")]
     Unavailable {
+        /// Cause, and what to do about it.
+        reason: String,
+    },
+    /// Wait until there is room: what the runner writes on the disk of the journal could not be written.
+    #[error("the disk cannot be written: {reason}")]
+    Storage {
         /// Cause, and what to do about it.
         reason: String,
     },

@@ -29,6 +29,9 @@ pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// connection.
 const LINGER: Duration = Duration::from_millis(5);
 
+const WEB_PAGE: &str = "the address answered with a web page, as a network with a login page does: check the \
+                        network, base_url and proxy";
+
 const EVENT_LIMIT: NonZeroUsize = NonZeroUsize::new(EVENT_BYTES_MAX).unwrap();
 
 pub(crate) struct Source<D> {
@@ -179,10 +182,8 @@ impl Body {
     fn new(response: Response) -> Result<Self, ProviderError> {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         if kind.is_some_and(|kind| kind.starts_with("text/html")) {
-            return Err(ProviderError::Protocol {
-                message: "the address answered with a web page: check base_url and proxy"
-                    .to_owned(),
-            });
+            // The provider itself sends none: something on the way to it answered.
+            return Err(ProviderError::Connection { message: WEB_PAGE.to_owned() });
         }
         Ok(Self {
             status: response.status().as_u16(),
@@ -242,7 +243,9 @@ impl Body {
         let (status, retry_after) = (self.status, None);
         let mut body = String::from_utf8_lossy(&self.head).into_owned();
         secrets.redact(&mut body);
-        if body.trim_start().starts_with(['{', '[', '<']) {
+        if body.trim_start().starts_with('<') {
+            ProviderError::Connection { message: WEB_PAGE.to_owned() }
+        } else if body.trim_start().starts_with(['{', '[']) {
             dialect.failure(&HttpFailure { status, retry_after, should_retry: None, body })
         } else {
             let message = "it answered with nothing: check base_url".to_owned();

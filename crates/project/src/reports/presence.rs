@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{AgentQuery, TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 use serde_json::Value;
 
@@ -45,12 +45,11 @@ async fn live_page(
         // It may have ended since.
         let Some(task) = rows.into_iter().next() else { continue };
         // A program in a terminal has no turns.
-        let may_wait = live.status.messages_processed == 0
-            || task.waiting_for.is_some_and(WaitingFor::is_outage);
-        let standing = is_resident(&task);
-        let waits = if standing && may_wait { waits(orchestrator, &task).await? } else { None };
+        let is_silent = is_resident(&task) && live.status.messages_processed == 0;
+        let may_wait = is_silent || task.wait.is_some();
+        let waits = if may_wait { waits(orchestrator, &task).await? } else { None };
         let presence = AgentPresence {
-            standing,
+            standing: is_resident(&task),
             waiting: counts.get(&live.task_id).copied().unwrap_or_default(),
             agent: live.agent,
             task_id: live.task_id,
@@ -59,6 +58,8 @@ async fn live_page(
             last_activity: live.status.last_activity,
             messages_processed: live.status.messages_processed,
             waits,
+            waiting_for: task.waiting_for,
+            wait: task.wait.clone(),
         };
         found.push((presence, task));
     }
@@ -88,6 +89,8 @@ async fn without_id(
             standing: true,
             waiting: 0,
             waits: waits(orchestrator, &task).await?,
+            waiting_for: task.waiting_for,
+            wait: task.wait.clone(),
             agent: task.agent.clone(),
             task_id: task.task_id.clone(),
             id: None,
@@ -100,7 +103,7 @@ async fn without_id(
     Ok(found)
 }
 
-/// Why a task does not go on: its model or its peer does not answer, or its runner has recorded why a program in a
+/// Why a task does not go on: its model or its peer does not answer, the journal cannot be written, or its runner has recorded why a program in a
 /// terminal does not get its next message.
 async fn waits(
     orchestrator: &Orchestrator,
@@ -109,10 +112,12 @@ async fn waits(
     if task.status != TaskStatus::Running {
         return Ok(None);
     }
-    let detail = orchestrator.last_status(&task.task_id).await?.and_then(|last| last.detail);
-    let reason =
-        if task.waiting_for.is_some_and(WaitingFor::is_outage) { "error" } else { "waits" };
-    let waits = detail.as_ref().and_then(|detail| detail.get(reason)).and_then(Value::as_str);
+    if let Some(wait) = &task.wait {
+        return Ok(Some(wait.error.clone()));
+    }
+    let status = orchestrator.last_status(&task.task_id).await?;
+    let detail = status.and_then(|status| status.detail);
+    let waits = detail.as_ref().and_then(|detail| detail.get("waits")).and_then(Value::as_str);
     Ok(waits.map(str::to_owned))
 }
 
@@ -148,10 +153,17 @@ pub fn sort_by_name(agents: &mut [AgentPresence]) {
 pub async fn live_agents(
     orchestrator: &Orchestrator,
 ) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
+    let mut tasks = unfinished_tasks(orchestrator).await?;
+    tasks.retain(|_, task| is_resident(task));
+    Ok(tasks)
+}
+
+async fn unfinished_tasks(
+    orchestrator: &Orchestrator,
+) -> Result<HashMap<TaskId, TaskSummary>, OrchestratorError> {
     let query = TaskQuery { which: TaskSelector::Unfinished, limit: TASKS_MAX };
     let unfinished = orchestrator.tasks(query).await?;
-    let residents = unfinished.into_iter().filter(is_resident);
-    Ok(residents.map(|task| (task.task_id.clone(), task)).collect())
+    Ok(unfinished.into_iter().map(|task| (task.task_id.clone(), task)).collect())
 }
 
 /// The rejection of a request to an agent that is not defined. It lists those that are.

@@ -74,7 +74,7 @@ pub fn worker_main(environment: &Environment) -> ExitCode {
 }
 
 async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), RunnerError> {
-    let WorkerPorts { task_id, settings, journal, provider, cancel, rest } = ports;
+    let WorkerPorts { task_id, settings, journal, provider, cancel, interrupt, rest } = ports;
     let refuse = |reason: String| RunnerError::Refused { reason };
     let settings: WorkerSettings =
         serde_json::from_value(settings).map_err(|error| refuse(error.to_string()))?;
@@ -113,6 +113,7 @@ async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), Runne
             Err(error) => Err(stopped(error)),
         },
         () = cancel => orchestrator.cancel(&task_id).await.map_err(stopped),
+        () = interrupt => orchestrator.interrupt(&task_id).await.map_err(stopped),
         () = rest => Ok(()),
     };
     orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;

@@ -45,6 +45,9 @@ pub(crate) struct Follower<'a> {
     pub(crate) cancel: Cancel,
     /// The cancel is forwarded.
     pub(crate) canceled: bool,
+    pub(crate) interrupt: Cancel,
+    /// The interrupt is forwarded: the follower ends when the remote task waits for a resume.
+    pub(crate) interrupted: bool,
     pub(crate) has_children: ChildrenAtPeer,
 }
 
@@ -59,7 +62,7 @@ pub(crate) enum ChildrenAtPeer {
 
 /// Why following stops.
 enum Stop {
-    /// The task has ended, or is paused here.
+    /// The task has ended, is paused here, or was interrupted.
     Done,
     /// The peer did not do what it was asked.
     Peer(PeerFailure),
@@ -153,6 +156,11 @@ impl Follower<'_> {
                     self.peer.cancel(&progress.task_id).await?;
                     self.canceled = true;
                 }
+                () = &mut self.interrupt, if !self.interrupted => {
+                    self.peer.control(&progress.task_id, ControlCommand::Interrupt).await?;
+                    self.interrupted = true;
+                    self.end_if_at_rest()?;
+                }
                 batch = events.next_batch() => {
                     let batch = batch?;
                     if batch.is_empty() {
@@ -196,7 +204,7 @@ impl Follower<'_> {
         let mut paused = false;
         for command in &self.local.commands {
             self.peer.control(task_id, *command).await?;
-            paused = *command == ControlCommand::Pause;
+            paused = matches!(command, ControlCommand::Pause | ControlCommand::Interrupt);
         }
         if paused && !self.canceled && !is_ready(&mut self.cancel) {
             return Err(Stop::Done);
@@ -238,7 +246,13 @@ impl Follower<'_> {
             ChildrenAtPeer::Some | ChildrenAtPeer::Unknown | ChildrenAtPeer::None => Vec::new(),
         };
         self.append(bodies, tasks, progress).await?;
-        if self.local.ended { Err(Stop::Done) } else { Ok(()) }
+        self.end_if_at_rest()
+    }
+
+    /// Ends following when the task has ended, or was interrupted and waits for a person.
+    fn end_if_at_rest(&self) -> Result<(), Stop> {
+        let rests = self.interrupted && self.local.waits_for_resume();
+        if self.local.ended || rests { Err(Stop::Done) } else { Ok(()) }
     }
 
     /// Tasks below the remote task that are new or have changed. None when the peer does not answer: the next look

@@ -124,6 +124,11 @@ impl LocalTask {
         self.waiting_for == Some(WaitingFor::Peer)
     }
 
+    /// Whether it waits for a person.
+    pub(crate) fn waits_for_resume(&self) -> bool {
+        self.waiting_for == Some(WaitingFor::Resume)
+    }
+
     fn apply(&mut self, body: &EventBody) {
         self.ended |= body.ends_task();
         if let EventBody::StatusChanged(change) = body {

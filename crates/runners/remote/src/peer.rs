@@ -130,6 +130,7 @@ impl Peer {
     ) -> Result<(), PeerFailure> {
         settle(match command {
             ControlCommand::Pause => self.client.pause_task(task_id).await.map(drop),
+            ControlCommand::Interrupt => self.client.interrupt_task(task_id).await.map(drop),
             ControlCommand::Resume => self.client.resume_task(task_id).await.map(drop),
         })
     }

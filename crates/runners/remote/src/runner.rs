@@ -115,6 +115,8 @@ impl Runner for RemoteRunner {
             journal: run.journal,
             cancel: run.cancel,
             canceled: false,
+            interrupt: run.interrupt,
+            interrupted: false,
             has_children: ChildrenAtPeer::Unknown,
         };
         tokio::select! {

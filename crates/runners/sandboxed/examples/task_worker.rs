@@ -114,7 +114,7 @@ impl Models for TheModel {
 }
 
 async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
-    let WorkerPorts { task_id, settings, journal, provider, cancel, rest } = ports;
+    let WorkerPorts { task_id, settings, journal, provider, cancel, interrupt, rest } = ports;
     let bench: Bench = serde_json::from_value(settings).unwrap();
     let world = RuntimeDeps {
         journal,
@@ -162,6 +162,10 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         () = cancel => {
             // What it cannot end from here is ended where the runner is.
             let _ = orchestrator.cancel(&task_id).await;
+            Ok(())
+        }
+        () = interrupt => {
+            orchestrator.interrupt(&task_id).await.map_err(stopped)?;
             Ok(())
         }
         () = rest => {

@@ -8,6 +8,7 @@ mod scope;
 mod stderr_tail;
 mod worker_run;
 
+use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -55,7 +56,12 @@ impl SandboxRunner {
             let launched =
                 Process::launch(&self.settings, limits, &run.task_id).map_err(|error| {
                     let program = self.settings.worker.program.display();
-                    unavailable(format!("the worker `{program}` cannot be started: {error}"))
+                    let reason = format!("the worker `{program}` cannot be started: {error}");
+                    if lacks_room(&error) {
+                        RunnerError::Storage { reason }
+                    } else {
+                        unavailable(reason)
+                    }
                 })?;
             let worker_run = WorkerRun::new(launched, run);
             let end = worker_run.run(run, &self.settings.worker_settings, until).await;
@@ -89,6 +95,7 @@ impl Runner for SandboxRunner {
         let _slot = tokio::select! {
             biased;
             () = &mut run.cancel => return Ok(()),
+            () = &mut run.interrupt => return Ok(()),
             () = &mut run.shutdown => return Ok(()),
             slot = self.slots.acquire() => slot,
         };
@@ -149,6 +156,12 @@ fn end_without_report(
             unavailable(format!("the worker ended before its task did{text}"))
         }
     }
+}
+
+/// Whether there is no room for the files of a worker.
+fn lacks_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
 }
 
 fn refused(reason: String) -> RunnerError {

@@ -14,7 +14,7 @@
 //! | `close`                | nothing; the answer is no longer wanted                         |
 //! | `done`                 | the end of the socket                                           |
 //!
-//! The runner says `cancel` and `rest` when it wants the worker to come to an end.
+//! The runner says `cancel`, `interrupt` and `rest` when it wants the worker to come to an end.
 
 mod frame;
 mod journal;
@@ -34,7 +34,7 @@ pub(crate) use journal::{
 
 /// Raised when a frame changes its meaning. Both sides are the same program, unless the binary was
 /// replaced in between.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Batches of pieces of one answer that are on their way.
 pub(crate) const BATCHES_MAX: usize = 16;
@@ -92,6 +92,8 @@ pub(crate) enum ToWorker<E> {
     End { id: Id, failure: Option<ProviderError> },
     /// The task is canceled.
     Cancel {},
+    /// A person interrupts the turn.
+    Interrupt {},
     /// Everything comes to rest.
     Rest {},
 }
@@ -102,6 +104,7 @@ pub(crate) enum ToWorker<E> {
 pub(crate) enum OutcomeWire {
     Stopped {},
     Unavailable { reason: String },
+    Storage { reason: String },
     Refused { reason: String },
     Journal(JournalError),
 }
@@ -111,6 +114,7 @@ impl From<Result<(), RunnerError>> for OutcomeWire {
         match outcome {
             Ok(()) => Self::Stopped {},
             Err(RunnerError::Unavailable { reason }) => Self::Unavailable { reason },
+            Err(RunnerError::Storage { reason }) => Self::Storage { reason },
             Err(RunnerError::Refused { reason }) => Self::Refused { reason },
             Err(RunnerError::Journal(error)) => Self::Journal(error),
         }
@@ -122,6 +126,7 @@ impl From<OutcomeWire> for Result<(), RunnerError> {
         match wire {
             OutcomeWire::Stopped {} => Ok(()),
             OutcomeWire::Unavailable { reason } => Err(RunnerError::Unavailable { reason }),
+            OutcomeWire::Storage { reason } => Err(RunnerError::Storage { reason }),
             OutcomeWire::Refused { reason } => Err(RunnerError::Refused { reason }),
             OutcomeWire::Journal(error) => Err(RunnerError::Journal(error)),
         }

@@ -226,7 +226,7 @@ fn entries(append: &Append, payer: Option<&String>) -> Vec<Entry> {
             return Some(Entry::Paid {
                 day: append.at.date_naive(),
                 payer: payer.cloned(),
-                model: paid.model.clone(),
+                model: paid.summed_under(),
                 calls: 1,
                 usage: paid.usage,
             });

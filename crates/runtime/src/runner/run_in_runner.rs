@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Run, RunnerError, TaskUpdates};
+use antiphon_core::port::{JournalError, Run, RunnerError, TaskUpdates};
 use antiphon_core::{
     Cancel, PEER_UNAVAILABLE, Position, Provider, RunnerConfig, TaskStatus, ToolCallId, WaitingFor,
 };
@@ -171,26 +171,9 @@ impl TaskRun {
         let mut wait = TRY_AFTER;
         for attempt in 1..=TRIES_MAX {
             let before = self.state.seq;
-            // Fires when the budget is spent: then the runner suspends the task, and it waits here.
-            let (stop, spent) = (self.services.background.stop.clone(), CancellationToken::new());
-            let (rests, cut_off) = (spent.clone(), self.services.background.cut_off.clone());
+            let (spent, elsewhere) = (CancellationToken::new(), self.is_orchestrated_elsewhere());
             let running_calls = Arc::new(watch::Sender::new(HashSet::new()));
-            let mut calls = running_calls.subscribe();
-            let elsewhere = self.is_orchestrated_elsewhere();
-            let rest = Cancel::when(async move {
-                // Calls that run may finish first, unless they go on in another orchestrator.
-                let drained = async {
-                    stop.cancelled().await;
-                    tokio::select! {
-                        () = cut_off.cancelled() => {}
-                        _ = calls.wait_for(|calls| elsewhere || calls.is_empty()) => {}
-                    }
-                };
-                tokio::select! {
-                    () = drained => {}
-                    () = rests.cancelled() => {}
-                }
-            });
+            let rest = self.rest_signal(&spent, running_calls.subscribe());
             let stopped = self.run_in_runner(&config, rest, &spent, running_calls).await?;
             self.at_peer.cancel_tried |= self.running.cancel.is_cancelled();
             self.rebase().await?;
@@ -201,7 +184,13 @@ impl TaskRun {
                 Ok(()) if self.state.seq > before => return Ok(()),
                 Ok(()) => "it recorded nothing".to_owned(),
                 Err(RunnerError::Journal(error)) => return Err(error.into()),
-                Err(RunnerError::Unavailable { reason }) => reason,
+                Err(RunnerError::Storage { reason }) => {
+                    return Err(JournalError::Unavailable { reason }.into());
+                }
+                Err(RunnerError::Unavailable { reason }) => {
+                    self.wait_for_storage().await?;
+                    reason
+                }
                 Err(RunnerError::Refused { reason }) => {
                     self.at_peer.refused = self.state.relayed.is_none();
                     self.fail_runner("runner_refused", &config, &reason);
@@ -220,14 +209,53 @@ impl TaskRun {
             self.running.heartbeat();
             let (cancel, stop) =
                 (self.running.cancel.clone(), self.services.background.stop.clone());
+            let interrupt = self.running.interrupt.token();
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = cancel.cancelled() => return Ok(()),
+                () = interrupt.cancelled() => return Ok(()),
                 () = stop.cancelled() => return Ok(()),
             }
             wait *= 2;
         }
         Ok(())
+    }
+
+    /// Fires when the runner has to rest: the budget is spent, and the task waits here, or the orchestrator stops.
+    fn rest_signal(
+        &self,
+        spent: &CancellationToken,
+        mut calls: watch::Receiver<HashSet<ToolCallId>>,
+    ) -> Cancel {
+        let (spent, stop) = (spent.clone(), self.services.background.stop.clone());
+        let cut_off = self.services.background.cut_off.clone();
+        let elsewhere = self.is_orchestrated_elsewhere();
+        Cancel::when(async move {
+            // Calls that run may finish first, unless they go on in another orchestrator.
+            let drained = async {
+                stop.cancelled().await;
+                tokio::select! {
+                    () = cut_off.cancelled() => {}
+                    _ = calls.wait_for(|calls| elsewhere || calls.is_empty()) => {}
+                }
+            };
+            tokio::select! {
+                () = drained => {}
+                () = spent.cancelled() => {}
+            }
+        })
+    }
+
+    /// An error while the journal cannot be written: the runner may be away for the same reason. The task waits, as
+    /// others do.
+    async fn wait_for_storage(&self) -> Result<(), OrchestratorError> {
+        let elsewhere = self.is_orchestrated_elsewhere();
+        match self.services.deps.journal.check_append().await {
+            Err(fault) if !elsewhere => {
+                Err(JournalError::Unavailable { reason: fault.to_string() }.into())
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Suspends the task until the next attempt to reach its peer.
@@ -248,6 +276,7 @@ impl TaskRun {
 
     fn must_stop(&self) -> bool {
         self.running.cancel.is_cancelled()
+            || self.running.interrupt.has_fired()
             || self.services.background.stop.is_cancelled()
             || self.state.status.is_terminal()
             || limits::deadline(&self.state).is_some_and(|at| self.services.time.has_passed(at))
@@ -283,7 +312,7 @@ impl TaskRun {
             task: self.state.created.clone(),
             spent: spent.clone(),
         };
-        let over = end.clone();
+        let (over, interrupt) = (end.clone(), self.running.interrupt.token());
         let deps = &self.services.deps;
         let (limits, dispatches) =
             limits::left(&self.state, &self.trees, &deps.prices, &self.services.time);
@@ -311,6 +340,7 @@ impl TaskRun {
             }),
             provider: Arc::new(BoundedModel { provider, bounds }),
             cancel: Cancel::when(async move { over.cancelled().await }),
+            interrupt: Cancel::when(interrupt.cancelled_owned()),
             input: Arc::new(TaskInput {
                 services: Arc::clone(&self.services),
                 task_id: self.state.task_id.clone(),

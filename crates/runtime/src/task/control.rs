@@ -5,6 +5,7 @@
 //! | `new_task` | a task to be accepted                   |
 //! | `create`   | records an accepted task and starts it  |
 //! | `attached` | tasks that end with their client        |
+//! | `interrupt` | interrupts and resumes tasks and descendants |
 //! | `wait`     | waits until a task ends or is suspended |
 //! | `approval` | decisions about approvals               |
 //! | `cancel`   | cancels tasks and descendants           |
@@ -15,5 +16,6 @@ pub(crate) mod attached;
 pub(crate) mod cancel;
 pub(crate) mod cancel_tree;
 pub(crate) mod create;
+pub(crate) mod interrupt;
 pub(crate) mod new_task;
 pub(crate) mod wait;

@@ -138,7 +138,7 @@ impl Totals {
     }
 
     pub(crate) fn pay(&mut self, recorded: &UsageRecorded) {
-        *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+        *self.spent.entry(recorded.summed_under()).or_default() += recorded.usage;
         self.turns = self.turns.saturating_add(u32::from(recorded.purpose.is_none()));
     }
 

@@ -304,7 +304,7 @@ impl TaskState {
                 self.calls += 1;
             }
             EventBody::UsageRecorded(recorded) => {
-                *self.spent.entry(recorded.model.clone()).or_default() += recorded.usage;
+                *self.spent.entry(recorded.summed_under()).or_default() += recorded.usage;
                 self.turns += u32::from(recorded.purpose.is_none());
             }
             EventBody::OutputRejected(_) => self.rejected += 1,

@@ -39,7 +39,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::runner::{followed, peer_cancel};
 use crate::services::Services;
 use crate::storage::is_unavailable;
-use crate::task::control::cancel;
+use crate::task::control::{cancel, interrupt};
 use crate::task::decide::{self, Action};
 use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::schedule::deadlines;
@@ -47,9 +47,6 @@ use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
 use crate::task::state::state_cache::{self, AfterEnd, CachedTask};
 use crate::task::step::flush::FlushOutcome;
-
-/// Code of a task whose turn was interrupted.
-const INTERRUPTED: &str = "interrupted";
 
 /// Runs a task until it has ended, is suspended, or the orchestrator shuts down.
 pub(crate) async fn run(
@@ -220,8 +217,10 @@ impl TaskRun {
                     run.end(TaskStatus::Canceled, None);
                 }
             }
-            if run.running.interrupt.take() && !run.state.status.is_terminal() {
-                run.interrupt();
+            if let Some(status) = run.running.interrupt.take()
+                && !run.state.status.is_terminal()
+            {
+                run.interrupt(status);
             }
             if run.services.background.starts_nothing() {
                 // Known results are recorded; the rest is done by the next process.
@@ -387,9 +386,10 @@ impl TaskRun {
     }
 
     /// Suspends the task, because a person interrupted its turn.
-    fn interrupt(&mut self) {
-        if self.state.waiting_for != Some(WaitingFor::Resume) {
-            self.push(interrupted_status());
+    fn interrupt(&mut self, status: StatusChanged) {
+        let waits = self.state.waiting_for == Some(WaitingFor::Resume);
+        if !waits || interrupt::names_more(&status, self.state.detail.as_ref()) {
+            self.push(status);
         }
     }
 
@@ -518,16 +518,6 @@ impl TaskRun {
         let last = self.state.last_step();
         let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());
         calls.filter(|call| output::is_final(call)).cloned().collect()
-    }
-}
-
-/// The status of a task whose turn a person interrupted.
-pub(crate) fn interrupted_status() -> StatusChanged {
-    let error = "a person interrupted the turn";
-    StatusChanged {
-        status: TaskStatus::InputRequired,
-        detail: Some(json!({ "code": INTERRUPTED, "error": error })),
-        waiting_for: Some(WaitingFor::Resume),
     }
 }
 

@@ -13,6 +13,7 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_view::display::escaped;
+use antiphon_view::outage_wait_text;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -151,7 +152,10 @@ fn table(agents: &[AgentPresence]) -> String {
     }));
     let mut text = terminal::table(&lines);
     for live in agents {
-        if let Some(waits) = &live.waits {
+        if let Some(wait) = &live.wait {
+            // Writing to a text does not fail.
+            let _ = writeln!(text, "`{}` {}", escaped(&live.agent), outage_wait_text(wait));
+        } else if let Some(waits) = &live.waits {
             let what = match live.waiting {
                 0 => "its start or first message waits".to_owned(),
                 1 => "1 message waits".to_owned(),

@@ -9,6 +9,7 @@ use chrono::DateTime;
 use serde_json::json;
 
 use super::{Task, Tree, text};
+use crate::single_task::is_interrupted;
 
 impl Tree {
     /// Every call started at most once and has one result, also when it was interrupted; a call of a
@@ -56,7 +57,7 @@ impl Tree {
         let Some(first) = awaited.first() else {
             let call = waiter.calls().find(|call| call.name == "bash").unwrap();
             let output = text(&waiter.results(&call.id)[0].content);
-            assert!(output.contains("outcome unknown"), "it did not wait, and read {output}: {at}");
+            assert!(is_interrupted(&output), "it did not wait, and read {output}: {at}");
             return;
         };
         assert_eq!(awaited.len(), 1, "{awaited:?}: {at}");
@@ -126,7 +127,7 @@ impl Tree {
                 assert!(started || times == 0, "{line} was done and never started: {at}");
                 match task.results(&call.id).first() {
                     Some(result) if !result.is_error => assert_eq!(times, 1, "{line}: {at}"),
-                    Some(result) if text(&result.content).contains("outcome unknown") => {
+                    Some(result) if is_interrupted(&text(&result.content)) => {
                         interrupted += 1;
                     }
                     Some(_) | None => assert!(task.is_canceled(), "{line} failed: {at}"),

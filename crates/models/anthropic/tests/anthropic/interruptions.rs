@@ -137,16 +137,8 @@ async fn a_reply_that_is_not_a_stream_is_described() {
             Reply::json(200, fault),
             ProviderError::Overloaded { message: "Overloaded".to_owned(), retry_after: None },
         ),
-        (
-            "a web page",
-            html(Reply::events("<!doctype html>")),
-            protocol(&format!("{page}: check base_url and proxy")),
-        ),
-        (
-            "a nameless web page",
-            Reply::events("\n<html></html>").split(1),
-            protocol(&format!("{page} (status 200): check base_url and proxy")),
-        ),
+        ("a web page", html(Reply::events("<!doctype html>")), web_page()),
+        ("a nameless web page", Reply::events("\n<html></html>").split(1), web_page()),
         (
             "a web page of a gateway",
             html(Reply::json(502, "<html>bad</html>")),
@@ -159,5 +151,14 @@ async fn a_reply_that_is_not_a_stream_is_described() {
     ];
     for (name, reply, error) in cases {
         assert_eq!(answer(reply).await, (silent(), Some(error)), "{name}");
+    }
+}
+
+/// What a web page in place of an answer means: something on the way to the provider sent it.
+fn web_page() -> ProviderError {
+    ProviderError::Connection {
+        message: "the address answered with a web page, as a network with a login page does: check the network, \
+                  base_url and proxy"
+            .to_owned(),
     }
 }

@@ -201,9 +201,12 @@ async fn a_document_instead_of_a_stream_is_a_descriptive_error() {
         message: "it answered with nothing: check base_url".to_owned(),
         retry_after: None,
     };
-    let page = protocol("the address answered with a web page: check base_url and proxy");
-    let page_as_stream =
-        protocol("the address answered with a web page (status 200): check base_url and proxy");
+    let page = ProviderError::Connection {
+        message: "the address answered with a web page, as a network with a login page does: check the network, \
+                  base_url and proxy"
+            .to_owned(),
+    };
+    let page_as_stream = page.clone();
     let whole = r#"{"status":"completed","error":null,"output":[]}"#;
     let whole_answer = protocol(&format!("status 200: {whole}"));
     let html = |body: &str| Reply {

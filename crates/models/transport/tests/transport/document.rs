@@ -20,7 +20,7 @@ async fn an_empty_response_is_described() {
 
 #[tokio::test]
 async fn a_document_instead_of_events_is_parsed_as_a_failure() {
-    for body in [r#"{"error": "no"}"#, "[1]", "<html></html>"] {
+    for body in [r#"{"error": "no"}"#, "[1]"] {
         for size in [1, 4096] {
             let reply = Reply::json(200, body).split(size);
             let error = failed(200, &format!("None {body}"));
@@ -35,10 +35,17 @@ async fn a_web_page_is_recognized_by_its_content_type() {
         headers: vec![("content-type".to_owned(), "text/html; charset=utf-8".to_owned())],
         ..Reply::events("data: a\n\n")
     };
-    let error = ProviderError::Protocol {
-        message: "the address answered with a web page: check base_url and proxy".to_owned(),
+    let error = ProviderError::Connection {
+        message: "the address answered with a web page, as a network with a login page does: check the network, \
+                  base_url and proxy"
+            .to_owned(),
     };
-    assert_eq!(answer(reply).await, [Err(error)]);
+    assert!(error.is_transient(), "the task waits");
+    assert_eq!(answer(reply).await, [Err(error.clone())]);
+    for size in [1, 4096] {
+        let reply = Reply::json(200, "\n<html></html>").split(size);
+        assert_eq!(answer(reply).await, [Err(error.clone())], "by its content");
+    }
 }
 
 #[tokio::test]

@@ -101,6 +101,49 @@ async fn a_task_that_is_paused_and_resumed_here_is_paused_and_resumed_there() {
     peer.end().await;
 }
 
+#[tokio::test]
+async fn an_interrupt_here_ends_the_running_call_there_and_what_it_left_is_recorded_here() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+    let url = peer.url();
+    let interrupting = async {
+        local.until("tool_started").await;
+        local.interrupt.cancel();
+    };
+    let (ran, ()) = tokio::join!(local.run(&url), interrupting);
+    ran.unwrap();
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!((remote.status, remote.waiting_for), (TaskStatus::InputRequired, RESUME));
+    let relayed = local.relayed().await;
+    assert_eq!(relayed, worked(&peer).await);
+    let Some(EventBody::StatusChanged(last)) = relayed.last() else { panic!("{relayed:?}") };
+    assert_eq!(last.detail.as_ref().unwrap()["code"], "interrupted");
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_interrupted_before_the_runner_followed_it_is_interrupted_there() {
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("hang").await);
+    let url = peer.url();
+    tokio::select! {
+        ran = local.run(&url) => panic!("it hangs there: {ran:?}"),
+        () = local.until("tool_started") => {}
+    }
+    local
+        .say(StatusChanged {
+            detail: Some(serde_json::json!({ "code": "interrupted", "error": "by a person" })),
+            waiting_for: RESUME,
+            ..StatusChanged::new(TaskStatus::InputRequired)
+        })
+        .await;
+    local.run(&url).await.unwrap();
+    let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
+    assert_eq!((remote.status, remote.waiting_for), (TaskStatus::InputRequired, RESUME));
+    assert_eq!(remote.detail.unwrap()["code"], "interrupted");
+    peer.end().await;
+}
+
+const RESUME: Option<WaitingFor> = Some(WaitingFor::Resume);
+
 impl PeerServer {
     async fn journal_ended(&self) -> bool {
         let all = antiphon_core::port::TaskQuery {

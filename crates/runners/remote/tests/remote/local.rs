@@ -32,6 +32,7 @@ pub(crate) struct LocalSide {
     pub(crate) journal: Arc<MemoryJournal>,
     pub(crate) task_id: TaskId,
     pub(crate) cancel: CancellationToken,
+    pub(crate) interrupt: CancellationToken,
     pub(crate) rest: CancellationToken,
 }
 
@@ -57,6 +58,7 @@ impl LocalSide {
             journal: Arc::new(MemoryJournal::new()),
             task_id: TaskId::parse("ours").unwrap(),
             cancel: CancellationToken::new(),
+            interrupt: CancellationToken::new(),
             rest: CancellationToken::new(),
         };
         let events = [created.into()].into_iter().chain(said).collect();
@@ -92,6 +94,7 @@ impl LocalSide {
             journal,
             provider: ScriptedModels(ANSWERS).provider(&model, &[], None).unwrap(),
             cancel: Cancel::when(self.cancel.clone().cancelled_owned()),
+            interrupt: Cancel::when(self.interrupt.clone().cancelled_owned()),
             shutdown: Cancel::when(self.rest.clone().cancelled_owned()),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,

@@ -136,6 +136,9 @@ impl WorkerRun {
                 () = &mut run.cancel, if stop_until.is_none() => {
                     stop_until = Some(self.ask_to_stop(&Message::Cancel {}));
                 }
+                () = &mut run.interrupt, if stop_until.is_none() => {
+                    stop_until = Some(self.ask_to_stop(&Message::Interrupt {}));
+                }
                 () = &mut run.shutdown, if stop_until.is_none() => {
                     stop_until = Some(self.ask_to_stop(&Message::Rest {}));
                 }

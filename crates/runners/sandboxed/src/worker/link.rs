@@ -70,6 +70,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, Default)]
 struct Signals {
     cancel: bool,
+    interrupt: bool,
     rest: bool,
     gone: bool,
 }
@@ -157,6 +158,10 @@ impl Link {
         self.until(|signals| signals.cancel).await;
     }
 
+    pub(super) async fn interrupted(self: Arc<Self>) {
+        self.until(|signals| signals.interrupt).await;
+    }
+
     pub(super) async fn resting(self: Arc<Self>) {
         self.until(|signals| signals.rest).await;
     }
@@ -205,6 +210,7 @@ impl Link {
                 self.waiting().streams.remove(&id);
             }
             ToWorker::Cancel {} => self.signals.send_modify(|signals| signals.cancel = true),
+            ToWorker::Interrupt {} => self.signals.send_modify(|signals| signals.interrupt = true),
             ToWorker::Rest {} => self.signals.send_modify(|signals| signals.rest = true),
             ToWorker::Hello { .. } => {}
         }

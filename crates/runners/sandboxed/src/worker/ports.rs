@@ -25,6 +25,8 @@ pub struct WorkerPorts {
     pub provider: Arc<dyn Provider>,
     /// Fires when the task is canceled: end it, record that, return.
     pub cancel: Cancel,
+    /// Fires when a person interrupts the turn: end the calls, record that, return.
+    pub interrupt: Cancel,
     /// Fires when the process shuts down: record the state, return.
     pub rest: Cancel,
 }
@@ -39,6 +41,7 @@ impl WorkerPorts {
             )))),
             provider: Arc::new(RemoteProvider::new(Arc::clone(link))),
             cancel: Cancel::when(Arc::clone(link).canceled()),
+            interrupt: Cancel::when(Arc::clone(link).interrupted()),
             rest: Cancel::when(Arc::clone(link).resting()),
             task_id,
             settings,

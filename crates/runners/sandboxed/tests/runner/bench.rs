@@ -81,6 +81,7 @@ impl Bench {
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
             provider: Arc::clone(&self.provider),
             cancel: Cancel::never(),
+            interrupt: Cancel::never(),
             shutdown: Cancel::never(),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,

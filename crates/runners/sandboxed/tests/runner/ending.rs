@@ -102,6 +102,32 @@ async fn rest_returns_and_the_next_run_goes_on() {
 }
 
 #[tokio::test]
+async fn an_interrupt_ends_the_running_call_and_the_task_waits_for_a_person() {
+    let bench = hanging();
+    let task_id = bench.accept().await;
+    let (fire, interrupt) = switch();
+    let run = bench.runner.run(Run { interrupt, ..bench.run(&task_id) });
+    let interrupt = async {
+        until_it_hangs(&bench).await;
+        drop(fire);
+    };
+    let (ran, ()) = tokio::join!(run, interrupt);
+    ran.unwrap();
+    bench.assert_clean();
+    let state = bench.state(&task_id).await;
+    assert_eq!(
+        (state.status, state.waiting_for),
+        (TaskStatus::InputRequired, Some(antiphon_core::WaitingFor::Resume))
+    );
+    assert_eq!(state.detail.unwrap()["code"], "interrupted");
+    let results = bench.results(&task_id).await;
+    assert!(
+        results.len() == 1 && results[0].0.contains("a person stopped the turn"),
+        "{results:?}"
+    );
+}
+
+#[tokio::test]
 async fn nothing_is_started_for_a_task_that_is_canceled_already() {
     let bench = hanging();
     let task_id = bench.accept().await;

@@ -133,6 +133,7 @@ impl Bench {
             journal: self.journal.clone(),
             provider: Arc::new(ScenarioProvider::new(&[])),
             cancel: fires(canceled),
+            interrupt: Cancel::never(),
             shutdown: fires(rested),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,

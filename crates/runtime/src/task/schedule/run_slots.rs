@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::TaskId;
+use antiphon_core::{StatusChanged, TaskId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -77,35 +77,45 @@ impl RunningTask {
 
 /// Ends the current model call and tool calls of a run. Can be used again.
 #[derive(Debug, Default)]
-pub(crate) struct Interrupt(Mutex<CancellationToken>);
+pub(crate) struct Interrupt(Mutex<PendingInterrupt>);
+
+#[derive(Debug, Default)]
+struct PendingInterrupt {
+    token: CancellationToken,
+    /// What the task records, once the token has fired.
+    status: Option<StatusChanged>,
+}
 
 impl Interrupt {
-    fn current(&self) -> MutexGuard<'_, CancellationToken> {
+    fn pending(&self) -> MutexGuard<'_, PendingInterrupt> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fires with the next interrupt.
     pub(crate) fn token(&self) -> CancellationToken {
-        self.current().clone()
+        self.pending().token.clone()
     }
 
-    pub(crate) fn fire(&self) {
-        self.current().cancel();
+    /// Interrupts the run. It records `status`.
+    pub(crate) fn fire(&self, status: StatusChanged) {
+        let mut pending = self.pending();
+        pending.status.get_or_insert(status);
+        pending.token.cancel();
     }
 
     /// Whether it has fired and was not handled.
     pub(crate) fn has_fired(&self) -> bool {
-        self.current().is_cancelled()
+        self.pending().token.is_cancelled()
     }
 
-    /// Whether it has fired; handles it.
-    pub(crate) fn take(&self) -> bool {
-        let mut current = self.current();
-        let fired = current.is_cancelled();
-        if fired {
-            *current = CancellationToken::new();
+    /// What to record if it has fired; handles it.
+    pub(crate) fn take(&self) -> Option<StatusChanged> {
+        let mut pending = self.pending();
+        let status = pending.status.take();
+        if status.is_some() {
+            pending.token = CancellationToken::new();
         }
-        fired
+        status
     }
 }
 
@@ -139,10 +149,10 @@ impl RunSlots {
         self.table().running.get(task_id).cloned()
     }
 
-    /// Whether a task other than `own` runs or is queued for a slot.
-    pub(crate) fn is_other_running(&self, own: Option<&TaskId>) -> bool {
+    /// The tasks that run or are queued for a slot.
+    pub(crate) fn active(&self) -> Vec<TaskId> {
         let table = self.table();
-        table.running.keys().chain(&table.queued).any(|task| Some(task) != own)
+        table.running.keys().chain(&table.queued).cloned().collect()
     }
 
     /// Whether a task runs or is queued for a slot.

@@ -84,8 +84,9 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
         if is_unavailable(&stopped) && !services.background.stop.is_cancelled() {
             let begin = || StorageWait::begin(&services.storage, &services.deps, task_id);
             let wait = storage_wait.get_or_insert_with(begin);
+            let why = stopped.to_string();
             let waited = tokio::select! {
-                waited = wait.pause() => waited,
+                waited = wait.pause(&why) => waited,
                 () = services.background.stop.cancelled() => false,
             };
             wait.end();

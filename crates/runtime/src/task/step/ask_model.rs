@@ -17,6 +17,9 @@ use crate::task::step::flush::FlushOutcome;
 use crate::task::step::output;
 use crate::watch::delta::{AnswerDelta, Delta, DeltaEvent};
 
+/// Code of an answer that ended because the process stops.
+const STOPPING: &str = "stopping";
+
 /// Whether watchers see the answer as it streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
@@ -45,11 +48,11 @@ impl TaskRun {
                     self.end(TaskStatus::Failed, Some(detail));
                 }
             }
-            Err(FailedAnswer { partial, error: StreamError::Canceled, .. }) => {
-                // During shutdown nothing is recorded: the model is called again later.
-                if !self.services.background.stop.is_cancelled()
-                    || self.running.cancel.is_cancelled()
-                {
+            Err(FailedAnswer { partial, shown, error: StreamError::Canceled }) => {
+                let stops = self.services.background.stop.is_cancelled();
+                if stops && !self.running.cancel.is_cancelled() {
+                    self.supersede_at_stop(partial, shown);
+                } else {
                     self.record_partial(partial);
                 }
             }
@@ -93,21 +96,48 @@ impl TaskRun {
         let (code, attempt) = (&wait.code, wait.attempt);
         tracing::warn!(task.id = %self.state.task_id, code, attempt, "a task waits for its model");
         if wait.superseded {
-            let (code, error) = (wait.code.clone(), wait.error.clone());
-            let event = DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, error });
-            self.services.deltas.publish(self.delta(event));
+            self.announce_superseded(&wait.code, &wait.error);
         }
-        if let Some(partial) = partial {
-            let (model, usage) = (partial.model.clone(), partial.usage);
-            if wait.superseded && !partial.content.is_empty() {
-                self.push(MessageAppended::superseded(partial));
-            }
-            // Tokens that were shown and not counted are recorded as none: their cost is unknown.
-            if wait.superseded || usage != Usage::default() {
-                self.record_usage(model.as_ref(), usage, Some(purpose));
-            }
-        }
+        let shown = if wait.superseded { Shown::Some } else { Shown::Nothing };
+        self.record_superseded(partial, shown, purpose);
         self.push(wait.status(WaitingFor::Model));
+    }
+
+    /// The orchestrator stops in the middle of an answer: the next process asks for it again. What was shown of it is
+    /// superseded, and its tokens are not forgotten.
+    fn supersede_at_stop(&mut self, partial: Option<AssistantMessage>, shown: Shown) {
+        let is_written = partial.as_ref().is_some_and(|partial| !partial.content.is_empty());
+        if shown == Shown::Some && is_written {
+            self.announce_superseded(
+                STOPPING,
+                "the process stops; the next one asks the model again",
+            );
+            self.record_superseded(partial, shown, Purpose::Superseded);
+        }
+    }
+
+    fn announce_superseded(&self, code: &str, error: &str) {
+        let (code, error) = (code.to_owned(), error.to_owned());
+        let event = DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, error });
+        self.services.deltas.publish(self.delta(event));
+    }
+
+    /// Records an answer that the model is asked for again, as far as it was shown, and what it cost.
+    fn record_superseded(
+        &mut self,
+        partial: Option<AssistantMessage>,
+        shown: Shown,
+        purpose: Purpose,
+    ) {
+        let Some(partial) = partial else { return };
+        let (model, usage) = (partial.model.clone(), partial.usage);
+        if shown == Shown::Some && !partial.content.is_empty() {
+            self.push(MessageAppended::superseded(partial));
+        }
+        // Tokens that were shown and not counted are recorded as none: their cost is unknown.
+        if shown == Shown::Some || usage != Usage::default() {
+            self.record_usage(model.as_ref(), usage, Some(purpose));
+        }
     }
 
     /// Ends the wait for the model: it answers. Watchers learn that before the answer.
