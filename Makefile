@@ -6,6 +6,7 @@
 # make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis; make deny
 # make check       format and lints
 # make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
+# make takeovers   kill the process that owns a project's journal N times, beside others that work (N=200 by default)
 # make bench       benchmarks, each beside a baseline
 # make fuzz        search for inputs that break the parsers (needs a nightly toolchain), T seconds each
 # make deny        check licenses, sources, banned crates, and advisories where their database is installed
@@ -26,8 +27,9 @@ RELEASE := $(CARGO_TARGET_DIR)/release/antiphon
 PREFIX ?= $(HOME)/.local
 T ?= 60
 N ?= 2000
+takeovers: N = 200
 
-.PHONY: run install test test-core test-peers check crash bench fuzz deny setup
+.PHONY: run install test test-core test-peers check crash takeovers bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
@@ -76,6 +78,11 @@ crash: setup
 	@scripts/step "Building" $(CARGO) test --package antiphon --test crash --no-run --locked
 	@CRASH_KILLS=$(N) scripts/step "Killing it $(N) times" \
 		$(CARGO) test --package antiphon --test crash --locked -- --nocapture
+
+takeovers: setup
+	@scripts/step "Building" $(CARGO) test --package antiphon --test processes --no-run --locked
+	@ANTIPHON_KILLS=$(N) scripts/step "Killing the owner $(N) times" $(CARGO) test --package antiphon --test processes \
+		--locked -- --nocapture --exact take_over::an_owner_that_is_killed_under_load_is_not_missed
 
 bench: setup
 	@scripts/need rg

@@ -34,7 +34,7 @@ pub(crate) use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
-pub(crate) use ownership::{OwnerBefore, Ownership, Reservation, lock_taken_at};
+pub(crate) use ownership::{Ownership, Reservation};
 
 pub(crate) use project_access::ProjectAccess;
 
@@ -69,7 +69,7 @@ impl Connection {
         tools: Toolset,
     ) -> Result<Self, Failure> {
         match Ownership::find(project).await? {
-            Ownership::Owner(journal, _) => {
+            Ownership::Owner(journal) => {
                 Ok(Self::Local(project.recording_orchestrator(journal, models, tools)))
             }
             Ownership::Client(server) => Self::of_owner(server, project),
@@ -92,7 +92,7 @@ impl Connection {
         models: Models,
     ) -> Result<Self, Failure> {
         let journal = match Ownership::find(project).await? {
-            Ownership::Owner(journal, _) => journal,
+            Ownership::Owner(journal) => journal,
             Ownership::Client(server) => return Self::of_owner(server, project),
         };
         let tools = Toolset::none();

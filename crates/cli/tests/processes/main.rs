@@ -9,9 +9,11 @@ mod project_folder;
 #[path = "../support/pty.rs"]
 mod pty;
 
+mod background;
 mod beside;
 mod lingering;
 mod long_path;
+mod mcp;
 mod missing_key;
 mod project;
 mod settings;

@@ -16,6 +16,8 @@ const CHANNELS_CLEANUP_AT: usize = 1024;
 pub(crate) struct Notifier {
     all: watch::Sender<Position>,
     tasks: Mutex<TaskChannels>,
+    /// Number of recorded requests for approvals.
+    approvals: watch::Sender<u64>,
     budget: MemoryBudget,
 }
 
@@ -39,6 +41,7 @@ impl Notifier {
         Self {
             all: watch::Sender::new(Position(0)),
             tasks: Mutex::new(channels),
+            approvals: watch::Sender::new(0),
             budget: MemoryBudget::default(),
         }
     }
@@ -54,6 +57,16 @@ impl Notifier {
         if let Some(channel) = self.channel(task_id) {
             channel.updates.send_if_modified(advance);
         }
+    }
+
+    /// Notifies subscribers that a task has asked for an approval.
+    pub(crate) fn notify_approval(&self) {
+        self.approvals.send_modify(|count| *count += 1);
+    }
+
+    /// Changes with each approval that a task asks for.
+    pub(crate) fn subscribe_approvals(&self) -> watch::Receiver<u64> {
+        self.approvals.subscribe()
     }
 
     /// The channel of a task, if it has subscribers.
