@@ -48,7 +48,7 @@ pub use inbox::{
     SendInteraction,
 };
 pub use request_status::{RequestState, RequestStatus, RequestWaitQuery};
-pub use run::{RunStarted, RunTarget, StartRun};
+pub use run::{RunStarted, RunTarget, StartRun, VERSION};
 pub use session::{SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery};
 pub use task::{
     CreateTask, HISTORY_MESSAGES_MAX, LISTED_MAX, NAMES_MAX, REST_WAIT_S_MAX, TaskAccepted,

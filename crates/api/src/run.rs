@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use antiphon_core::{Position, RawJson, TaskId};
 use serde::{Deserialize, Serialize};
 
+/// Version of this program. Client and owner of a journal have the same.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// What a process gives to its task, and the task.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

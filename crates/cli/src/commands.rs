@@ -24,11 +24,11 @@ mod token;
 mod trust;
 mod usage;
 
+use antiphon_process::{ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
 use crate::afterwards::Afterwards;
-use crate::connection::{ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::log::{LogDetail, LogFormat};
 use crate::server_args::not_through_server;
@@ -133,7 +133,7 @@ impl Command {
             Self::Models(_) => Err(not_through_server("models")),
             Self::Doctor(_) => Err(not_through_server("doctor")),
         };
-        done.map_err(|failure| server.explain(failure))
+        done.map_err(|failure| server.journal_error().map_or(failure, Failure::from))
     }
 
     pub(crate) async fn run(

@@ -4,21 +4,18 @@
 //! for the user and the exit code.
 
 mod afterwards;
-mod attachment;
 mod commands;
-mod connection;
 mod environment;
 mod failure;
-mod feed;
 mod front;
+mod hints;
+mod interface;
 mod keyboard;
 mod log;
 mod outcome;
-mod owner;
 mod project_args;
 mod screen;
 mod server_args;
-mod socket_file;
 mod stop_signal;
 mod terminal;
 mod watch;
@@ -33,6 +30,9 @@ use tokio::runtime::Runtime;
 
 use afterwards::Afterwards;
 use failure::Failure;
+
+/// Name of the decider of an approval, or of a higher spend limit, in the journal.
+pub(crate) const DECIDER: &str = "the command line";
 
 /// A durable agent orchestrator.
 #[derive(Debug, Parser)]

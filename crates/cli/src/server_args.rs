@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
+use antiphon_process::ProjectServer;
 use clap::{Arg, ArgAction, Args, Command, value_parser};
 use secrecy::SecretString;
 
-use crate::connection::ProjectServer;
 use crate::failure::Failure;
 
 /// Environment variable that holds the token for `--server`.

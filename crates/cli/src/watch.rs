@@ -13,16 +13,14 @@ use std::time::{Duration, Instant};
 use antiphon_client::ClientError;
 use antiphon_core::port::{Read, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, Event, EventBody, HandlingMode, Position, Seq, TaskId, TaskStatus};
+use antiphon_process::{AttachedTask, Connection, TaskStream, TaskStreamEnd, TaskStreamItem};
 use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
 use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 
-use crate::attachment::Attachment;
-use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
-use crate::feed::{Feed, FeedEnd, FeedItem};
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
 use crate::stop_signal::{COPY_WITHIN, Interrupts};
@@ -35,7 +33,7 @@ const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// A task to watch, and where.
 pub(crate) struct Watch<'a, 'p> {
-    pub(crate) attachment: &'a mut Attachment<'p>,
+    pub(crate) attachment: &'a mut AttachedTask<'p>,
     pub(crate) task_id: &'a TaskId,
     /// The task without a parent that it belongs to.
     pub(crate) root: &'a TaskId,
@@ -77,7 +75,7 @@ impl Watch<'_, '_> {
                 position
             }
         };
-        let feed = self.attachment.feed(self.root, position);
+        let feed = self.attachment.stream(self.root, position);
         let suspended = suspended(self.attachment.connection(), self.task_id);
         let mut session = WatchSession {
             watch: self,
@@ -120,13 +118,13 @@ struct WatchSession<'a, 'p> {
     seen: Seq,
 }
 
-fn taken_by_server() -> FeedEnd {
+fn taken_by_server() -> TaskStreamEnd {
     let reason = "a server has taken the journal".to_owned();
-    FeedEnd::OwnerLost(ClientError::StreamLost { reason })
+    TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason })
 }
 
 impl WatchSession<'_, '_> {
-    async fn run(&mut self, mut feed: Feed) -> Result<(), Failure> {
+    async fn run(&mut self, mut feed: TaskStream) -> Result<(), Failure> {
         let mut interrupts = Interrupts::catch()?;
         let mut ticks = tokio::time::interval(TICK);
         let mut interrupting = JoinSet::new();
@@ -147,9 +145,9 @@ impl WatchSession<'_, '_> {
                     }
                 },
                 item = feed.next(self.seen) => match item {
-                    Ok(FeedItem::Event(event)) => self.event(&event).await?,
-                    Ok(FeedItem::Delta(delta)) => self.delta(delta)?,
-                    Ok(FeedItem::Missed(count)) => {
+                    Ok(TaskStreamItem::Event(event)) => self.event(&event).await?,
+                    Ok(TaskStreamItem::Delta(delta)) => self.delta(delta)?,
+                    Ok(TaskStreamItem::Missed(count)) => {
                         self.watch.screen.missed(self.watch.task_id, count)?;
                         Next::Continue
                     }
@@ -173,7 +171,7 @@ impl WatchSession<'_, '_> {
                 }
                 Some(_) = handing_over.join_next() => {
                     // Both hold the journal.
-                    (feed, self.suspended) = (Feed::Nothing, std::future::pending().boxed());
+                    (feed, self.suspended) = (TaskStream::Nothing, std::future::pending().boxed());
                     self.watch.attachment.leave().await;
                     self.find_owner(taken_by_server(), &mut feed).await?
                 }
@@ -212,7 +210,7 @@ impl WatchSession<'_, '_> {
     async fn on_rest(
         &mut self,
         state: Result<TaskState, Failure>,
-        feed: &mut Feed,
+        feed: &mut TaskStream,
     ) -> Result<Next, Failure> {
         let state = match state {
             Ok(state) => state,
@@ -221,7 +219,7 @@ impl WatchSession<'_, '_> {
             {
                 let reason = failure.message;
                 return self
-                    .find_owner(FeedEnd::OwnerLost(ClientError::StreamLost { reason }), feed)
+                    .find_owner(TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason }), feed)
                     .await;
             }
             Err(failure) => return Err(failure),
@@ -234,10 +232,14 @@ impl WatchSession<'_, '_> {
 
     /// Goes on after the owner of the journal has ended: with the next one, or as the next one. No event is shown
     /// twice, and none is left out.
-    async fn find_owner(&mut self, end: FeedEnd, feed: &mut Feed) -> Result<Next, Failure> {
+    async fn find_owner(
+        &mut self,
+        end: TaskStreamEnd,
+        feed: &mut TaskStream,
+    ) -> Result<Next, Failure> {
         match end {
-            FeedEnd::Unreadable(reason) => return Err(Failure::unavailable(reason)),
-            FeedEnd::OwnerLost(error) => {
+            TaskStreamEnd::Unreadable(reason) => return Err(Failure::unavailable(reason)),
+            TaskStreamEnd::OwnerLost(error) => {
                 tracing::debug!(%error, "looks for the owner of the journal");
             }
         }
@@ -248,7 +250,7 @@ impl WatchSession<'_, '_> {
                 .screen
                 .note("the process that ran the tasks of this project has ended; this one goes on");
         }
-        *feed = self.watch.attachment.feed(self.watch.root, self.position);
+        *feed = self.watch.attachment.stream(self.watch.root, self.position);
         self.suspended = suspended(self.watch.attachment.connection(), self.watch.task_id);
         self.is_suspended = false;
         Ok(Next::Continue)
@@ -367,7 +369,7 @@ impl WatchSession<'_, '_> {
             "/pause" => match connection.pause(task_id).await {
                 Ok(()) => screen.note("Queued: the task pauses after the current step"),
                 Err(_) if has_ended(connection, task_id).await => {}
-                Err(failure) => screen.note(&failure.message),
+                Err(error) => screen.note(&error.to_string()),
             },
             _ if line.starts_with('/') => {
                 screen.note("Type /pause, /cancel, or a message for the agent");
@@ -377,7 +379,7 @@ impl WatchSession<'_, '_> {
                     Ok(()) => screen.note("Queued: the agent reads it after the current step"),
                     // Too late: the end is about to be shown.
                     Err(_) if has_ended(connection, task_id).await => {}
-                    Err(failure) => screen.note(&failure.message),
+                    Err(error) => screen.note(&error.to_string()),
                 }
             }
         }
@@ -439,7 +441,7 @@ fn suspended(
     task_id: &TaskId,
 ) -> BoxFuture<'static, Result<TaskState, Failure>> {
     let (connection, task_id) = (connection.clone(), task_id.clone());
-    async move { connection.wait(&task_id).await }.boxed()
+    async move { Ok(connection.wait(&task_id).await?) }.boxed()
 }
 
 /// Whether watching continues.

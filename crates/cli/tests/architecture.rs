@@ -52,72 +52,79 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
 const LEAVES: [&str; 3] = ["antiphon-folder-watch", "antiphon-hosts", "antiphon-private-file"];
 
 /// Crates of this workspace that each may depend on.
-fn allowed_dependencies() -> BTreeMap<&'static str, &'static [&'static str]> {
-    BTreeMap::from([
-        ("antiphon-anthropic", &["antiphon-core", "antiphon-model-transport"] as &[_]),
-        ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
-        ("antiphon-openai", &["antiphon-core", "antiphon-model-transport"]),
-        ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
-        ("antiphon-project", &["antiphon-core", "antiphon-runtime"]),
-        (
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
+    ("antiphon-anthropic", &["antiphon-core", "antiphon-model-transport"]),
+    ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
+    ("antiphon-openai", &["antiphon-core", "antiphon-model-transport"]),
+    ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
+    ("antiphon-project", &["antiphon-core", "antiphon-runtime"]),
+    (
+        "antiphon-interface-transport",
+        &[
+            "antiphon-core",
+            "antiphon-keys",
+            "antiphon-project",
+            "antiphon-runtime",
+            "antiphon-telemetry",
+        ],
+    ),
+    (
+        "antiphon-http",
+        &[
+            "antiphon-api",
+            "antiphon-core",
             "antiphon-interface-transport",
-            &[
-                "antiphon-core",
-                "antiphon-keys",
-                "antiphon-project",
-                "antiphon-runtime",
-                "antiphon-telemetry",
-            ],
-        ),
-        (
-            "antiphon-http",
-            &[
-                "antiphon-api",
-                "antiphon-core",
-                "antiphon-interface-transport",
-                "antiphon-keys",
-                "antiphon-project",
-                "antiphon-runtime",
-                "antiphon-session-file",
-                "antiphon-telemetry",
-            ],
-        ),
-        (
-            "antiphon-openai-api",
-            &[
-                "antiphon-api",
-                "antiphon-core",
-                "antiphon-interface-transport",
-                "antiphon-project",
-                "antiphon-runtime",
-            ],
-        ),
-        ("antiphon-client", &["antiphon-api", "antiphon-core"]),
-        ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
-        (
-            "antiphon-test-server",
-            &[
-                "antiphon-core",
-                "antiphon-interface-transport",
-                "antiphon-runtime",
-                "antiphon-scripted",
-            ],
-        ),
-        ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
-        (
-            "antiphon-shell",
-            &["antiphon-core", "antiphon-egress-proxy", "antiphon-sandbox", "antiphon-toolbox"],
-        ),
-        ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
-        ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
-        ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),
-        ("antiphon-core", &[]),
-    ])
-}
+            "antiphon-keys",
+            "antiphon-project",
+            "antiphon-runtime",
+            "antiphon-session-file",
+            "antiphon-telemetry",
+        ],
+    ),
+    (
+        "antiphon-openai-api",
+        &[
+            "antiphon-api",
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-project",
+            "antiphon-runtime",
+        ],
+    ),
+    ("antiphon-client", &["antiphon-api", "antiphon-core"]),
+    ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
+    (
+        "antiphon-process",
+        &[
+            "antiphon-api",
+            "antiphon-client",
+            "antiphon-core",
+            "antiphon-file-drop",
+            "antiphon-interface-transport",
+            "antiphon-project",
+            "antiphon-runtime",
+            "antiphon-session-file",
+            "antiphon-sqlite",
+        ],
+    ),
+    (
+        "antiphon-test-server",
+        &["antiphon-core", "antiphon-interface-transport", "antiphon-runtime", "antiphon-scripted"],
+    ),
+    ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
+    (
+        "antiphon-shell",
+        &["antiphon-core", "antiphon-egress-proxy", "antiphon-sandbox", "antiphon-toolbox"],
+    ),
+    ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
+    ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
+    ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),
+    ("antiphon-core", &[]),
+];
 
 #[test]
 fn adapters_know_the_core_and_not_each_other() {
-    let allowed = allowed_dependencies();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED_DEPENDENCIES.iter().copied().collect();
     for (name, needed) in dependencies() {
         // The project library wires the adapters; the binary and the benchmarks may know all crates.
         if ["antiphon", "antiphon-bench", "antiphon-project"].contains(&name.as_str()) {

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use assert_cmd::Command;
 use serde_json::Value;
 
-use project_folder::{ProjectFolder, home};
+use project_folder::{ProjectFolder, antiphon as binary, home};
 
 /// Records the path of each request and greets. It ends with the test's process.
 fn server() -> (u16, Arc<Mutex<Vec<String>>>) {
@@ -38,7 +38,10 @@ fn server() -> (u16, Arc<Mutex<Vec<String>>>) {
 
 /// A project whose model runs one command, for which it asks for `hosts`.
 fn project(command: &str, hosts: &str, config: &str) -> ProjectFolder {
-    let folder = ProjectFolder::new();
+    project_in(ProjectFolder::new(), command, hosts, config)
+}
+
+fn project_in(folder: ProjectFolder, command: &str, hosts: &str, config: &str) -> ProjectFolder {
     let script = format!(
         "name = \"work\"\n[[reply]]\nwhen = {{ turn = 0 }}\nstep = [{{ call = {{ name = \"bash\", \
          arguments = {{ command = '''{command}''', hosts = {hosts} }} }} }}]\n\
@@ -52,12 +55,7 @@ fn project(command: &str, hosts: &str, config: &str) -> ProjectFolder {
 
 /// Exit code, output, errors.
 fn antiphon(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::cargo_bin("antiphon")
-        .unwrap()
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", home(folder))
-        .env("PATH", std::env::var_os("PATH").unwrap())
+    let output = Command::from_std(binary(folder))
         .args(arguments)
         .timeout(std::time::Duration::from_secs(60))
         .output()
@@ -73,11 +71,13 @@ fn run(folder: &Path, more: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn a_host_is_off_by_default_and_the_model_reads_how_to_ask_for_it() {
-    let folder = project("curl -sSf https://packages.test/", "[]", "");
-    let (code, out, err) = run(folder.path(), &[]);
-    assert_eq!(code, 0, "{err}");
-    assert!(out.contains("refused packages.test:443: the user has not allowed"), "{out}");
-    assert!(out.contains("\"hosts\": [\"packages.test\"]"), "{out}");
+    for folder in ProjectFolder::each() {
+        let folder = project_in(folder, "curl -sSf https://packages.test/", "[]", "");
+        let (code, out, err) = run(folder.path(), &[]);
+        assert_eq!(code, 0, "{err}");
+        assert!(out.contains("refused packages.test:443: the user has not allowed"), "{out}");
+        assert!(out.contains("\"hosts\": [\"packages.test\"]"), "{out}");
+    }
 }
 
 #[test]
@@ -106,9 +106,15 @@ fn without_a_person_to_ask_the_rule_is_named_and_with_it_the_host_is_reached() {
 
 #[test]
 fn a_person_is_asked_about_a_new_host_and_can_allow_it_always() {
+    for folder in ProjectFolder::each() {
+        asks_about_a_new_host(folder);
+    }
+}
+
+fn asks_about_a_new_host(folder: ProjectFolder) {
     let (port, seen) = server();
     let command = format!("curl -sSf http://localhost:{port}/b");
-    let folder = project(&command, &format!("[\"localhost:{port}\"]"), "");
+    let folder = project_in(folder, &command, &format!("[\"localhost:{port}\"]"), "");
     let (code, _, err) = run(folder.path(), &["--ask", "wait"]);
     assert_eq!(code, 3, "{err}");
     let listed = antiphon(folder.path(), &["approvals", "list", "--json"]).1;

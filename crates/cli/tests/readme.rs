@@ -85,7 +85,7 @@ fn is_like(line: &str, expected: &str) -> bool {
     }
 }
 
-/// A folder with what a clone has, and a home of its own.
+/// A clone of this repository, with its files as they are now, and a home of its own.
 struct Reader {
     folder: tempfile::TempDir,
 }
@@ -96,17 +96,19 @@ impl Reader {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         // Side by side: a project must not hold the home folder.
         fs::create_dir(folder.path().join("home")).unwrap();
-        fs::create_dir(folder.path().join("clone")).unwrap();
         fs::create_dir(folder.path().join("temporary")).unwrap();
+        let cloned = Command::new("git")
+            .args(["-c", "safe.directory=*", "clone", "--quiet"])
+            .args([source.as_path(), &folder.path().join("clone")])
+            .output()
+            .unwrap();
+        assert!(cloned.status.success(), "{cloned:?}");
         let copied = Command::new("cp")
             .args(["-r", "Makefile", "scripts", "examples", "-t"])
             .arg(folder.path().join("clone"))
             .current_dir(source)
             .status();
         assert!(copied.unwrap().success());
-        let clone = folder.path().join("clone");
-        let init = Command::new("git").args(["init", "--quiet"]).current_dir(clone).status();
-        assert!(init.unwrap().success());
         Self { folder }
     }
 

@@ -7,10 +7,11 @@
 mod project_folder;
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use project_folder::{ProjectFolder, home, state};
+use project_folder::{ProjectFolder, antiphon as binary, home, state};
 use serde_json::Value;
 
 const PUSHES: &str = r#"
@@ -22,9 +23,48 @@ step = [{ call = { name = "bash", arguments = { command = "touch pushed; git pus
 step = [{ text = "{{last_result}}" }]
 "#;
 
+const ENDS: &str = "name = \"work\"\n[[reply]]\nstep = [{ text = \"Done.\" }]\n";
+
+const CALLS_SERVER: &str = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "mcp__marks__add", arguments = {} } }]
+[[reply]]
+step = [{ text = "{{last_result}}" }]
+"#;
+
+/// An MCP server that writes down its calls.
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    if "id" not in message:
+        continue
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                            "serverInfo": {"name": "marks", "version": "1"}}
+    elif method == "tools/list":
+        answer["result"] = {"tools": [{"name": "add", "description": "add", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        with open("calls", "a") as calls:
+            calls.write(message["params"]["name"] + "\n")
+        answer["result"] = {"content": [{"type": "text", "text": "done"}]}
+    elif method == "ping":
+        answer["result"] = {}
+    else:
+        answer["error"] = {"code": -32601, "message": "Method not found"}
+    print(json.dumps(answer), flush=True)
+"#;
+
 /// A project whose model pushes, and a user who wants to be asked about it.
 fn project() -> ProjectFolder {
-    let folder = ProjectFolder::new();
+    pushing(ProjectFolder::new())
+}
+
+fn pushing(folder: ProjectFolder) -> ProjectFolder {
     fs::write(folder.path().join("work.toml"), PUSHES).unwrap();
     let config = home(folder.path()).join(".config/antiphon");
     fs::create_dir_all(&config).unwrap();
@@ -36,15 +76,7 @@ fn project() -> ProjectFolder {
 
 /// Exit code, output, errors.
 fn antiphon(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"))
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", home(folder))
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output = binary(folder).args(arguments).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
@@ -64,16 +96,25 @@ fn asks(folder: &Path) {
 
 #[test]
 fn a_journal_that_came_with_a_clone_acts_only_after_a_person_brought_it_over_and_resumed_it() {
-    let theirs = project();
-    asks(theirs.path());
-    assert_eq!(antiphon(theirs.path(), &["approvals", "allow", "--task", "last"]).0, 0);
-    let clone = project();
+    for clone in ProjectFolder::each().into_iter().map(pushing) {
+        cloned_journal_acts_only_after_a_person(&clone);
+    }
+}
+
+/// Puts the journal of one project into the other, as a clone brings it.
+fn bring(theirs: &ProjectFolder, clone: &ProjectFolder) {
     let shared = clone.path().join(".antiphon");
     fs::create_dir(&shared).unwrap();
     // Closed, so that the file holds all of it.
     assert_eq!(antiphon(theirs.path(), &["backup", "copy"]).0, 0);
     fs::copy(theirs.path().join("copy"), shared.join("journal.db")).unwrap();
+}
 
+fn cloned_journal_acts_only_after_a_person(clone: &ProjectFolder) {
+    let theirs = project();
+    asks(theirs.path());
+    assert_eq!(antiphon(theirs.path(), &["approvals", "allow", "--task", "last"]).0, 0);
+    bring(&theirs, clone);
     let (code, _, err) = antiphon(clone.path(), &["tasks", "list"]);
     assert_eq!(code, 2, "{err}");
     assert!(
@@ -101,6 +142,83 @@ fn a_journal_that_came_with_a_clone_acts_only_after_a_person_brought_it_over_and
 }
 
 #[test]
+fn a_restored_task_writes_no_file_that_the_journal_names() {
+    // One that has ended, and one that has not.
+    for script in [ENDS, PUSHES] {
+        let (theirs, clone) = (project(), project());
+        fs::write(theirs.path().join("work.toml"), script).unwrap();
+        let target = home(clone.path()).join("written.json");
+        let save = target.to_str().unwrap();
+        let run =
+            ["run", "go", "--model", "scripted/work", "--script", "work.toml", "--ask", "wait"];
+        antiphon(theirs.path(), &[&run[..], &["--save", save]].concat());
+        let _ = fs::remove_file(&target);
+        bring(&theirs, &clone);
+        let (code, _, err) = antiphon(clone.path(), &["restore", ".antiphon/journal.db"]);
+        assert_eq!(code, 0, "{err}");
+        let task = json(clone.path(), &["tasks", "list", "--all", "--json"])[0]["task_id"].clone();
+        antiphon(clone.path(), &["run", "--resume", task.as_str().unwrap(), "--ask", "wait"]);
+        antiphon(clone.path(), &["tasks", "resume", task.as_str().unwrap()]);
+        assert!(!target.exists(), "{script}");
+    }
+}
+
+#[test]
+fn an_approved_call_of_an_mcp_server_in_a_restored_journal_asks_again() {
+    let with_server = || {
+        let folder = project();
+        let config = home(folder.path()).join(".config/antiphon");
+        let server = config.join("server.py");
+        fs::write(&server, SERVER).unwrap();
+        let text = format!(
+            "[scripts]\nwork = \"work.toml\"\n[mcp.marks]\ncommand = \"python3\"\nargs = [{:?}]\n",
+            server.to_str().unwrap()
+        );
+        fs::write(config.join("config.toml"), text).unwrap();
+        for script in [config.join("work.toml"), folder.path().join("work.toml")] {
+            fs::write(script, CALLS_SERVER).unwrap();
+        }
+        folder
+    };
+    let (theirs, clone) = (with_server(), with_server());
+    asks(theirs.path());
+    assert_eq!(antiphon(theirs.path(), &["approvals", "allow", "--task", "last"]).0, 0);
+    bring(&theirs, &clone);
+    assert_eq!(antiphon(clone.path(), &["restore", ".antiphon/journal.db"]).0, 0);
+    let (code, _, err) = antiphon(clone.path(), &["run", "--resume", "last", "--ask", "wait"]);
+    assert_eq!(code, 3, "{err}");
+    assert!(!clone.path().join("calls").exists());
+    assert_eq!(antiphon(clone.path(), &["approvals", "allow", "last"]).0, 0);
+    assert_eq!(antiphon(clone.path(), &["run", "--resume", "last"]).0, 0);
+    assert_eq!(fs::read_to_string(clone.path().join("calls")).unwrap(), "add\n");
+}
+
+/// What a forged index says about a task does not count: its events do.
+#[test]
+fn a_task_that_a_forged_index_calls_ended_is_paused_and_has_no_approvals() {
+    let (theirs, clone) = (project(), project());
+    asks(theirs.path());
+    assert_eq!(antiphon(theirs.path(), &["approvals", "allow", "--task", "last"]).0, 0);
+    bring(&theirs, &clone);
+    let forged = clone.path().join(".antiphon/journal.db");
+    // A plain copy of a journal is accepted without the digest that ends a backup.
+    let without_digest = fs::read(&forged).unwrap();
+    let pages = without_digest.len() / 4096 * 4096;
+    fs::write(&forged, &without_digest[..pages]).unwrap();
+    let forge = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); \
+                 c.execute('UPDATE tasks SET ended = 1, status = \\'completed\\''); c.commit()";
+    let done = Command::new("python3").args(["-c", forge]).arg(&forged).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let (code, out, err) = antiphon(clone.path(), &["restore", ".antiphon/journal.db"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("1 task now paused, without approvals"), "{out}");
+    let tasks = json(clone.path(), &["tasks", "list", "--json"]);
+    assert_eq!(tasks[0]["waiting_for"], "resume", "{tasks}");
+    let asked = json(clone.path(), &["approvals", "list", "--json"]);
+    assert_eq!(asked, serde_json::json!([]), "{asked}");
+}
+
+#[test]
 fn cleaning_the_project_loses_nothing() {
     let folder = project();
     let git = |words: &[&str]| {
@@ -124,6 +242,39 @@ fn cleaning_the_project_loses_nothing() {
         .unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown.as_array().unwrap().len(), 1, "the top of the work tree is the root");
+}
+
+/// Path, mode and content of everything in a folder.
+fn listing(folder: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let about = fs::symlink_metadata(&path).unwrap();
+        let content = if about.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        found.push((path.clone(), about.permissions().mode(), content));
+        if about.is_dir() {
+            found.extend(listing(&path));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_look_at_this_machine_leaves_nothing_behind_in_the_project() {
+    for folder in ProjectFolder::each().into_iter().map(pushing) {
+        let root = folder.path();
+        fs::create_dir_all(root.join("vendor/lib")).unwrap();
+        for repository in [root.to_owned(), root.join("vendor/lib")] {
+            let done =
+                Command::new("git").args(["init", "--quiet"]).current_dir(repository).output();
+            assert!(done.unwrap().status.success());
+        }
+        let before = listing(root);
+        let (_, out, err) = antiphon(root, &["doctor"]);
+        assert!(out.contains("sandbox"), "{out}\n{err}");
+        assert!(listing(root) == before, "{:?}\n{out}", listing(root));
+    }
 }
 
 #[test]

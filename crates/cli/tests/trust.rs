@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use project_folder::{ProjectFolder, home, state};
+use project_folder::{ProjectFolder, antiphon as binary, home, state};
 use pty::Terminal;
 use serde_json::{Value, json};
 
@@ -28,6 +28,10 @@ const READER: &str = "---\ndescription: Reads.\ntools: read, grep\n---\nYou read
 
 /// A clone of a repository that brings everything a repository can bring.
 fn hostile_clone() -> ProjectFolder {
+    hostile_clone_in(ProjectFolder::new())
+}
+
+fn hostile_clone_in(clone: ProjectFolder) -> ProjectFolder {
     let theirs = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = theirs.path().join(path);
@@ -43,7 +47,6 @@ fn hostile_clone() -> ProjectFolder {
     write(".antiphon/requests/evil/spawn.json", &spawn);
     // A record of trust that came along counts for nothing.
     write(".antiphon/trust.json", r#"{"trusted":{".antiphon/agents/coder.md":{"content":"x"}}}"#);
-    let clone = ProjectFolder::new();
     choose_model(clone.path());
     git(theirs.path(), &["init", "--quiet"]);
     git(theirs.path(), &["add", "--all"]);
@@ -66,14 +69,8 @@ fn git(folder: &Path, words: &[&str]) {
 }
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("HOME", home(folder))
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .args(arguments)
-        .stdin(Stdio::null());
+    let mut command = binary(folder);
+    command.args(arguments).stdin(Stdio::null());
     command
 }
 
@@ -143,7 +140,12 @@ fn response(path: &Path) -> Value {
 
 #[test]
 fn a_clone_has_no_effect_beyond_reading_until_it_is_trusted() {
-    let clone = hostile_clone();
+    for clone in ProjectFolder::each() {
+        has_no_effect_until_it_is_trusted(&hostile_clone_in(clone));
+    }
+}
+
+fn has_no_effect_until_it_is_trusted(clone: &ProjectFolder) {
     let root = clone.path();
     let (code, _, err) = antiphon(root, &["run", "hello"]);
     assert_eq!(code, 0, "it works with the user's own settings: {err}");
@@ -170,7 +172,7 @@ fn a_clone_has_no_effect_beyond_reading_until_it_is_trusted() {
     let folder = root.join(".antiphon/requests/evil");
     let refused = response(&folder.join("spawn.response.json"));
     assert_eq!(refused["error"]["code"], "FORBIDDEN", "{refused}");
-    assert!(refused["error"]["message"].as_str().unwrap().starts_with("not trusted: "));
+    assert!(refused["error"]["message"].as_str().unwrap().starts_with("refused: not trusted. "));
     fs::write(root.join("stop.json"), r#"{"action":"stop_agent","name":"x"}"#).unwrap();
     let (code, _, err) = antiphon(root, &["request", "stop.json"]);
     assert_eq!(code, 3, "{err}");

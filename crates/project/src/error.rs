@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use antiphon_core::{ErrorCode, ErrorResponse};
 use antiphon_keys::KeyRingError;
 use antiphon_runtime::{OrchestratorError, Rejection};
 use antiphon_sqlite::{BackupError, OpenError};
@@ -24,6 +25,35 @@ pub enum ProjectError {
     /// It was tried and failed.
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<ErrorResponse> for ProjectError {
+    fn from(error: ErrorResponse) -> Self {
+        let ErrorResponse { code, message, details } = error;
+        let cause = details.as_ref().and_then(|details| details.get("cause")).map(String::as_str);
+        match (code, cause) {
+            (_, Some("limit" | "budget")) => Self::Refused(message),
+            (_, Some("model" | "rule")) => Self::InvalidInput(message),
+            (_, Some("at_rest")) => Self::Unavailable(message),
+            (ErrorCode::Unauthorized, _) => {
+                Self::Refused(format!("the server does not accept the token: {message}"))
+            }
+            (ErrorCode::Forbidden, _) => Self::Refused(message),
+            (ErrorCode::RateLimitExceeded | ErrorCode::ServiceUnavailable, _) => {
+                Self::Unavailable(message)
+            }
+            (ErrorCode::InternalError, _) => Self::Failed(message),
+            (
+                ErrorCode::InvalidRequest
+                | ErrorCode::NotFound
+                | ErrorCode::Conflict
+                | ErrorCode::InvalidStateTransition
+                | ErrorCode::InvalidMessage
+                | ErrorCode::DomainViolation,
+                _,
+            ) => Self::InvalidInput(message),
+        }
+    }
 }
 
 impl From<OpenError> for ProjectError {

@@ -20,12 +20,15 @@ const VARIABLES: &[&str] = &[
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AZURE_CONFIG_DIR",
     "BOTO_CONFIG",
+    "CLAUDE_CONFIG_DIR",
     "CLOUDSDK_CONFIG",
+    "CODEX_HOME",
     "DOCKER_CONFIG",
     "GH_CONFIG_DIR",
     "GNUPGHOME",
     "GOOGLE_APPLICATION_CREDENTIALS",
     "HELM_CONFIG_HOME",
+    "HISTFILE",
     "KUBECONFIG",
     "NETRC",
     "NPM_CONFIG_USERCONFIG",
@@ -33,6 +36,7 @@ const VARIABLES: &[&str] = &[
     "PASSWORD_STORE_DIR",
     "PGPASSFILE",
     "PIP_CONFIG_FILE",
+    "RCLONE_CONFIG",
     "SOPS_AGE_KEY_FILE",
     "TF_CLI_CONFIG_FILE",
     "npm_config_userconfig",
@@ -131,6 +135,11 @@ mod tests {
                 pair("CARGO_HOME", "/cargo"),
                 pair("KUBECONFIG", "/kube/one:/kube/two:relative"),
                 pair("GNUPGHOME", "/gnupg"),
+                pair("CODEX_HOME", "/agents/codex"),
+                pair("CLAUDE_CONFIG_DIR", "/agents/claude"),
+                pair("RCLONE_CONFIG", "/clouds/rclone.conf"),
+                pair("HISTFILE", "/typed"),
+                pair("XDG_DATA_HOME", "/data"),
                 pair("DOCKER_CONFIG", "/home/ada"),
                 pair("AWS_SHARED_CREDENTIALS_FILE", "/"),
             ]
@@ -142,7 +151,24 @@ mod tests {
         let has = |list: &[PathBuf], path: &str| list.contains(&PathBuf::from(path));
         assert!(has(&usual, "/home/ada/.ssh"));
         assert!(usual.contains(&folder.path().join(".ssh")));
-        for path in ["/settings/gh", "/kube/one", "/kube/two", "/gnupg"] {
+        for name in [".tsh", ".cloudflared", ".config/Code", ".config/Cursor"] {
+            assert!(usual.contains(&folder.path().join(name)), "{name}");
+        }
+        for path in [
+            "/settings/gh",
+            "/settings/Cursor",
+            "/kube/one",
+            "/kube/two",
+            "/gnupg",
+            "/agents/codex",
+            "/agents/claude",
+            "/clouds/rclone.conf",
+            "/typed",
+            "/data/goose",
+            "/data/mkcert",
+            "/data/TelegramDesktop",
+            "/data/atuin",
+        ] {
             assert!(has(&named, path), "{path}");
         }
         assert!(named.iter().any(|path| path.starts_with("/cargo/")), "{named:?}");

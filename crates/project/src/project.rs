@@ -21,6 +21,7 @@ pub use owner::{OwnerRole, ProjectOwner};
 
 use crate::environment::{Environment, Warnings};
 use crate::error::{ProjectError, unusable};
+use crate::hidden_paths::hidden_paths;
 use crate::prompt::Rules;
 use crate::settings::{UserSettings, project_file};
 use crate::state::identity::FolderIdentity;
@@ -30,7 +31,7 @@ use crate::state::registry;
 use crate::trust::ProjectTrust;
 
 /// Folder of a project that holds its agents and requests.
-const FOLDER: &str = ".antiphon";
+pub(crate) const FOLDER: &str = ".antiphon";
 
 /// Name of the journal in a state folder.
 pub(crate) const JOURNAL: &str = "journal.db";
@@ -113,7 +114,13 @@ impl Project {
 
     /// Rules for agents, from the user's configuration folder and from the root down to the current folder.
     pub fn rules(&self, settings: &UserSettings) -> Rules {
-        Rules::find(settings.path.parent(), &self.root, &self.current_dir)
+        self.rules_down_to(&self.current_dir, settings)
+    }
+
+    /// The same down to another folder.
+    pub(crate) fn rules_down_to(&self, folder: &Path, settings: &UserSettings) -> Rules {
+        let hidden = hidden_paths(self, settings);
+        Rules::find(settings.path.parent(), &self.root, folder, &hidden)
     }
 
     /// Its `.antiphon` folder, which people share. It may not exist.

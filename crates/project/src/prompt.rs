@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use antiphon_core::port::PromptSource;
 use antiphon_core::{escape_hidden_text, escaped};
 
+use crate::project::FOLDER;
+
 /// The system prompt of an agent without its own.
 const BASE: &str = "\
 You are an agent that works for the person who writes to you, in the folder they work in. Use \
@@ -33,14 +35,18 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads the user's configuration folder, then the folders from `root` down to `current`.
-    pub fn find(user: Option<&Path>, root: &Path, current: &Path) -> Self {
+    /// Reads the user's configuration folder, then the folders from `root` down to `current`. What is `hidden`
+    /// from the tools of an agent is not read as rules of the project either.
+    pub fn find(user: Option<&Path>, root: &Path, current: &Path, hidden: &[PathBuf]) -> Self {
         let mut folders: Vec<&Path> =
             current.ancestors().take_while(|folder| folder.starts_with(root)).collect();
         folders.reverse();
         let mut files: Vec<(PathBuf, String)> =
-            user.and_then(|user| first(user, user)).into_iter().collect();
-        files.extend(folders.into_iter().filter_map(|folder| first(folder, root)));
+            user.and_then(|user| first(user, user, |_| false)).into_iter().collect();
+        let hidden: Vec<PathBuf> =
+            hidden.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+        let is_hidden = |real: &Path| hidden.iter().any(|path| real.starts_with(path));
+        files.extend(folders.into_iter().filter_map(|folder| first(folder, root, is_hidden)));
         let mut left = RULES_BYTES_MAX;
         files.retain_mut(|(_, text)| {
             truncate(text, left);
@@ -51,12 +57,20 @@ impl Rules {
     }
 }
 
-/// The rules of one folder. A link that leads out of `root` is ignored.
-fn first(folder: &Path, root: &Path) -> Option<(PathBuf, String)> {
+/// The rules of one folder. A link that leads out of `root` or to a hidden file is ignored.
+fn first(
+    folder: &Path,
+    root: &Path,
+    is_hidden: impl Fn(&Path) -> bool,
+) -> Option<(PathBuf, String)> {
     let root = fs::canonicalize(root).ok()?;
     RULES.iter().find_map(|name| {
         let path = folder.join(name);
-        let real = fs::canonicalize(&path).ok().filter(|real| real.starts_with(&root))?;
+        let real = fs::canonicalize(&path).ok()?;
+        let below = real.strip_prefix(&root).ok()?;
+        if below.components().any(|name| name.as_os_str() == FOLDER) || is_hidden(&real) {
+            return None;
+        }
         if !fs::metadata(&real).ok()?.is_file() {
             return None;
         }
@@ -139,11 +153,32 @@ mod tests {
         fs::write(root.join("CLAUDE.md"), "not this one").unwrap();
         std::os::unix::fs::symlink(outside.join("secret"), root.join("a/AGENTS.md")).unwrap();
         std::os::unix::fs::symlink("../../AGENTS.md", here.join("CLAUDE.md")).unwrap();
-        let rules = Rules::find(None, &root, &here);
+        let rules = Rules::find(None, &root, &here, &[]);
         let found: Vec<&str> = rules.files.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(found, ["root", "root"]);
         let prompt = system_prompt(Some("Be brief."), &root, &rules);
         assert!(prompt.starts_with("Be brief.\n\n# Rules from "), "{prompt}");
+    }
+
+    #[test]
+    fn rules_are_never_a_hidden_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        for made in ["secrets", "a", "b/.antiphon"] {
+            fs::create_dir_all(root.join(made)).unwrap();
+        }
+        fs::write(root.join("secrets/key"), "key").unwrap();
+        fs::write(root.join("b/.antiphon/task"), "task").unwrap();
+        std::os::unix::fs::symlink("secrets/key", root.join("AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink("../b/.antiphon/task", root.join("a/AGENTS.md")).unwrap();
+        std::os::unix::fs::symlink(root.join("secrets"), folder.path().join("linked")).unwrap();
+        for hidden in [root.join("secrets/key"), root.join("secrets"), folder.path().join("linked")]
+        {
+            let found = Rules::find(None, &root, &root.join("a"), &[hidden]);
+            assert_eq!(found, Rules::default());
+        }
+        let found = Rules::find(None, &root, &root.join("a"), &[]);
+        assert_eq!(found.files.len(), 1, "it is hidden by the list alone");
     }
 
     #[test]
@@ -154,7 +189,7 @@ mod tests {
         let hidden =
             "Build with make.\u{e0052}\u{e004d}\u{202e}\u{200b}\u{9b}\x1b[8m\n\tTabs stay.";
         fs::write(root.join("AGENTS.md"), hidden).unwrap();
-        let rules = Rules::find(None, &root, &root);
+        let rules = Rules::find(None, &root, &root, &[]);
         let prompt = system_prompt(Some("Be brief."), &root, &rules);
         let seen =
             "Build with make.\\u{e0052}\\u{e004d}\\u{202e}\\u{200b}\\u{9b}\\u{1b}[8m\n\tTabs stay.";
@@ -180,7 +215,7 @@ mod tests {
     fn rules_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("CLAUDE.md"), "é".repeat(RULES_BYTES_MAX)).unwrap();
-        let rules = Rules::find(None, folder.path(), folder.path());
+        let rules = Rules::find(None, folder.path(), folder.path(), &[]);
         assert!(rules.files[0].1.len() <= RULES_BYTES_MAX + 2);
     }
 }

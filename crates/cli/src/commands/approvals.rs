@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision};
+use antiphon_process::{Connection, ProjectAccess};
 use antiphon_view::display::escaped;
 use antiphon_view::{call_text as call, rule_text};
 use clap::Subcommand;
 
-use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
+use crate::hints::resume_command;
 use crate::terminal;
 
 /// List tool calls that wait for approval, and allow or deny them.
@@ -95,7 +96,7 @@ async fn decide(
     comment: Option<String>,
 ) -> Result<(), Failure> {
     let approval = find(connection, name).await?;
-    connection.decide(&approval.approval_id, decision, comment).await?;
+    connection.decide(&approval.approval_id, decision, crate::DECIDER, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
     let then = match connection {
         Connection::Server(..) => "its task continues".to_owned(),
@@ -104,7 +105,7 @@ async fn decide(
             let which = TaskSelector::One(approval.task_id.clone());
             let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
             let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
-            format!("continue with {}", connection.resume_command(&root))
+            format!("continue with {}", resume_command(connection, &root))
         }
     };
     terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));

@@ -2,11 +2,11 @@
 
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
+use antiphon_process::{Connection, ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use antiphon_runtime::{BudgetStatus, LimitRaise, ScopeStatus, WindowStatus};
 use clap::Subcommand;
 
-use crate::connection::{Connection, ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -87,7 +87,7 @@ async fn allow(
     let raise = LimitRaise {
         payer: key.map(String::from),
         by_nano_usd: amount.nano_usd,
-        by: crate::connection::DECIDER.to_owned(),
+        by: crate::DECIDER.to_owned(),
         comment,
         key: None,
     };

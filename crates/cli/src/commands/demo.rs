@@ -15,11 +15,11 @@ use antiphon_demo::{
     OutputFormat, ServerClient, Speed, StreamLost, Terminal, state_folder,
 };
 use antiphon_permissions::Mode;
+use antiphon_process::ProjectServer;
 use antiphon_sqlite::SqliteJournal;
 use async_trait::async_trait;
 use clap::Args;
 
-use crate::connection::ProjectServer;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use antiphon_project::environment::Environment;
@@ -142,12 +142,12 @@ impl ThisProgram {
 #[async_trait]
 impl Host for ThisProgram {
     fn prices(&self, config: ConfigSource<'_>) -> Result<PriceTable, DemoError> {
-        let settings = self.settings(config).map_err(|error| demo_error(error.into()))?;
+        let settings = self.settings(config).map_err(demo_error)?;
         Ok(settings.prices)
     }
 
     async fn connect(&self, root: &Path) -> Result<Option<Arc<dyn ServerClient>>, DemoError> {
-        let project = self.project(root).map_err(|error| demo_error(error.into()))?;
+        let project = self.project(root).map_err(demo_error)?;
         let found = ProjectServer::find(&project).await.map_err(demo_error)?;
         Ok(found.map(|server| Arc::new(Client(server)) as Arc<dyn ServerClient>))
     }
@@ -233,13 +233,12 @@ impl EventStream for Stream {
     }
 }
 
-fn demo_error(failure: Failure) -> DemoError {
-    match failure.exit {
-        Exit::Failed => DemoError::Failed(failure.message),
-        Exit::Usage => DemoError::Usage(failure.message),
-        Exit::Refused => DemoError::Refused(failure.message),
-        Exit::Unavailable => DemoError::Unavailable(failure.message),
-        Exit::Interrupted | Exit::Terminated => DemoError::Interrupted(failure.message),
+fn demo_error(error: ProjectError) -> DemoError {
+    match error {
+        ProjectError::Failed(message) => DemoError::Failed(message),
+        ProjectError::InvalidInput(message) => DemoError::Usage(message),
+        ProjectError::Refused(message) => DemoError::Refused(message),
+        ProjectError::Unavailable(message) => DemoError::Unavailable(message),
     }
 }
 

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use antiphon_api::QueuedInteraction;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus};
+use antiphon_process::{Connection, ProjectAccess, ProjectServer};
 use antiphon_project::Inboxes;
 use antiphon_project::agent_files::defined_agents;
 use antiphon_project::environment::Environment;
@@ -20,7 +21,6 @@ use clap::Subcommand;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::connection::{Connection, ProjectAccess, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
 

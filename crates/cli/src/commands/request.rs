@@ -10,6 +10,7 @@ use std::time::Duration;
 use antiphon_file_drop::{
     DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
 };
+use antiphon_process::Ownership;
 use antiphon_project::agent_files::AgentFiles;
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
 use antiphon_project::environment::Environment;
@@ -24,7 +25,6 @@ use clap::Args;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::Ownership;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 

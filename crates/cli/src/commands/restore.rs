@@ -23,8 +23,9 @@ Stop `antiphon serve` first. The backup is checked before anything changes, and 
 one step: if the command is killed, the journal is either the old one or the restored one.
 
 Tasks that had not ended are paused, without the approvals, allowed rules, runners and routes of the
-file: another user may have made it. Continue them with `antiphon tasks resume TASK`. With --continue,
-for a backup of your own, they continue with the next `antiphon serve` and may repeat what they did since.
+file: another user may have made it. Every message in it has an unknown sender. Continue tasks with
+`antiphon tasks resume TASK`. With --continue, for a backup of your own, they continue with the next
+`antiphon serve` and may repeat what they did since.
 
 Examples:
   antiphon restore ~/backups/project.db               # into a folder without a journal
@@ -78,16 +79,20 @@ impl Restore {
                 &mut ProgressPrinter::new().callback(),
             )
         });
-        let ready = ready.await?.map_err(|error| {
+        let mut ready = ready.await?.map_err(|error| {
             with_advice(error, "replace it with --force, which keeps the old one")
         })?;
-        let backup = ready.backup().clone();
-        let paused = if continued {
-            None
-        } else {
+        let (mut paused, mut unreadable) = (None, Vec::new());
+        if !continued {
             let models = Models::new(project.settings(environment)?);
-            Some(distrust_unfinished(ready.staged(), &file, models).await?)
-        };
+            let name = file.display().to_string();
+            let rebuilt = blocking(move || {
+                ready.distrust(&name, SystemClock.now()).map(|unreadable| (ready, unreadable))
+            });
+            (ready, unreadable) = rebuilt.await??;
+            paused = Some(distrust_unfinished(ready.staged(), &file, models).await?);
+        }
+        let backup = ready.backup().clone();
         let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
         let took = began.elapsed();
         if json {
@@ -103,6 +108,10 @@ impl Restore {
         if let Some(before) = &restored.before {
             let name = before.display().to_string();
             text.extend(["the replaced journal is kept as ", &name, "\n"]);
+        }
+        if !unreadable.is_empty() {
+            let tasks = terminal::count(unreadable.len() as u64, "task");
+            text.extend([tasks.as_str(), " could not be read to the end and have failed\n"]);
         }
         text.push_str(&unfinished_note(backup.unfinished, paused));
         terminal::print(&text);

@@ -10,6 +10,7 @@ use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
 use antiphon_permissions::Mode;
+use antiphon_process::{AttachedTask, Connection, OwnTask};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
@@ -28,9 +29,8 @@ use uuid::Uuid;
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use super::sessions;
 use crate::afterwards::Afterwards;
-use crate::attachment::{Attachment, OwnTask};
-use crate::connection::Connection;
 use crate::failure::{Exit, Failure};
+use crate::interface::interface;
 use crate::keyboard::Keyboard;
 use crate::outcome;
 use crate::screen::{Form, Screen};
@@ -233,9 +233,10 @@ impl Run {
             environment,
             settings: Some(settings),
             role: OwnerRole::Run(process.clone()),
+            interface,
         };
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
-        let mut attachment = Attachment::open(own).await?;
+        let mut attachment = AttachedTask::open(own).await?;
         let target = self.target(order, process, &attachment).await;
         let watched = match target {
             Ok(target) => {
@@ -259,7 +260,7 @@ impl Run {
     async fn watch(
         &self,
         environment: &Environment,
-        attachment: &mut Attachment<'_>,
+        attachment: &mut AttachedTask<'_>,
         target: RunTarget,
         (keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
@@ -340,7 +341,7 @@ impl Run {
         &self,
         order: Option<Order>,
         process: TaskProcess,
-        attachment: &Attachment<'_>,
+        attachment: &AttachedTask<'_>,
     ) -> Result<RunTarget, Failure> {
         let reader = attachment.connection().reader();
         let Some(order) = order else {
@@ -417,7 +418,7 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
-pub(super) async fn leave(attachment: Attachment<'_>, stops: bool, afterwards: &mut Afterwards) {
+pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
     let Some(owner) = attachment.into_owner() else { return };
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {

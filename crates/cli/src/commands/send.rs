@@ -11,16 +11,16 @@ use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
     Sender, SourceName,
 };
+use antiphon_process::{
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
+    RejectedInteraction, RequestAnswer, SendOutcome,
+};
 use antiphon_project::render_class;
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::connection::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
-    RejectedInteraction, RequestAnswer, SendOutcome,
-};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
@@ -169,7 +169,7 @@ impl Send {
                 if self.json {
                     terminal::print(&terminal::json(&rejection(&rejected))?);
                 }
-                Err(rejected.failure)
+                Err(rejected.error.into())
             }
         }
     }
@@ -286,7 +286,7 @@ impl Send {
                 return Err(Failure { exit: Exit::Interrupted, message });
             }
         };
-        let answer = answer.map_err(|failure| {
+        let answer = answer.map_err(Failure::from).map_err(|failure| {
             let message = format!("{failure}; the request is in the journal: {see}");
             Failure { message, ..failure }
         })?;
@@ -319,7 +319,7 @@ fn interrupts() -> Result<Signal, Failure> {
 
 /// A rejection in JSON.
 fn rejection(rejected: &RejectedInteraction) -> Value {
-    let message = &rejected.failure.message;
+    let message = rejected.error.to_string();
     json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
 }
 

@@ -14,6 +14,7 @@ use antiphon_interface_transport::{
     Interface, Limits, ServerConfig, ServerDeps, serve, serve_waiting,
 };
 use antiphon_permissions::Mode;
+use antiphon_process::{Ownership, Reservation, SocketFile, keys, token};
 use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
 use antiphon_project::control_orders::{Execution, ProjectOrders, drop_folders};
 use antiphon_project::environment::Environment;
@@ -31,11 +32,8 @@ use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::run::ModeName;
-use crate::connection::{Ownership, Reservation};
 use crate::failure::Failure;
 use crate::log::LogFormat;
-use crate::owner::{keys, token};
-use crate::socket_file::SocketFile;
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use files::{ConnectionLimit, raise_file_limit};
@@ -401,7 +399,7 @@ async fn ask_for_journal(
             Ok(()) => return Ok(None),
             // It has ended, or is about to.
             Err(error) if error.is_transient() => tokio::time::sleep(HAND_OVER_PAUSE).await,
-            Err(error) => return Err(server.failure(error)),
+            Err(error) => return Err(server.project_error(error).into()),
         }
     }
 }

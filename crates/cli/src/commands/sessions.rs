@@ -10,6 +10,7 @@ use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, StopReason,
     UserMessage,
 };
+use antiphon_process::{Connection, ProjectAccess};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
@@ -20,7 +21,6 @@ use antiphon_view::display::{escaped, escaped_path};
 use antiphon_view::text::one_line;
 use clap::Subcommand;
 
-use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -201,7 +201,7 @@ async fn load(access: &ProjectAccess<'_>, name: &str) -> Result<Session, Failure
     }
     let connection = access.read()?;
     let summary = choose(connection.sessions(SESSIONS_MAX).await?, name)?;
-    connection.session(summary).await
+    Ok(connection.session(summary).await?)
 }
 
 fn to_json(session: &Session) -> Result<String, Failure> {

@@ -13,6 +13,7 @@ use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelecto
 use antiphon_core::{
     Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
 };
+use antiphon_process::{Connection, ProjectAccess};
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{Orchestrator, TaskState, is_resident};
@@ -23,8 +24,8 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use crate::afterwards::Afterwards;
-use crate::connection::{Connection, ProjectAccess};
 use crate::failure::Failure;
+use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
 use crate::outcome;
 use crate::terminal;
 use tree_reader::TreeReader;
@@ -202,8 +203,8 @@ impl Tasks {
                 let mut summary = find_task(reader, &task, TaskSelector::All).await?;
                 access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
                 describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
-                let hint = access.idle_hint(std::slice::from_ref(&summary)).filter(|_| !json);
-                hint.into_iter().for_each(|hint| terminal::note(&format!("{hint}\n")));
+                let hint = idle_hint(&access, std::slice::from_ref(&summary)).filter(|_| !json);
+                hint.into_iter().for_each(|hint| terminal::note(&hint));
                 Ok(())
             }
             Self::Tree { task, all, ids, json } => {
@@ -242,7 +243,7 @@ async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let (connection, task) = unfinished(access, task).await?;
     let peers = peers_below(connection.reader(), &task).await?;
     connection.cancel(&task.task_id).await?;
-    let delivery = connection.delivery_time(&peers);
+    let delivery = delivery_time(&connection, &peers);
     terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, titled(&task)));
     Ok(())
 }
@@ -263,7 +264,7 @@ async fn peers_below(reader: &Orchestrator, task: &TaskSummary) -> Result<Vec<St
 async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let (connection, task) = unfinished(access, task).await?;
     connection.pause(&task.task_id).await?;
-    let again = connection.resume_command(&task.task_id);
+    let again = resume_command(&connection, &task.task_id);
     terminal::print(&format!("paused; resume it with {again}\n"));
     Ok(())
 }
@@ -279,7 +280,7 @@ async fn send(
     }
     let (connection, task) = unfinished(access, task).await?;
     connection.send(&task.task_id, text, mode).await?;
-    terminal::print(&format!("queued; {}\n", connection.reading_time(&task)));
+    terminal::print(&format!("queued; {}\n", reading_time(&connection, &task)));
     Ok(())
 }
 
@@ -334,8 +335,8 @@ async fn list(
             terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
         }
     }
-    if let Some(hint) = access.idle_hint(&tasks) {
-        terminal::note(&format!("{hint}\n"));
+    if let Some(hint) = idle_hint(access, &tasks) {
+        terminal::note(&hint);
     }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());

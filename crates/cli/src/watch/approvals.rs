@@ -144,7 +144,7 @@ impl WatchSession<'_, '_> {
             _ => (Decision::Deny, Some(line.to_owned())),
         };
         let connection = self.watch.attachment.connection();
-        match connection.decide(&approval.approval_id, decision, comment).await {
+        match connection.decide(&approval.approval_id, decision, crate::DECIDER, comment).await {
             Ok(()) => self.ask_next().await,
             Err(failure) => {
                 // Another terminal may have answered.

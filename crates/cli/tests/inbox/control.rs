@@ -410,7 +410,7 @@ fn requests_that_came_with_a_clone_are_answered_with_a_refusal() {
     for folder in [".antiphon", ".ideai"] {
         let response = project.path().join(folder).join("requests/evil/spawn.response.json");
         let response = fs::read_to_string(response).unwrap();
-        assert!(response.contains("not trusted: "), "{response}");
+        assert!(response.contains("refused: not trusted. "), "{response}");
     }
 }
 

@@ -104,10 +104,16 @@ fn what_cannot_be_a_key_is_refused_and_nothing_is_made() {
 
 #[test]
 fn keys_and_a_token_that_came_with_a_folder_open_nothing() {
-    let known = "0123456789abcdef0123456789abcdef";
     let source = Project::new();
     let theirs = source.out(&["keys", "new", "--name", "theirs", "--level", "admin"]);
-    let clone = Project::new();
+    for clone in Project::each() {
+        opens_nothing(&source, theirs.trim(), &clone);
+    }
+}
+
+/// `theirs` is a key of `source`.
+fn opens_nothing(source: &Project, theirs: &str, clone: &Project) {
+    let known = "0123456789abcdef0123456789abcdef";
     let folder = clone.path().join(".antiphon");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
@@ -118,9 +124,9 @@ fn keys_and_a_token_that_came_with_a_folder_open_nothing() {
     }
     clone.out(&["keys", "new", "--name", "mine"]);
     assert_eq!(clone.json(&["keys", "list", "--json"]).as_array().unwrap().len(), 1);
-    let server = Server::start(&clone);
+    let server = Server::start(clone);
     assert_eq!(server.status(known, "GET /v1/tasks"), 401);
-    assert_eq!(server.status(theirs.trim(), "GET /v1/tasks"), 401);
+    assert_eq!(server.status(theirs, "GET /v1/tasks"), 401);
     assert_eq!(server.status(&clone.token(), "GET /v1/tasks"), 200);
     server.end();
     assert_eq!(

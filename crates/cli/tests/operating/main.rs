@@ -7,6 +7,7 @@ mod keys;
 mod logs;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
+mod restored;
 mod secrets;
 mod server;
 mod telemetry;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::project_folder::{ProjectFolder, home, state};
+use crate::project_folder::{ProjectFolder, antiphon, home, state};
 
 /// A folder, and commands in it.
 pub(crate) struct Project(ProjectFolder);
@@ -16,6 +16,11 @@ pub(crate) struct Project(ProjectFolder);
 impl Project {
     pub(crate) fn new() -> Self {
         Self(ProjectFolder::new())
+    }
+
+    /// One for each user that the test can be.
+    pub(crate) fn each() -> Vec<Self> {
+        ProjectFolder::each().into_iter().map(Self).collect()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -30,9 +35,8 @@ impl Project {
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("antiphon"));
-        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
-        command.env("PATH", std::env::var_os("PATH").unwrap()).args(words);
+        let mut command = antiphon(self.path());
+        command.args(words);
         command
     }
 

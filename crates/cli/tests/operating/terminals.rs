@@ -42,7 +42,7 @@ steps = [{ text = "Sent." }]
 steps = [{ call = { name = "send_message", arguments = { to = "shell", text = "from an agent" } } }]
 "#;
 
-const SHELL: &str = "---\ndescription: A program.\n\
+pub(crate) const SHELL: &str = "---\ndescription: A program.\n\
     runtimes: [{kind: terminal, config: {profile: listener}}]\n---\nA program.\n";
 
 const MESSENGER: &str =
@@ -66,18 +66,18 @@ fn project_with(shell: &str, more: &str) -> Project {
     project
 }
 
-const OF_USER: &str = "../home/.config/antiphon/agents/shell.md";
+pub(crate) const OF_USER: &str = "../home/.config/antiphon/agents/shell.md";
 const OF_PROJECT: &str = ".antiphon/agents/shell.md";
 
 fn serve(project: &Project) -> Server {
     Server::with(project, &[], &[("CI_SECRET", SECRET)])
 }
 
-fn said(project: &Project) -> String {
+pub(crate) fn said(project: &Project) -> String {
     fs::read_to_string(project.path().join("said")).unwrap_or_default()
 }
 
-fn until(what: &str, mut look: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut look: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !look() {
         assert!(begun.elapsed() < LONG, "{what}");
@@ -91,7 +91,7 @@ fn questions(project: &Project) -> Vec<Value> {
 }
 
 /// The question of a sender, once it is asked.
-fn question(project: &Project, sender: &str) -> Value {
+pub(crate) fn question(project: &Project, sender: &str) -> Value {
     let mut found = None;
     let of_sender = |asked: &Value| asked["reason"].as_str().unwrap().contains(sender);
     until(&format!("no question about {sender}"), || {
@@ -101,7 +101,7 @@ fn question(project: &Project, sender: &str) -> Value {
     found.unwrap()
 }
 
-fn decide(project: &Project, question: &Value, words: &[&str]) {
+pub(crate) fn decide(project: &Project, question: &Value, words: &[&str]) {
     let id = question["approval_id"].as_str().unwrap();
     project.out(&[&["approvals"], words, &[id]].concat());
 }

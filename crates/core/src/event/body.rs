@@ -180,7 +180,8 @@ events! {
         cancels: Option<PeerCancel>,
     }
     /// The task came from a file with `antiphon restore`. Its route, its runner, the rules that were
-    /// allowed for it and the answers to its approvals no longer count: another user may have made them.
+    /// allowed for it, the answers to its approvals and its open requests no longer count, and who sent the
+    /// messages before this event is unknown: another user may have made them.
     TaskRestored task_restored = "task_restored" {
         /// Name of the file.
         file: String,

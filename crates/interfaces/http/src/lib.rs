@@ -54,7 +54,6 @@ mod webhooks;
 pub use routes::PAGE_MAX;
 pub use routes::budget::COMMENT_BYTES_MAX;
 pub use routes::interface;
-pub use routes::runs::VERSION;
 pub use routes::tasks::wait::WAIT_S_MAX;
 pub use webhooks::{
     Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,

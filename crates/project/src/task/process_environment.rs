@@ -52,7 +52,7 @@ impl ProcessEnvironment {
         let toolset = toolset.with_approvals(process.approvals());
         let rules = match (&process.folder, process.no_rules) {
             (_, true) => Rules::default(),
-            (Some(folder), false) => Rules::find(settings.path.parent(), project.root(), folder),
+            (Some(folder), false) => project.rules_down_to(folder, &settings),
             (None, false) => project.rules(&settings),
         };
         let mut agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;

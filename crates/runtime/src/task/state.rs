@@ -21,7 +21,7 @@ use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
     AgentId, AgentState, ApprovalId, AssistantMessage, Awaited, Compacted, Decision, Dispatched,
     Effect, Event, EventBody, HandedOver, InteractionId, Join, Message, MessageAppended,
-    MessageQueued, Position, Relayed, Replied, RequestSent, Sender, Seq, StatusChanged,
+    MessageQueued, Position, Provenance, Relayed, Replied, RequestSent, Sender, Seq, StatusChanged,
     TaskCreated, TaskId, TaskStatus, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
@@ -236,10 +236,23 @@ impl TaskState {
         }
     }
 
-    /// Drops what another user may have put into the file that the task came from.
+    /// Drops what another user may have put into the file that the task came from. Who sent a message in it is
+    /// unknown. A request that it says to have sent is not sent; a call that waits for one is called again.
     fn distrust(&mut self) {
         self.created.runner = None;
         self.created.route = None;
+        self.created.cancels = None;
+        self.created.provenance = Provenance::Unknown;
+        for queued in &mut self.queue {
+            queued.provenance = Provenance::Unknown;
+        }
+        self.outbound_requests.clear();
+        self.pending_calls.retain(|_, call| match call {
+            PendingCall::Request { .. } => false,
+            PendingCall::Children { .. }
+            | PendingCall::Await { .. }
+            | PendingCall::External { .. } => true,
+        });
         self.approvals.clear();
         self.granted.clear();
     }

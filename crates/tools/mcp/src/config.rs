@@ -1,5 +1,5 @@
-//! Configuration of servers. Servers start programs and send keys, so only the user's own
-//! configuration may define them, never a project's.
+//! Configuration of servers. Servers start programs and send keys: the user's own configuration defines them, or
+//! a project's that the user trusts, which may not name variables of the user's environment.
 //!
 //! | file    | subject                               |
 //! |---------|---------------------------------------|

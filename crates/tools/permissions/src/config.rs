@@ -7,6 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::rule::ParsedRule;
+
 /// Configured permissions. The strictest rule that matches a call decides; if none matches, the
 /// mode decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +69,13 @@ pub struct RuleEntry {
     /// Why the rule exists; shown when the rule decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl RuleEntry {
+    /// Whether the rule names this tool, also by a wildcard. A rule that cannot be parsed names none.
+    pub fn is_for(&self, tool: &str) -> bool {
+        ParsedRule::parse(&self.rule.0).is_ok_and(|rule| rule.is_for(tool))
+    }
 }
 
 impl From<&str> for RuleEntry {

@@ -36,4 +36,4 @@ pub use gate::{Bounds, Effects, Gate, Sandbox};
 pub use normalized_path::PROTECTED;
 pub use remembered::{FILE_BYTES_MAX, LOCK_WAIT, RULES_MAX, Remembered, RememberedError};
 pub use repository::changes_repository;
-pub use rule::RULE_BYTES_MAX;
+pub use rule::{NETWORK, RULE_BYTES_MAX, UNSANDBOXED};

@@ -27,7 +27,7 @@ use crate::call::FILE_TOOLS;
 
 /// The name in rules for calls of `bash` that run without the sandbox. A rule for `bash` does not
 /// allow these.
-pub(crate) const UNSANDBOXED: &str = "unsandboxed";
+pub const UNSANDBOXED: &str = "unsandboxed";
 
 /// Longest rule that can be remembered, in bytes. A longer one can only be granted for a task.
 pub const RULE_BYTES_MAX: usize = 8 * 1024;
@@ -85,7 +85,7 @@ impl ExactScript {
 }
 
 /// The name that rules about hosts have in place of a tool's.
-pub(crate) const NETWORK: &str = "network";
+pub const NETWORK: &str = "network";
 
 /// Certainty of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -91,7 +91,7 @@ impl Enforced {
     /// made. Only a new sandbox protects it. The search takes a short time only, so it may miss one
     /// in a large workspace.
     pub fn appeared(&self) -> Option<PathBuf> {
-        if !self.policy.mode.writes_roots() || self.policy.repository.is_some() {
+        if self.policy.mode == Mode::Full || self.policy.repository.is_some() {
             return None;
         }
         // The folder of a submodule is protected as a whole until it is a repository.

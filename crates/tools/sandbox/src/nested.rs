@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::git_dir::{common_of, is_git_dir, pointed_to};
 use crate::gitlink::gitlinks;
 use crate::policy::Protected;
+use crate::protected_path::replaceable;
 use crate::repository::Repository;
 use crate::{Guard, Policy, SandboxError};
 
@@ -66,7 +67,8 @@ pub(crate) fn appeared(policy: &Policy, is_known: impl Fn(&Path) -> bool) -> Opt
         search.around(root);
         search.below(root);
     }
-    let paths = search.found.into_iter().map(|nested| nested.path);
+    let is_open = |nested: &Nested| policy.mode.writes_roots() || nested.guard == Guard::Hidden;
+    let paths = search.found.into_iter().filter(is_open).map(|nested| nested.path);
     paths.into_iter().find(|path| !is_known(path) && path.symlink_metadata().is_ok())
 }
 
@@ -75,11 +77,13 @@ struct Search<'a> {
     until: Option<Instant>,
     entries: usize,
     found: Vec<Nested>,
+    /// A protected name that is a symbolic link: it could be replaced.
+    link: Option<PathBuf>,
 }
 
 impl<'a> Search<'a> {
     fn new(policy: &'a Policy, until: Option<Instant>) -> Self {
-        Self { policy, until, entries: 0, found: Vec::new() }
+        Self { policy, until, entries: 0, found: Vec::new(), link: None }
     }
 
     /// What was found, if all of it was.
@@ -94,7 +98,10 @@ impl<'a> Search<'a> {
         if self.found.len() > NESTED_MAX {
             return Err(too_many("repositories", NESTED_MAX));
         }
-        Ok(self.found)
+        match self.link {
+            Some(path) if self.policy.mode.writes_roots() => Err(replaceable(path)),
+            Some(_) | None => Ok(self.found),
+        }
     }
 
     /// The repository that `root` is in lists submodules too.
@@ -164,10 +171,11 @@ impl<'a> Search<'a> {
 
     fn named(&mut self, path: PathBuf, guard: Guard, kind: FileType) {
         if kind.is_symlink() {
-            // The link itself can be replaced. What it leads to is protected.
+            // What it leads to cannot be changed either.
             if let Ok(real) = path.canonicalize() {
                 self.add_within(real, guard);
             }
+            self.link.get_or_insert(path);
             return;
         }
         if kind.is_file()
@@ -278,6 +286,24 @@ mod tests {
             "sub/.git",
         ];
         assert_eq!(paths(&policy(root)), expected.map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_link_in_place_of_one_is_refused_where_commands_could_replace_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for made in ["sub", "store", "other/.antiphon"] {
+            fs::create_dir_all(root.join(made)).unwrap();
+        }
+        std::os::unix::fs::symlink("../store", root.join("sub/.git")).unwrap();
+        let workspace = policy(&root);
+        let refused = nested(&workspace).unwrap_err();
+        assert!(
+            matches!(&refused, SandboxError::Unprotectable { path, .. } if *path == root.join("sub/.git")),
+            "{refused}"
+        );
+        let reading = Policy { mode: Mode::ReadOnly, ..workspace };
+        assert_eq!(paths(&reading), ["other/.antiphon", "store"].map(PathBuf::from));
     }
 
     #[test]

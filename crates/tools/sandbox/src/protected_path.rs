@@ -45,16 +45,22 @@ pub(crate) fn protected_paths(
     repository: Option<&Repository>,
 ) -> Result<Vec<ProtectedPath>, SandboxError> {
     let mut protected_paths = by_name(policy)?;
-    if policy.mode.writes_roots() {
-        for Nested { path, guard } in nested(policy)? {
-            let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
-            if let Some(root) = &root
-                && metadata_of(&path).is_none()
-            {
-                submodule_folder(root, &path)?;
+    let writes = policy.mode.writes_roots();
+    for Nested { path, guard } in nested(policy)? {
+        if !writes {
+            // Nothing can be written there anyway.
+            if guard == Guard::Hidden {
+                protected_paths.push(ProtectedPath { path, guard, root: None });
             }
-            protected_paths.push(ProtectedPath { path, guard, root });
+            continue;
         }
+        let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+        if let Some(root) = &root
+            && metadata_of(&path).is_none()
+        {
+            submodule_folder(root, &path)?;
+        }
+        protected_paths.push(ProtectedPath { path, guard, root });
     }
     if let Some(repository) = repository {
         protected_paths.retain(|protected| !repository.opens(&protected.path));
@@ -79,6 +85,13 @@ fn submodule_folder(root: &Path, path: &Path) -> Result<(), SandboxError> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// The error about a protected path that is a symbolic link.
+pub(crate) fn replaceable(path: PathBuf) -> SandboxError {
+    let reason = "it is a symbolic link, which could be replaced. Make it a real folder or a file \
+                  (`gitdir: FOLDER`), or choose a workspace that does not contain it";
+    SandboxError::Unprotectable { path, reason: reason.to_owned() }
 }
 
 fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
@@ -129,12 +142,7 @@ fn protected_path(
         for name in &rest {
             place.push(name);
             if place.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-                return Err(SandboxError::Unprotectable {
-                    path: place,
-                    reason: "it is a symbolic link, which could be replaced. Make it a real \
-                             folder, or choose a workspace that does not contain it"
-                        .to_owned(),
-                });
+                return Err(replaceable(place));
             }
         }
         return Ok(Some(ProtectedPath { path: place, guard, root: Some(root.to_owned()) }));

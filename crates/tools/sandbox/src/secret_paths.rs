@@ -12,6 +12,9 @@ pub const SECRETS_IN_HOME: &[&str] = &[
     ".config/age",
     ".config/sops",
     ".config/Yubico",
+    ".tsh",
+    ".cloudflared",
+    ".local/share/mkcert",
     // Passwords.
     ".password-store",
     ".local/share/gopass",
@@ -115,9 +118,12 @@ pub const SECRETS_IN_HOME: &[&str] = &[
     ".copilot",
     ".config/github-copilot",
     ".cursor",
+    ".config/Cursor",
+    ".config/Code",
     ".continue",
     ".aider.conf.yml",
     ".config/goose",
+    ".local/share/goose",
     ".config/opencode",
     ".local/share/opencode",
     ".config/io.datasette.llm",
@@ -136,6 +142,7 @@ pub const SECRETS_IN_HOME: &[&str] = &[
     ".config/Signal",
     ".config/Slack",
     ".config/discord",
+    ".local/share/TelegramDesktop",
     // Wallets.
     ".bitcoin",
     ".ethereum",
@@ -150,6 +157,7 @@ pub const SECRETS_IN_HOME: &[&str] = &[
     ".psql_history",
     ".mysql_history",
     ".local/share/fish/fish_history",
+    ".local/share/atuin",
 ];
 
 /// The same outside of a home folder: what `root` could read.

@@ -90,6 +90,9 @@ const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::
 /// The bits of a socket's type that are not flags.
 const SOCKET_KIND: u64 = 0xf;
 
+/// The kinds of sockets that send to the other end of their pair only.
+const CONNECTED: [i32; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+
 /// `TIOCSTI` and `TIOCLINUX`: requests to a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
@@ -181,9 +184,15 @@ fn refused(unix: UnixFamily) -> Result<Rules, seccompiler::BackendError> {
         UnixFamily::PairsOnly => {
             let is_unix = condition(0, SeccompCmpOp::Eq, number(libc::AF_UNIX))?;
             families.push(SeccompRule::new(vec![is_unix.clone()])?);
-            let kind = SeccompCmpOp::MaskedEq(SOCKET_KIND);
-            let datagram = condition(1, kind, number(libc::SOCK_DGRAM))?;
-            rules.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![is_unix, datagram])?]);
+            let is_other = condition(0, SeccompCmpOp::Ne, number(libc::AF_UNIX))?;
+            let mut pairs = vec![SeccompRule::new(vec![is_other])?];
+            // The kernel makes datagram sockets of other kinds, too.
+            let connected = CONNECTED.map(number);
+            for kind in (0..=SOCKET_KIND).filter(|kind| !connected.contains(kind)) {
+                let is_kind = condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), kind)?;
+                pairs.push(SeccompRule::new(vec![is_unix.clone(), is_kind])?);
+            }
+            rules.insert(libc::SYS_socketpair, pairs);
         }
     }
     rules.insert(libc::SYS_socket, families);

@@ -6,11 +6,11 @@ use antiphon_agent_files::Draft;
 use antiphon_api::{AgentDetail, AgentProblem, CreateAgent};
 use antiphon_client::ClientError;
 use antiphon_core::AgentName;
+use antiphon_process::{Connection, ProjectServer};
 use antiphon_project::unknown_agent;
 use serde_json::json;
 
 use super::{Agents, list, live, show};
-use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::server_args::not_through_server;
 use crate::terminal;
@@ -48,7 +48,7 @@ async fn agent(server: &ProjectServer, name: &str) -> Result<AgentDetail, Failur
     let error = match found {
         Ok(agent) => return Ok(agent),
         Err(error @ ClientError::Refused { status: 404, .. }) => error,
-        Err(error) => return Err(server.failure(error)),
+        Err(error) => return Err(server.project_error(error).into()),
     };
     let problems = server.answer(server.client.agents().await)?.problems;
     let is_its = |problem: &&AgentProblem| {
@@ -56,7 +56,7 @@ async fn agent(server: &ProjectServer, name: &str) -> Result<AgentDetail, Failur
     };
     Err(match problems.iter().find(is_its) {
         Some(problem) => Failure::usage(problem.to_string()),
-        None => server.failure(error),
+        None => server.project_error(error).into(),
     })
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState};
+use antiphon_process::{Connection, ProjectServer};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;
 use antiphon_project::idle_agents;
@@ -14,7 +15,6 @@ use antiphon_project::settings::UserSettings;
 use antiphon_view::display::escaped;
 use serde_json::json;
 
-use crate::connection::{Connection, ProjectServer};
 use crate::failure::Failure;
 use crate::terminal;
 

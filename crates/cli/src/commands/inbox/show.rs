@@ -9,6 +9,7 @@ use antiphon_core::{
     AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
     QueuedMessage, TaskSummary,
 };
+use antiphon_process::Connection;
 use antiphon_project::{Inboxes, live_agents};
 use antiphon_runtime::{Orchestrator, session_of};
 use antiphon_view::display::escaped;
@@ -16,7 +17,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{mode, salience, word};
-use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::terminal;
 

@@ -1,7 +1,8 @@
 //! `antiphon send … --server URL`.
 
+use antiphon_process::{InboxTarget, ProjectServer};
+
 use super::Send;
-use crate::connection::{InboxTarget, ProjectServer};
 use crate::failure::Failure;
 
 impl Send {

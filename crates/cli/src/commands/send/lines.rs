@@ -8,13 +8,14 @@ use std::io::BufRead;
 use std::time::Duration;
 
 use antiphon_core::InteractionContent;
+use antiphon_process::{InboxTarget, ReceiptKind, RejectedInteraction, SendOutcome};
+use antiphon_project::error::ProjectError;
 use antiphon_runtime::INTERACTION_BYTES_MAX;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::{Send, rejection};
-use crate::connection::{InboxTarget, ReceiptKind, RejectedInteraction, SendOutcome};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 
@@ -58,8 +59,8 @@ pub(super) async fn send(send: &Send, target: InboxTarget<'_>) -> Result<(), Fai
             Line::Text(text) => text,
             Line::Bad(reason) => {
                 let reason_word = "invalid".to_owned();
-                let failure = Failure::usage(reason);
-                tally.reject(send, number, &RejectedInteraction { reason: reason_word, failure });
+                let error = ProjectError::InvalidInput(reason);
+                tally.reject(send, number, &RejectedInteraction { reason: reason_word, error });
                 continue;
             }
         };
@@ -114,8 +115,8 @@ impl Tally {
             record["line"] = number.into();
             terminal::print(&format!("{record}\n"));
         }
-        terminal::note(&format!("line {number}: {}\n", rejected.failure.message));
-        let exit = rejected.failure.exit;
+        terminal::note(&format!("line {number}: {}\n", rejected.error));
+        let exit = Failure::from(rejected.error.clone()).exit;
         // A full inbox is worse than an invalid line: the remaining lines may be lost as well.
         self.worst = match self.worst {
             Some(Exit::Unavailable) => Some(Exit::Unavailable),

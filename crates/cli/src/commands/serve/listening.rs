@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use antiphon_interface_transport::{Listeners, Tls};
+use antiphon_process::{SOCKET, SocketFile, bind};
 use clap::Args;
 use tokio::net::TcpListener;
 
 use crate::failure::Failure;
-use crate::socket_file::{SOCKET, SocketFile, bind};
 
 /// Largest certificate or key file, in bytes.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{MessageQueued, TaskId, TaskStatus};
+use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectAccess};
+use antiphon_project::error::ProjectError;
 use antiphon_project::project::OwnerRole;
 use antiphon_project::saved_session;
 use antiphon_project::task_lookup::find_task;
@@ -12,11 +14,10 @@ use antiphon_project::task_process::TaskProcess;
 use antiphon_runtime::{Recovered, TaskState};
 
 use crate::afterwards::Afterwards;
-use crate::attachment::{Attachment, OwnTask};
 use crate::commands::run::leave;
 use crate::commands::serve::GRACE_S_DEFAULT;
-use crate::connection::{Connection, ProjectAccess};
 use crate::failure::{Exit, Failure};
+use crate::interface::interface;
 use crate::outcome;
 use crate::stop_signal::{COPY_WITHIN, Interrupts, StopSignal, StopSignals};
 use crate::terminal;
@@ -44,9 +45,9 @@ pub(super) async fn resume_tasks(
     let settings = project.reviewed_settings(environment)?;
     // Without a user, calls that need an approval are refused, where a task says nothing else.
     let role = OwnerRole::Resume(TaskProcess { refuses_approvals: true, ..TaskProcess::default() });
-    let own = OwnTask { project, environment, settings: Some(settings), role };
+    let own = OwnTask { project, environment, settings: Some(settings), role, interface };
     let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
-    let mut attachment = Attachment::open(own).await?;
+    let mut attachment = AttachedTask::open(own).await?;
     attachment.serve();
     let mut place = Place::Attached(attachment);
     let resumed = match place.resume(task).await {
@@ -65,7 +66,7 @@ enum Place<'a> {
     /// At the server that `--server` names.
     Named(Connection),
     /// In the owner of the journal, which may be this process.
-    Attached(Attachment<'a>),
+    Attached(AttachedTask<'a>),
 }
 
 impl Place<'_> {
@@ -190,7 +191,7 @@ impl Place<'_> {
     /// A task, once it has ended or is suspended, whichever process owns the journal meanwhile.
     async fn wait(&mut self, task_id: &TaskId) -> Result<TaskState, Failure> {
         let attachment = match self {
-            Self::Named(connection) => return connection.wait(task_id).await,
+            Self::Named(connection) => return Ok(connection.wait(task_id).await?),
             Self::Attached(attachment) => attachment,
         };
         loop {
@@ -207,12 +208,12 @@ impl Place<'_> {
                     attachment.leave().await;
                     attachment.find_next_owner().await?;
                 }
-                Some(Err(failure)) if failure.exit == Exit::Unavailable => {
+                Some(Err(ProjectError::Unavailable(reason))) => {
                     if !attachment.find_next_owner().await? {
-                        return Err(failure);
+                        return Err(ProjectError::Unavailable(reason).into());
                     }
                 }
-                Some(waited) => return waited,
+                Some(waited) => return Ok(waited?),
             }
             attachment.serve();
             let connection = attachment.connection();

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{JournalError, Read, TaskJournal, TaskSelector};
 use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
+use antiphon_process::ProjectServer;
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
-use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use antiphon_project::task_lookup::find_task_in;
 

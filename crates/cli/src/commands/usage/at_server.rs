@@ -2,10 +2,10 @@
 
 use antiphon_api::{UsageBy, UsageQuery};
 use antiphon_core::port::{Clock, SystemClock};
+use antiphon_process::ProjectServer;
 use antiphon_project::usage_days;
 
 use super::{UsageOf, table};
-use crate::connection::ProjectServer;
 use crate::failure::Failure;
 use crate::terminal;
 

@@ -31,8 +31,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 pub(crate) const FILE_SLOTS_MAX: usize = 16;
 
 /// The answer to a request in a folder that is not trusted.
-const NOT_TRUSTED: &str = "not trusted: this folder may have come with the project. Trust it with `antiphon trust`, \
-                           then delete this response: the request is carried out";
+const NOT_TRUSTED: &str = "refused: not trusted. This folder may have come with the project. Trust it with \
+                           `antiphon trust`, then delete this response: the request is carried out";
 
 /// Executes requests.
 pub(crate) struct Worker {

@@ -376,7 +376,7 @@ async fn requests_in_a_folder_that_is_not_trusted_are_answered_with_a_refusal() 
     let refused = comparable(read(&world.path("a.response.json")).unwrap());
     assert_eq!(refused["error"]["code"], "FORBIDDEN");
     assert!(
-        refused["error"]["message"].as_str().unwrap().starts_with("not trusted: "),
+        refused["error"]["message"].as_str().unwrap().starts_with("refused: not trusted. "),
         "{refused}"
     );
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;

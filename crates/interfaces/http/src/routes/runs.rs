@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use antiphon_api::{RunStarted, StartRun};
+use antiphon_api::{RunStarted, StartRun, VERSION};
 use antiphon_core::ErrorCode;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, OwnProcess, idempotency};
 use axum::extract::State;
 use axum::http::HeaderMap;
-
-/// Version of this program. Client and owner of a journal have the same.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let start = post_with(start, |route| {

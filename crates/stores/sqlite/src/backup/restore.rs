@@ -20,6 +20,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use antiphon_core::TaskId;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -30,8 +31,11 @@ use crate::backup::staging_folder::{StagingFolder, folder_of, sync_folder};
 use crate::backup::{
     Backup, BackupError, LOGS, Progress, Replace, is_same, unwritable, with_suffix,
 };
+use crate::file::create::create;
 use crate::file::owner::Owner;
-use crate::journal::{OpenError, connect};
+use crate::file::schema;
+use crate::index::event_copy::{EventCopy, Origin};
+use crate::journal::{OpenError, Sync, connect, open_error};
 
 /// How long to wait for readers of the old journal.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -42,7 +46,7 @@ const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
 pub struct Restore {
     journal: PathBuf,
     /// Removed with everything in it.
-    _staging: StagingFolder,
+    staging: StagingFolder,
     staged: PathBuf,
     backup: Backup,
     _owner: Owner,
@@ -85,12 +89,31 @@ impl Restore {
         let content = check(&staged, file)?;
         let bytes = fs::metadata(&staged).map_err(in_folder)?.len();
         let (journal, backup) = (journal.to_owned(), Backup::of(content, bytes));
-        Ok(Self { journal, _staging: staging, staged, backup, _owner: owner })
+        Ok(Self { journal, staging, staged, backup, _owner: owner })
     }
 
     /// Content of the backup.
     pub fn backup(&self) -> &Backup {
         &self.backup
+    }
+
+    /// Makes the copy anew from its events, because another user may have made the file: its index and its
+    /// checkpoints are not believed, a limit that was raised in it is not raised, and each task that has ended
+    /// gets `task_restored` before its end. `file` is the name that these record. Returns the tasks with events
+    /// that cannot be read, which have failed now. Blocks.
+    pub fn distrust(&mut self, file: &str, now: DateTime<Utc>) -> Result<Vec<TaskId>, BackupError> {
+        let name = Path::new(file);
+        let fault = |error: rusqlite::Error| BackupError::from(open_error(name, &error));
+        let mut source = connect(&self.staged, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(fault)?;
+        schema::prepare(&mut source, &self.staged, Sync::Normal)?;
+        let anew = self.staging.path().join("anew.db");
+        create(&anew)?;
+        let target = connect(&anew, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(fault)?;
+        let copy = EventCopy::new(source, Origin::File(file.to_owned()));
+        let copied = copy.run(target, now, &mut |_, _| {}).map_err(fault)?;
+        self.backup.unfinished = check(&anew, name)?.unfinished;
+        self.staged = anew;
+        Ok(copied.tasks_cut)
     }
 
     /// Path of the copy. It can be opened and written to before it replaces the journal.

@@ -4,15 +4,15 @@ use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::port::JournalLog;
-use antiphon_core::{Event, Seq};
+use antiphon_core::port::{Expected, JournalLog};
+use antiphon_core::{Event, Seq, StatusChanged, TaskId, TaskStatus};
 use antiphon_sqlite::{BackupError, OpenError, Replace, Restore, Restored, SqliteJournal};
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::backup::{back_up, names};
-use crate::world::{add, all, creation, open};
+use crate::world::{add, all, append, creation, open, task};
 
 /// A journal and an older backup of it.
 struct Place {
@@ -356,4 +356,55 @@ async fn a_backup_of_an_earlier_schema_is_restored_and_brought_up_to_date() {
         assert!(matches!(error, OpenError::Earlier { found, .. } if found == schema), "{error:?}");
         assert_eq!(all(&open(&path)).await, expected);
     }
+}
+
+#[tokio::test]
+async fn a_distrusted_backup_is_made_anew_from_its_events() {
+    let folder = TempDir::new().expect("a folder");
+    let (file, path) = (folder.path().join("theirs.db"), folder.path().join("journal.db"));
+    let journal = open(&file);
+    journal.append(creation(1)).await.expect("a task");
+    journal.append(creation(2)).await.expect("a task");
+    let end = StatusChanged::new(TaskStatus::Canceled);
+    journal.append(append(2, Expected::Exists, vec![end.into()])).await.expect("an end");
+    drop(journal);
+    let forged = Connection::open(&file).expect("a file");
+    forged
+        .execute_batch(
+            "UPDATE tasks SET ended = 1 - ended, title = 'forged', agent = 'forged';
+             INSERT INTO raised VALUES (739000, '', 1000000);
+             INSERT INTO spending VALUES (739000, '', 'tester', 'm', 1, 2, 3, NULL, NULL);
+             INSERT INTO checkpoints VALUES (1, 1, 1, 0, '{}');
+             UPDATE events SET data = '{' WHERE seq = 2 AND task = 1;
+             PRAGMA journal_mode = DELETE",
+        )
+        .expect("a forged index");
+    drop(forged);
+    let mut ready = Restore::prepare(&file, &path, Replace::Never, &mut |_| {}).expect("a backup");
+    assert_eq!(ready.backup().unfinished, 1);
+    assert_eq!(ready.distrust("theirs.db", now()).expect("a copy"), [task(1)]);
+    assert_eq!(ready.backup().unfinished, 0, "the one that cannot be read has failed");
+    ready.put_in_place(now()).expect("a journal");
+    let journal = open(&path);
+    let kinds: Vec<(TaskId, &str)> = all(&journal)
+        .await
+        .into_iter()
+        .map(|event| (event.task_id.clone(), event.body.event_type()))
+        .collect();
+    let expected = [
+        (1, "task_created"),
+        (2, "task_created"),
+        (2, "message_appended"),
+        (2, "task_restored"),
+        (2, "status_changed"),
+        (1, "status_changed"),
+    ];
+    assert_eq!(kinds, expected.map(|(number, kind)| (task(number), kind)));
+    drop(journal);
+    let made = Connection::open(&path).expect("a file");
+    let count = |statement: &str| made.query_row(statement, (), |row| row.get(0));
+    assert_eq!(count("SELECT count(*) FROM tasks WHERE ended AND agent = 'tester'"), Ok(2));
+    assert_eq!(count("SELECT count(*) FROM raised"), Ok(0));
+    assert_eq!(count("SELECT count(*) FROM spending"), Ok(1));
+    assert_eq!(count("SELECT count(*) FROM checkpoints"), Ok(0));
 }

@@ -33,7 +33,9 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         | "expect" | "prlimit" | "capsh" | "catchsegv" | "proot" | "fakeroot" | "fakechroot"
         | "cgexec" | "numactl" | "chpst" | "softlimit" | "envdir" | "setlock" | "runcon" | "sg"
         | "newgrp" | "start-stop-daemon" | "daemonize" | "su-exec" | "gosu" | "dbus-launch"
-        | "proxychains" | "proxychains4" | "tini" | "dumb-init" | "systemd-inhibit" | "rlwrap" => {
+        | "proxychains" | "proxychains4" | "tini" | "dumb-init" | "systemd-inhibit" | "rlwrap"
+        | "xvfb-run" | "perf" | "run-parts" | "entr" | "direnv" | "watchexec" | "hyperfine"
+        | "valgrind" | "cpulimit" | "tmux" | "screen" => {
             risk("runs commands that are not looked into")
         }
         _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => {

@@ -106,6 +106,25 @@ const WRAPPERS: &[&str] = &[
     "faketime -m -f x %",
     "faketime -p 1 x %",
     "eatmydata %",
+    "xvfb-run %",
+    "xvfb-run -a -s '-screen 0 1x1x8' %",
+    "perf stat %",
+    "perf stat -e task-clock -- %",
+    "perf record -o /dev/null %",
+    "perf trace %",
+    "run-parts \"$PROGRAMS\"",
+    "run-parts --regex=boom \"$PROGRAMS\"",
+    "ls | entr %",
+    "ls | entr -nz % /_",
+    "ls | entr -s '%'",
+    "direnv exec . %",
+    "watchexec -1 -- %",
+    "hyperfine -N %",
+    "hyperfine '%'",
+    "valgrind --quiet %",
+    "cpulimit -l 50 -- %",
+    "tmux new-session -d '%'",
+    "screen -dm %",
     "sh -c '%'",
     "bash -c '%'",
     "bash -ec '%'",
@@ -159,18 +178,47 @@ const WRAPPERS: &[&str] = &[
     "cd \"$PROGRAMS\" && ./%",
 ];
 
+/// Wrappers that are not on every machine: the options with a value, what comes before the command, and how
+/// it is run.
+const STAND_INS: &[(&str, &str, &str, &str)] = &[
+    ("faketime", "-p", "shift", "exec \"$@\""),
+    ("xvfb-run", "-s", "", "exec \"$@\""),
+    (
+        "perf",
+        "x",
+        "shift; while :; do case $1 in -e|-o) shift 2;; -*) shift;; *) break;; esac; done",
+        "exec \"$@\"",
+    ),
+    ("entr", "x", "", "exec sh -c \"$*\""),
+    ("direnv", "x", "shift 2", "exec \"$@\""),
+    ("watchexec", "x", "", "exec \"$@\""),
+    ("hyperfine", "x", "", "exec sh -c \"$*\""),
+    ("valgrind", "x", "", "exec \"$@\""),
+    ("cpulimit", "-l", "", "exec \"$@\""),
+    (
+        "tmux",
+        "x",
+        "shift; while :; do case $1 in -*) shift;; *) break;; esac; done",
+        "exec sh -c \"$*\"",
+    ),
+    ("screen", "x", "", "exec \"$@\""),
+];
+
 fn runs_boom(text: &str, folder: &Path) -> bool {
     let (log, programs) = (folder.join("log"), folder.join("programs"));
     std::fs::create_dir(&programs).unwrap();
     let boom = programs.join("boom");
     std::fs::write(&boom, "#!/bin/sh\necho boom >> \"$LOG\"\n").unwrap();
     std::fs::set_permissions(&boom, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // It is not on every machine. This one reads its options the same way.
-    let faketime = programs.join("faketime");
-    let script = "#!/bin/sh\nwhile :; do case $1 in -p) shift 2;; -*) shift;; *) break;; esac; done\n\
-                  shift\nexec \"$@\"\n";
-    std::fs::write(&faketime, script).unwrap();
-    std::fs::set_permissions(&faketime, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, valued, operands, run) in STAND_INS {
+        let program = programs.join(name);
+        let script = format!(
+            "#!/bin/sh\nwhile :; do case $1 in {valued}) shift 2;; -*) shift;; *) break;; esac; done\n\
+             {operands}\n{run}\n"
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let output = Command::new("/bin/bash")
         .args(["--norc", "--noprofile", "-c", text])
         .env_clear()
@@ -217,6 +265,11 @@ fn the_wrappers_of_the_test_do_run_what_they_wrap() {
         "linux64 -R %",
         "setarch x86_64 %",
         "faketime -f x %",
+        "xvfb-run -a %",
+        "perf stat -e task-clock -- %",
+        "run-parts \"$PROGRAMS\"",
+        "ls | entr -s '%'",
+        "direnv exec . %",
         "timeout -k 1 5 %",
         "echo a | xargs -I{} % {}",
         "nice -n1 %",

@@ -74,6 +74,34 @@ async fn repositories_further_down_are_protected() {
 }
 
 #[tokio::test]
+async fn control_folders_further_down_are_hidden_in_read_only_mode_too() {
+    let bench = world(Mode::ReadOnly);
+    let said = bench.run("grep token neighbor/.antiphon/token").await;
+    assert!(said.is_error, "{}", said.text);
+    bench.works("git -C packages/a/lib status").await;
+    // Also one that appears later.
+    fs::create_dir_all(bench.root.join("late/.antiphon")).unwrap();
+    fs::write(bench.root.join("late/.antiphon/token"), "the token").unwrap();
+    let said = bench.run("grep token late/.antiphon/token").await;
+    assert!(said.is_error, "{}", said.text);
+}
+
+#[tokio::test]
+async fn a_link_in_place_of_a_nested_repository_is_refused_with_advice() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.root.join("sub")).unwrap();
+    git(&bench.root, &["init", "-q", "store"]);
+    std::os::unix::fs::symlink("../store/.git", bench.root.join("sub/.git")).unwrap();
+    let arguments = serde_json::json!({ "command": "true" });
+    let cancel = antiphon_core::port::Cancel::never();
+    let error = bench.call("bash", arguments, cancel).await.unwrap_err().to_string();
+    assert!(error.contains("sub/.git") && error.contains("symbolic link"), "{error}");
+    fs::remove_file(bench.root.join("sub/.git")).unwrap();
+    fs::write(bench.root.join("sub/.git"), "gitdir: ../store/.git\n").unwrap();
+    bench.works("git -C sub status").await;
+}
+
+#[tokio::test]
 async fn work_beside_nested_repositories_goes_on() {
     let bench = world(Mode::Workspace);
     bench

@@ -14,6 +14,11 @@ const SEND: &str = "python3 -c \"import socket, sys; \
                     a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); \
                     a.sendto(b'x', sys.argv[1]); print('ESCAPED')\"";
 
+/// The kernel makes a pair of datagram sockets of it.
+const SEND_RAW: &str = "python3 -c \"import socket, sys; \
+                    a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW); \
+                    a.sendto(b'x', sys.argv[1]); print('ESCAPED')\"";
+
 /// A program that listens on a socket by a relative name.
 struct Server(Child);
 
@@ -51,6 +56,7 @@ async fn attempt(mode: Mode, network: Network) -> Vec<String> {
         (CONNECT, bench.outside("late")),
         (CONNECT, bench.root.join("within")),
         (SEND, bench.outside("datagrams")),
+        (SEND_RAW, bench.outside("datagrams")),
     ] {
         said.push(bench.run(&format!("{how} {}", socket.display())).await.text);
     }
@@ -80,4 +86,7 @@ async fn connected_pairs_work() {
     let pair = "python3 -c \"import socket; a, b = socket.socketpair(); a.send(b'x'); \
                 print(b.recv(1))\"";
     assert_eq!(bench.works(pair).await, "b'x'\n");
+    let packets = "python3 -c \"import socket; a, b = socket.socketpair(socket.AF_UNIX, \
+                   socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC); a.send(b'y'); print(b.recv(1))\"";
+    assert_eq!(bench.works(packets).await, "b'y'\n");
 }

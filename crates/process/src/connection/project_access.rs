@@ -14,7 +14,7 @@ use antiphon_project::toolset::Toolset;
 use antiphon_sqlite::SqliteJournal;
 
 use super::{Connection, ProjectServer};
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 
 /// How often a journal on this machine is polled.
 const POLL: Duration = Duration::from_millis(250);
@@ -23,31 +23,43 @@ const POLL: Duration = Duration::from_millis(250);
 const POLL_SERVER: Duration = Duration::from_secs(1);
 
 /// The project of a command.
-pub(crate) enum ProjectAccess<'a> {
-    Folder { project: Project, environment: &'a Environment },
-    Server { server: &'a ProjectServer, environment: &'a Environment },
+pub enum ProjectAccess<'a> {
+    /// A folder of this machine.
+    Folder {
+        /// The project of the folder.
+        project: Project,
+        /// What the process was started with.
+        environment: &'a Environment,
+    },
+    /// A server, by its address.
+    Server {
+        /// The server that `--server` names.
+        server: &'a ProjectServer,
+        /// What the process was started with.
+        environment: &'a Environment,
+    },
 }
 
 impl<'a> ProjectAccess<'a> {
     /// The project of this folder. It has to exist.
-    pub(crate) fn of_folder(environment: &'a Environment) -> Result<Self, Failure> {
+    pub fn of_folder(environment: &'a Environment) -> Result<Self, ProjectError> {
         let project = Project::find_existing(environment)?;
         Ok(Self::Folder { project, environment })
     }
 
     /// The project of the server that `--server` names.
-    pub(crate) fn of_server(server: &'a ProjectServer, environment: &'a Environment) -> Self {
+    pub fn of_server(server: &'a ProjectServer, environment: &'a Environment) -> Self {
         Self::Server { server, environment }
     }
 
     /// Prices of the user's configuration.
-    pub(crate) fn prices(&self) -> Result<PriceTable, Failure> {
+    pub fn prices(&self) -> Result<PriceTable, ProjectError> {
         let (Self::Folder { environment, .. } | Self::Server { environment, .. }) = self;
         Ok(UserSettings::load(environment)?.prices)
     }
 
     /// Opens the project to read it.
-    pub(crate) fn read(&self) -> Result<Connection, Failure> {
+    pub fn read(&self) -> Result<Connection, ProjectError> {
         match self {
             Self::Folder { project, environment } => {
                 // No server is asked: looking is always possible.
@@ -58,7 +70,7 @@ impl<'a> ProjectAccess<'a> {
     }
 
     /// The journal, to read it while another process writes it.
-    pub(crate) fn journal(&self) -> Result<Arc<dyn TaskJournal>, Failure> {
+    pub fn journal(&self) -> Result<Arc<dyn TaskJournal>, ProjectError> {
         match self {
             Self::Folder { project, .. } => {
                 Ok(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?))
@@ -68,7 +80,7 @@ impl<'a> ProjectAccess<'a> {
     }
 
     /// How often the journal is read while it is watched. A key of a server has a rate limit.
-    pub(crate) fn poll_interval(&self) -> Duration {
+    pub fn poll_interval(&self) -> Duration {
         match self {
             Self::Folder { .. } => POLL,
             Self::Server { .. } => POLL_SERVER,
@@ -76,7 +88,7 @@ impl<'a> ProjectAccess<'a> {
     }
 
     /// Opens the project for a change.
-    pub(crate) async fn change(&self) -> Result<Connection, Failure> {
+    pub async fn change(&self) -> Result<Connection, ProjectError> {
         match self {
             Self::Folder { project, environment } => {
                 let models = models(project, environment)?;
@@ -87,7 +99,7 @@ impl<'a> ProjectAccess<'a> {
     }
 
     /// Opens the project for a decision; the gate records a rule that is always allowed.
-    pub(crate) async fn decide(&self) -> Result<Connection, Failure> {
+    pub async fn decide(&self) -> Result<Connection, ProjectError> {
         match self {
             Self::Folder { project, environment } => {
                 let models = models(project, environment)?;
@@ -99,14 +111,14 @@ impl<'a> ProjectAccess<'a> {
     }
 }
 
-fn models(project: &Project, environment: &Environment) -> Result<Models, Failure> {
+fn models(project: &Project, environment: &Environment) -> Result<Models, ProjectError> {
     Ok(Models::new(project.settings(environment)?))
 }
 
-fn named(server: &ProjectServer) -> Result<Connection, Failure> {
+fn named(server: &ProjectServer) -> Result<Connection, ProjectError> {
     Connection::named(server).ok_or_else(unnamed)
 }
 
-fn unnamed() -> Failure {
-    Failure::failed("the server was not named with --server")
+fn unnamed() -> ProjectError {
+    ProjectError::Failed("the server was not named with --server".to_owned())
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Connection, ProjectServer};
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 
 /// How long one request waits at the server for an answer, in seconds.
 const ANSWER_WAIT_S: u32 = 25;
@@ -28,46 +28,55 @@ const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
 /// An interaction to send to an agent.
 #[derive(Debug, Clone)]
-pub(crate) struct OutgoingInteraction {
-    pub(crate) arrival: Arrival,
+pub struct OutgoingInteraction {
+    /// What is sent, and to which agent.
+    pub arrival: Arrival,
     /// Time the agent has to answer a request, in seconds.
-    pub(crate) timeout_s: Option<u32>,
+    pub timeout_s: Option<u32>,
 }
 
 /// What became of it.
 #[derive(Debug)]
-pub(crate) enum SendOutcome {
+pub enum SendOutcome {
+    /// The inbox has it.
     Accepted(AcceptedInteraction),
+    /// The inbox did not take it.
     Rejected(RejectedInteraction),
 }
 
 /// The receipt of an interaction that the inbox has.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct AcceptedInteraction {
-    pub(crate) receipt: ReceiptKind,
-    pub(crate) id: InteractionId,
-    pub(crate) task_id: TaskId,
+pub struct AcceptedInteraction {
+    /// Whether the inbox had it before.
+    pub receipt: ReceiptKind,
+    /// Names it in later requests.
+    pub id: InteractionId,
+    /// The agent's resident task, which reads it.
+    pub task_id: TaskId,
 }
 
 /// Whether the inbox had it before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ReceiptKind {
+pub enum ReceiptKind {
+    /// It is new.
     Accepted,
+    /// An interaction with the same key was accepted before.
     Deduplicated,
 }
 
 /// An interaction that the inbox did not accept.
 #[derive(Debug)]
-pub(crate) struct RejectedInteraction {
+pub struct RejectedInteraction {
     /// Code of the reason: `full`, `stopped`, …
-    pub(crate) reason: String,
-    pub(crate) failure: Failure,
+    pub reason: String,
+    /// Why, for the user.
+    pub error: ProjectError,
 }
 
 impl RejectedInteraction {
     /// Whether the same interaction may be accepted later.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub fn may_pass(&self) -> bool {
         ["full", "sender_full"].contains(&self.reason.as_str())
     }
 }
@@ -76,20 +85,21 @@ impl From<Rejection> for RejectedInteraction {
     fn from(rejection: Rejection) -> Self {
         let json = serde_json::to_value(&rejection).unwrap_or_default();
         let reason = json["reason"].as_str().unwrap_or("rejected").to_owned();
-        Self { reason, failure: rejection.into() }
+        Self { reason, error: rejection.into() }
     }
 }
 
 /// The final answer to a request.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestAnswer {
+pub struct RequestAnswer {
     /// `completed` or `failed`.
-    pub(crate) state: RequestState,
-    pub(crate) result: Value,
+    pub state: RequestState,
+    /// What the agent answered, or the reason of the failure.
+    pub result: Value,
 }
 
 impl ProjectServer {
-    async fn admit(&self, outgoing: &OutgoingInteraction) -> Result<SendOutcome, Failure> {
+    async fn admit(&self, outgoing: &OutgoingInteraction) -> Result<SendOutcome, ProjectError> {
         let arrival = &outgoing.arrival;
         let from = match &arrival.from {
             Sender::External(source) => Some(source.clone()),
@@ -122,8 +132,8 @@ impl ProjectServer {
         }
     }
 
-    /// A rejection has its reason among its details; every other error is a failure.
-    fn rejected(&self, error: ClientError) -> Result<RejectedInteraction, Failure> {
+    /// A rejection has its reason among its details; every other error is none.
+    fn rejected(&self, error: ClientError) -> Result<RejectedInteraction, ProjectError> {
         let reason = match &error {
             ClientError::Refused { error, .. } => {
                 // An invalid field has a reason too, and is no rejection.
@@ -136,25 +146,25 @@ impl ProjectServer {
             | ClientError::Protocol { .. }
             | ClientError::StreamLost { .. } => None,
         };
-        let failure = self.failure(error);
+        let error = self.project_error(error);
         match reason {
-            Some(reason) => Ok(RejectedInteraction { reason, failure }),
-            None => Err(failure),
+            Some(reason) => Ok(RejectedInteraction { reason, error }),
+            None => Err(error),
         }
     }
 
     /// Live agents, and their states.
-    pub(crate) async fn agent_presences(&self) -> Result<Vec<AgentPresence>, Failure> {
+    pub async fn agent_presences(&self) -> Result<Vec<AgentPresence>, ProjectError> {
         self.answer(self.client.agent_presences().await)
     }
 
     /// Waits for the answer to a request, a little longer than the agent's time limit. `None` when there is
     /// no answer by then.
-    pub(crate) async fn request_answer(
+    pub async fn request_answer(
         &self,
         id: InteractionId,
         timeout_s: Option<u32>,
-    ) -> Result<Option<RequestAnswer>, Failure> {
+    ) -> Result<Option<RequestAnswer>, ProjectError> {
         let timeout_s = timeout_s.unwrap_or(REQUEST_TIMEOUT_S_DEFAULT);
         let end = Instant::now() + Duration::from_secs(timeout_s.into()) + ANSWER_GRACE;
         loop {
@@ -172,7 +182,7 @@ impl ProjectServer {
 
 /// Where an interaction goes.
 #[derive(Clone, Copy)]
-pub(crate) enum InboxTarget<'a> {
+pub enum InboxTarget<'a> {
     /// Into the journal of this project. No server reads it now.
     Local(&'a Orchestrator),
     /// To a server.
@@ -181,10 +191,7 @@ pub(crate) enum InboxTarget<'a> {
 
 impl InboxTarget<'_> {
     /// Sends an interaction. Once this returns an acceptance, the journal has it.
-    pub(crate) async fn send(
-        &self,
-        outgoing: &OutgoingInteraction,
-    ) -> Result<SendOutcome, Failure> {
+    pub async fn send(&self, outgoing: &OutgoingInteraction) -> Result<SendOutcome, ProjectError> {
         match self {
             Self::Local(orchestrator) => admit_local(orchestrator, outgoing).await,
             Self::Server(server) => server.admit(outgoing).await,
@@ -194,14 +201,15 @@ impl InboxTarget<'_> {
 
 impl Connection {
     /// Where interactions go.
-    pub(crate) fn inbox(&self) -> InboxTarget<'_> {
+    pub fn inbox(&self) -> InboxTarget<'_> {
         match self {
             Self::Local(orchestrator) => InboxTarget::Local(orchestrator),
             Self::Server(server, _) => InboxTarget::Server(server),
         }
     }
 
-    pub(crate) async fn start_agent(&self, name: &AgentName) -> Result<Started, Failure> {
+    /// Starts the resident task of an agent, unless it runs.
+    pub async fn start_agent(&self, name: &AgentName) -> Result<Started, ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 Ok(orchestrator.start_agent(name, &Provenance::Owner).await?)
@@ -213,7 +221,8 @@ impl Connection {
         }
     }
 
-    pub(crate) async fn stop_agent(&self, name: &AgentName) -> Result<Option<TaskId>, Failure> {
+    /// Stops an agent. Returns its task, if it had one.
+    pub async fn stop_agent(&self, name: &AgentName) -> Result<Option<TaskId>, ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.stop_agent(name, None).await?),
             Self::Server(server, _) => {
@@ -226,7 +235,7 @@ impl Connection {
 async fn admit_local(
     orchestrator: &Orchestrator,
     outgoing: &OutgoingInteraction,
-) -> Result<SendOutcome, Failure> {
+) -> Result<SendOutcome, ProjectError> {
     let is_request = matches!(outgoing.arrival.content, InteractionContent::Request { .. });
     let timeout_s = outgoing.timeout_s.unwrap_or(REQUEST_TIMEOUT_S_DEFAULT);
     let until = is_request.then(|| SystemClock.now() + TimeDelta::seconds(timeout_s.into()));
@@ -247,6 +256,8 @@ fn accepted(receipt: ReceiptKind, id: InteractionId, task_id: TaskId) -> SendOut
     SendOutcome::Accepted(AcceptedInteraction { receipt, id, task_id })
 }
 
-fn filtered() -> Failure {
-    Failure::usage("an acknowledgment is not stored: send a message or a request")
+fn filtered() -> ProjectError {
+    ProjectError::InvalidInput(
+        "an acknowledgment is not stored: send a message or a request".to_owned(),
+    )
 }

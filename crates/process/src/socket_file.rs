@@ -10,16 +10,17 @@ use antiphon_interface_transport::UnixSocket;
 use tokio::net::UnixListener;
 
 /// Name of the socket in the project's state folder.
-pub(crate) const SOCKET: &str = "server.sock";
+pub const SOCKET: &str = "server.sock";
 
 /// A socket file. Dropping it removes the file, unless another owner has replaced it.
-pub(crate) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
 
 impl SocketFile {
-    pub(crate) fn path(&self) -> &Path {
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -35,7 +36,7 @@ impl Drop for SocketFile {
 
 /// Listens on the project's socket. This process holds the lock of the journal, so a socket that is there belongs
 /// to an owner that has ended: it is replaced. Anything else is not.
-pub(crate) fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
+pub fn bind(path: &Path) -> Result<(UnixSocket, SocketFile), String> {
     let refuse = |reason: String| format!("cannot listen on {}: {reason}", path.display());
     let fault = |error: io::Error| refuse(error.to_string());
     let uid = fs::metadata("/proc/self").map_err(fault)?.uid();

@@ -8,13 +8,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use antiphon_client::Endpoint;
-use antiphon_view::display::escaped;
+use antiphon_core::escaped;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::journal_owner;
-use crate::failure::Failure;
 use crate::socket_file::SOCKET;
+use antiphon_project::error::ProjectError;
 
 /// Longest file, in bytes.
 const FILE_BYTES_MAX: u64 = 4096;
@@ -36,7 +36,7 @@ struct RecordJson {
 
 impl ServerRecord {
     /// Reads the record, if there is one.
-    pub(super) fn read(folder: &Path) -> Result<Option<Self>, Failure> {
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>, ProjectError> {
         let path = folder.join("server.json");
         let text = match read_private(&path) {
             Ok(text) => text,
@@ -66,7 +66,7 @@ impl ServerRecord {
 }
 
 /// The socket in the project's folder, if there is one. It has to belong to the user.
-pub(super) fn socket(folder: &Path) -> Result<Option<PathBuf>, Failure> {
+pub(super) fn socket(folder: &Path) -> Result<Option<PathBuf>, ProjectError> {
     let path = folder.join(SOCKET);
     let about = match fs::symlink_metadata(&path) {
         Ok(about) => about,
@@ -81,7 +81,7 @@ pub(super) fn socket(folder: &Path) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// The token of the server.
-pub(super) fn token(folder: &Path) -> Result<SecretString, Failure> {
+pub(super) fn token(folder: &Path) -> Result<SecretString, ProjectError> {
     let path = folder.join("token");
     let text = read_private(&path).map_err(|error| distrust(&path, &error.to_string()))?;
     let token = text.trim();
@@ -91,7 +91,7 @@ pub(super) fn token(folder: &Path) -> Result<SecretString, Failure> {
     Ok(token.into())
 }
 
-fn address_endpoint(path: &Path, address: SocketAddr) -> Result<Endpoint, Failure> {
+fn address_endpoint(path: &Path, address: SocketAddr) -> Result<Endpoint, ProjectError> {
     Endpoint::parse(&format!("http://{address}")).map_err(|reason| distrust(path, &reason))
 }
 
@@ -119,8 +119,8 @@ fn read_private(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn distrust(path: &Path, reason: &str) -> Failure {
-    Failure::refused(format!(
+fn distrust(path: &Path, reason: &str) -> ProjectError {
+    ProjectError::Refused(format!(
         "{} cannot be trusted: {reason}. Stop the server and start it again",
         path.display()
     ))

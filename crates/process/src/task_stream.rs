@@ -12,42 +12,48 @@ use antiphon_runtime::{
 };
 
 /// Events and deltas.
-pub(crate) enum Feed {
+pub enum TaskStream {
+    /// Of the orchestrator of this process.
     Local {
+        /// Reads the events.
         follower: Box<Follower>,
+        /// Receives the deltas.
         deltas: DeltaWatcher,
     },
+    /// Of the owner of the journal.
     Remote(Box<LiveStream>),
     /// Nothing: this process has no owner of the journal at the moment.
     Nothing,
 }
 
-/// What a feed delivers.
-pub(crate) enum FeedItem {
+/// What a stream delivers.
+pub enum TaskStreamItem {
+    /// An event of the journal.
     Event(Box<Event>),
+    /// A part of an answer or of a tool's output. It is not stored.
     Delta(Delta),
     /// So many deltas were missed. The journal has the complete text.
     Missed(u64),
 }
 
-/// Why a feed has ended.
-pub(crate) enum FeedEnd {
+/// Why a stream has ended.
+pub enum TaskStreamEnd {
     /// The owner of the journal has ended, or the connection to it broke.
     OwnerLost(ClientError),
     /// The journal of this process cannot be read.
     Unreadable(String),
 }
 
-impl Feed {
+impl TaskStream {
     /// Deltas of this process from now on. Events begin where [`Self::following`] says.
-    pub(crate) fn local(orchestrator: &Orchestrator) -> Self {
+    pub fn local(orchestrator: &Orchestrator) -> Self {
         let deltas = orchestrator.deltas();
         let follower = Box::new(orchestrator.follow(None, Position(0)));
         Self::Local { follower, deltas }
     }
 
     /// The same, with the events of this process behind a position.
-    pub(crate) fn following(self, orchestrator: &Orchestrator, after: Position) -> Self {
+    pub fn following(self, orchestrator: &Orchestrator, after: Position) -> Self {
         match self {
             Self::Local { deltas, .. } => {
                 Self::Local { follower: Box::new(orchestrator.follow(None, after)), deltas }
@@ -57,12 +63,7 @@ impl Feed {
     }
 
     /// Events and deltas of a tree from the owner of the journal.
-    pub(crate) fn remote(
-        client: &Client,
-        root: &TaskId,
-        after: Position,
-        retry: RetryPolicy,
-    ) -> Self {
+    pub fn remote(client: &Client, root: &TaskId, after: Position, retry: RetryPolicy) -> Self {
         let (root, after) = (Some(root.clone()), Some(after));
         let query = JournalEventQuery { root, after, deltas: true, ..JournalEventQuery::default() };
         Self::Remote(Box::new(client.live_journal_events(query, retry)))
@@ -70,28 +71,28 @@ impl Feed {
 
     /// The next item. Deltas come before the event that completes their answer. Cancel safe. `seen` is the last
     /// event of the watched task that was shown.
-    pub(crate) async fn next(&mut self, seen: Seq) -> Result<FeedItem, FeedEnd> {
+    pub async fn next(&mut self, seen: Seq) -> Result<TaskStreamItem, TaskStreamEnd> {
         match self {
             Self::Local { follower, deltas } => tokio::select! {
                 biased;
                 delta = deltas.recv() => match delta {
                     Some(WatchedDelta::Delta(delta)) => {
-                        Ok(FeedItem::Delta(SerializedDelta::into_value(delta)))
+                        Ok(TaskStreamItem::Delta(SerializedDelta::into_value(delta)))
                     }
-                    Some(WatchedDelta::Missed(count)) => Ok(FeedItem::Missed(count)),
+                    Some(WatchedDelta::Missed(count)) => Ok(TaskStreamItem::Missed(count)),
                     None => {
-                        Err(FeedEnd::Unreadable("the orchestrator has ended".to_owned()))
+                        Err(TaskStreamEnd::Unreadable("the orchestrator has ended".to_owned()))
                     }
                 },
                 event = follower.next() => match event {
-                    Ok(event) => Ok(FeedItem::Event(Box::new(event))),
-                    Err(error) => Err(FeedEnd::Unreadable(error.to_string())),
+                    Ok(event) => Ok(TaskStreamItem::Event(Box::new(event))),
+                    Err(error) => Err(TaskStreamEnd::Unreadable(error.to_string())),
                 },
             },
             Self::Nothing => std::future::pending().await,
             Self::Remote(stream) => loop {
                 match stream.next().await {
-                    Ok(Some(StreamItem::Event(event))) => return Ok(FeedItem::Event(event)),
+                    Ok(Some(StreamItem::Event(event))) => return Ok(TaskStreamItem::Event(event)),
                     Ok(Some(StreamItem::Delta(delta))) => {
                         if let Some(item) = relayed(delta, seen) {
                             return Ok(item);
@@ -99,9 +100,9 @@ impl Feed {
                     }
                     Ok(None) => {
                         let reason = "the stream of events has ended".to_owned();
-                        return Err(FeedEnd::OwnerLost(ClientError::StreamLost { reason }));
+                        return Err(TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason }));
                     }
-                    Err(error) => return Err(FeedEnd::OwnerLost(error)),
+                    Err(error) => return Err(TaskStreamEnd::OwnerLost(error)),
                 }
             },
         }
@@ -109,10 +110,10 @@ impl Feed {
 }
 
 /// A delta of the owner as one of this process.
-fn relayed(delta: LiveDelta, seen: Seq) -> Option<FeedItem> {
+fn relayed(delta: LiveDelta, seen: Seq) -> Option<TaskStreamItem> {
     let LiveDelta { task_id, text_at, piece } = delta;
     let event = match piece {
-        DeltaPiece::DeltasMissed { count } => return Some(FeedItem::Missed(count)),
+        DeltaPiece::DeltasMissed { count } => return Some(TaskStreamItem::Missed(count)),
         DeltaPiece::TextDelta { delta } => DeltaEvent::Answer(StreamEvent::TextDelta { delta }),
         DeltaPiece::ThinkingDelta { delta } => {
             DeltaEvent::Answer(StreamEvent::ThinkingDelta { delta })
@@ -134,5 +135,5 @@ fn relayed(delta: LiveDelta, seen: Seq) -> Option<FeedItem> {
             DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, error })
         }
     };
-    Some(FeedItem::Delta(Delta::relayed(task_id?, seen, text_at, event)))
+    Some(TaskStreamItem::Delta(Delta::relayed(task_id?, seen, text_at, event)))
 }

@@ -16,7 +16,7 @@ use antiphon_project::project::Project;
 use antiphon_sqlite::SqliteJournal;
 
 use super::{ProjectServer, journal_owner};
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -31,7 +31,7 @@ const RESERVATION_WAIT: Duration = Duration::from_secs(1);
 const OWNER_WAIT: Duration = Duration::from_secs(10);
 
 /// What this process is to the journal.
-pub(crate) enum Ownership {
+pub enum Ownership {
     /// It holds the lock.
     Owner(SqliteJournal),
     /// Another process does.
@@ -40,15 +40,15 @@ pub(crate) enum Ownership {
 
 impl Ownership {
     /// Takes the journal, or connects to its owner.
-    pub(crate) async fn find(project: &Project) -> Result<Self, Failure> {
+    pub async fn find(project: &Project) -> Result<Self, ProjectError> {
         Self::find_with(project, None).await
     }
 
     /// The same for the process that has reserved the journal.
-    pub(crate) async fn find_with(
+    pub async fn find_with(
         project: &Project,
         reservation: Option<&Reservation>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ProjectError> {
         let end = Instant::now() + OWNER_WAIT;
         loop {
             let is_reserved = reservation.is_none() && Reservation::exists(project);
@@ -68,15 +68,15 @@ impl Ownership {
 
 /// The journal is reserved for this process: no other takes it when its owner ends. The system ends the reservation
 /// with the process.
-pub(crate) struct Reservation {
+pub struct Reservation {
     _lock: File,
 }
 
 impl Reservation {
     /// Reserves the journal; `None` when another process has done so.
-    pub(crate) async fn new(project: &Project) -> Result<Option<Self>, Failure> {
+    pub async fn new(project: &Project) -> Result<Option<Self>, ProjectError> {
         project.prepare()?;
-        let fault = |error: io::Error| Failure::unavailable(format!("{NEXT_OWNER}: {error}"));
+        let fault = |error: io::Error| ProjectError::Unavailable(format!("{NEXT_OWNER}: {error}"));
         let folder = File::open(project.state()).map_err(fault)?;
         let lock = antiphon_private_file::open_lock_at(folder, NEXT_OWNER).map_err(fault)?;
         let end = Instant::now() + RESERVATION_WAIT;
@@ -100,25 +100,20 @@ impl Reservation {
 }
 
 /// Why the owner cannot be used.
-fn silent_owner(project: &Project) -> Failure {
+fn silent_owner(project: &Project) -> ProjectError {
     let Some(owner) = journal_owner::owner_of(&project.journal_path()) else {
-        return Failure::unavailable(
-            "the journal of this project is taken again and again: try again",
+        return ProjectError::Unavailable(
+            "the journal of this project is taken again and again: try again".to_owned(),
         );
     };
     if journal_owner::is_stopped(owner) {
-        return Failure::unavailable(stopped_owner(owner));
+        return ProjectError::Unavailable(format!(
+            "process {owner} works on the tasks of this project, and it is stopped: continue it with `kill -CONT \
+             {owner}`, or end it"
+        ));
     }
-    Failure::unavailable(format!(
+    ProjectError::Unavailable(format!(
         "process {owner} needs the journal of this project alone, or does not answer: try again when it is done, or \
          end it"
     ))
-}
-
-/// What to do about an owner that is stopped.
-pub(super) fn stopped_owner(owner: u32) -> String {
-    format!(
-        "process {owner} works on the tasks of this project, and it is stopped: continue it with `kill -CONT {owner}`, or \
-         end it"
-    )
 }

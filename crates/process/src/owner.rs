@@ -17,42 +17,47 @@ use antiphon_sqlite::SqliteJournal;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
 use crate::socket_file::{SOCKET, bind};
+use antiphon_project::error::ProjectError;
 
 /// How long the answer to the last request of another process may take.
 const SERVER_STOP_WAIT: Duration = Duration::from_secs(2);
 
 /// The owner of the project's journal.
-pub(crate) struct Owner {
-    pub(crate) project: ProjectOwner,
+pub struct Owner {
+    /// The orchestrator and everything around it.
+    pub project: ProjectOwner,
+    interface: fn() -> Interface,
     stop: CancellationToken,
     serving: JoinSet<()>,
 }
 
 impl Owner {
-    /// Sets up everything. No task runs yet, and nothing is served.
-    pub(crate) async fn open(
+    /// Sets up everything. No task runs yet, and nothing is served. `interface` is what other processes get on the
+    /// project's socket.
+    pub async fn open(
         project: &Project,
         environment: &Environment,
         settings: UserSettings,
         journal: SqliteJournal,
         role: OwnerRole,
-    ) -> Result<Self, Failure> {
+        interface: fn() -> Interface,
+    ) -> Result<Self, ProjectError> {
         let project = ProjectOwner::open(project, environment, settings, journal, role).await?;
-        Ok(Self { project, stop: CancellationToken::new(), serving: JoinSet::new() })
+        let (stop, serving) = (CancellationToken::new(), JoinSet::new());
+        Ok(Self { project, interface, stop, serving })
     }
 
     /// Serves the project's socket from now on, unless it does. A fault is logged: the task of this process goes on
     /// without it.
-    pub(crate) fn serve(&mut self, project: &Project) {
+    pub fn serve(&mut self, project: &Project) {
         if !self.serving.is_empty() {
             return;
         }
         let server = match self.server(project) {
             Ok(server) => server,
-            Err(failure) => {
-                tracing::warn!("other commands cannot reach this process: {failure}");
+            Err(error) => {
+                tracing::warn!("other commands cannot reach this process: {error}");
                 return;
             }
         };
@@ -101,7 +106,7 @@ impl Owner {
     fn server(
         &self,
         project: &Project,
-    ) -> Result<impl FnOnce() -> ServerConfig + Send + use<>, Failure> {
+    ) -> Result<impl FnOnce() -> ServerConfig + Send + use<>, ProjectError> {
         let token = token(&ServerFiles::new(project.state()))?;
         self.project.environments.add_secret(token.secret());
         let deps = ServerDeps {
@@ -111,43 +116,40 @@ impl Owner {
             hosts: Vec::new(),
             limits: Limits { drain_wait: SERVER_STOP_WAIT, ..Limits::default() },
         };
-        let keys = Some(keys(project)?);
+        let (keys, interface) = (Some(keys(project)?), self.interface);
         Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })
     }
 
     /// Whether tasks of other processes work here. The own task of this process has ended or is suspended.
-    pub(crate) fn is_working(&self) -> bool {
+    pub fn is_working(&self) -> bool {
         self.project.orchestrator.is_working()
     }
 
     /// Lets every call that runs end and be recorded, then frees the journal for the next owner.
-    pub(crate) async fn hand_over(self) {
+    pub async fn hand_over(self) {
         self.project.orchestrator.hand_over().await;
         self.shutdown().await;
     }
 
     /// Stops everything, and frees the journal.
-    pub(crate) async fn shutdown(mut self) {
+    pub async fn shutdown(mut self) {
         self.stop.cancel();
         while self.serving.join_next().await.is_some() {}
         self.project.shutdown().await;
     }
 }
 
-/// All HTTP interfaces of an owner that is no server.
-fn interface() -> Interface {
-    antiphon_http::interface(None).merge(antiphon_openai_api::interface())
-}
-
 /// The API keys of a project.
-pub(crate) fn keys(project: &Project) -> Result<Keys, Failure> {
-    Keys::new(project.keys()?).map_err(|error| Failure::failed(error.to_string()))
+pub fn keys(project: &Project) -> Result<Keys, ProjectError> {
+    Keys::new(project.keys()?).map_err(|error| ProjectError::Failed(error.to_string()))
 }
 
 /// The owner's token.
-pub(crate) fn token(files: &ServerFiles) -> Result<Token, Failure> {
+pub fn token(files: &ServerFiles) -> Result<Token, ProjectError> {
     Token::new(files.token()?).map_err(|error| {
         let path = files.token_path().display();
-        Failure::usage(format!("{path} holds no token: {error}; remove it for a new one"))
+        ProjectError::InvalidInput(format!(
+            "{path} holds no token: {error}; remove it for a new one"
+        ))
     })
 }

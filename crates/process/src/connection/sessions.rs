@@ -6,11 +6,11 @@ use antiphon_project::{forked, imported};
 use serde_json::value::RawValue;
 
 use super::Connection;
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 
 impl Connection {
     /// Stores a session of a session file in the journal.
-    pub(crate) async fn import(&self, session: Session) -> Result<SessionId, Failure> {
+    pub async fn import(&self, session: Session) -> Result<SessionId, ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 let id = session.id.clone();
@@ -18,7 +18,7 @@ impl Connection {
                 Ok(id)
             }
             Self::Server(server, _) => {
-                let unwritable = |error: String| Failure::failed(error);
+                let unwritable = |error: String| ProjectError::Failed(error);
                 let json = antiphon_session_file::to_json(&session)
                     .map_err(|error| unwritable(error.to_string()))?;
                 let file =
@@ -30,7 +30,7 @@ impl Connection {
     }
 
     /// Creates a session that begins with the messages of another one.
-    pub(crate) async fn fork(&self, session: &SessionSummary) -> Result<SessionId, Failure> {
+    pub async fn fork(&self, session: &SessionSummary) -> Result<SessionId, ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 let fork = forked(orchestrator, session.last_task.clone()).await?;

@@ -12,7 +12,7 @@ use antiphon_core::{AgentName, Approval, InteractionId, Session, SessionSummary}
 use antiphon_project::{Inboxes, queued_interactions, request_status, session_of};
 
 use super::{Connection, ProjectServer};
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 
 /// Most entries of a list that a server sends.
 const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
@@ -27,10 +27,7 @@ impl Connection {
     }
 
     /// Approvals, the oldest first.
-    pub(crate) async fn approvals(
-        &self,
-        which: ApprovalSelector,
-    ) -> Result<Vec<Approval>, Failure> {
+    pub async fn approvals(&self, which: ApprovalSelector) -> Result<Vec<Approval>, ProjectError> {
         let Some(server) = self.named_server() else {
             return Ok(self.reader().approvals(which).await?);
         };
@@ -44,7 +41,7 @@ impl Connection {
     }
 
     /// Number of tasks that wait for the budget.
-    pub(crate) async fn waiting_for_budget(&self) -> Result<usize, Failure> {
+    pub async fn waiting_for_budget(&self) -> Result<usize, ProjectError> {
         match self.named_server() {
             None => Ok(self.reader().waiting_for_budget().await?.len()),
             Some(server) => Ok(server.answer(server.client.budget().await)?.waiting.len()),
@@ -52,10 +49,7 @@ impl Connection {
     }
 
     /// Sessions, the one with the newest task first. A server sends the newest 1000.
-    pub(crate) async fn sessions(
-        &self,
-        limit: NonZeroUsize,
-    ) -> Result<Vec<SessionSummary>, Failure> {
+    pub async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, ProjectError> {
         let Some(server) = self.named_server() else {
             return Ok(self.reader().sessions(limit).await?);
         };
@@ -64,7 +58,7 @@ impl Connection {
     }
 
     /// A session with its messages.
-    pub(crate) async fn session(&self, summary: SessionSummary) -> Result<Session, Failure> {
+    pub async fn session(&self, summary: SessionSummary) -> Result<Session, ProjectError> {
         let Some(server) = self.named_server() else {
             return Ok(session_of(self.reader(), summary).await?);
         };
@@ -80,11 +74,11 @@ impl Connection {
     }
 
     /// Queued interactions in the order of arrival, at most `limit`, and the number of all.
-    pub(crate) async fn queued_interactions(
+    pub async fn queued_interactions(
         &self,
         inboxes: Inboxes<'_>,
         limit: NonZeroUsize,
-    ) -> Result<(Vec<QueuedInteraction>, usize), Failure> {
+    ) -> Result<(Vec<QueuedInteraction>, usize), ProjectError> {
         let Some(server) = self.named_server() else {
             let mut found = queued_interactions(self.reader(), inboxes).await?;
             let total = found.len();
@@ -101,25 +95,25 @@ impl Connection {
     }
 
     /// How far a request got; `None` when it is not known.
-    pub(crate) async fn request_status(
+    pub async fn request_status(
         &self,
         names: &[AgentName],
         id: InteractionId,
-    ) -> Result<Option<RequestStatus>, Failure> {
+    ) -> Result<Option<RequestStatus>, ProjectError> {
         let Some(server) = self.named_server() else {
             return Ok(request_status(self.reader(), names, id).await?);
         };
         match server.client.request_status(id, None).await {
             Ok(status) => Ok(Some(status)),
             Err(ClientError::Refused { status: 404, .. }) => Ok(None),
-            Err(error) => Err(server.failure(error)),
+            Err(error) => Err(server.project_error(error)),
         }
     }
 }
 
 impl ProjectServer {
     /// Names of the defined agents.
-    pub(crate) async fn agent_names(&self) -> Result<Vec<AgentName>, Failure> {
+    pub async fn agent_names(&self) -> Result<Vec<AgentName>, ProjectError> {
         let agents = self.answer(self.client.agents().await)?.agents;
         Ok(agents.into_iter().map(|agent| agent.name).collect())
     }

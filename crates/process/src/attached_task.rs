@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use antiphon_api::{RunStarted, RunTarget, StartRun};
 use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::{Position, RawJson, TaskId};
+use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{Principal, TaskFactory as _};
 
 use crate::connection::{Connection, Ownership, ProjectServer};
-use crate::failure::{Exit, Failure};
-use crate::feed::Feed;
 use crate::owner::Owner;
+use crate::task_stream::TaskStream;
+use antiphon_project::error::ProjectError;
 
 /// Pause before an owner that is about to end is asked again.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -24,59 +25,63 @@ const PAUSE: Duration = Duration::from_millis(10);
 const OWNER_WAIT: Duration = Duration::from_secs(30);
 
 /// What a process gives to its task.
-pub(crate) struct OwnTask<'a> {
-    pub(crate) project: &'a Project,
-    pub(crate) environment: &'a Environment,
+pub struct OwnTask<'a> {
+    /// The project that the task belongs to.
+    pub project: &'a Project,
+    /// What the process was started with.
+    pub environment: &'a Environment,
     /// What this process has read of the settings. They are read again when it takes the journal later.
-    pub(crate) settings: Option<UserSettings>,
-    /// What this process is when it owns the journal.
-    pub(crate) role: OwnerRole,
+    pub settings: Option<UserSettings>,
+    /// What this process is when it owns the journal, with folder, permissions and approvals of the task.
+    pub role: OwnerRole,
+    /// What this process serves on the project's socket when it owns the journal.
+    pub interface: fn() -> Interface,
 }
 
 /// The task of this process, wherever it runs.
-pub(crate) struct Attachment<'a> {
+pub struct AttachedTask<'a> {
     own: OwnTask<'a>,
     connection: Connection,
     /// Present when this process owns the journal.
     owner: Option<Owner>,
     /// Deltas from before the task was started.
-    deltas: Option<Feed>,
+    deltas: Option<TaskStream>,
     /// The user wants this process to end at once.
-    pub(crate) ends_at_once: bool,
+    pub ends_at_once: bool,
 }
 
-impl<'a> Attachment<'a> {
+impl<'a> AttachedTask<'a> {
     /// Takes the journal, or connects to its owner. No task is started yet.
-    pub(crate) async fn open(mut own: OwnTask<'a>) -> Result<Self, Failure> {
+    pub async fn open(mut own: OwnTask<'a>) -> Result<Self, ProjectError> {
         let (connection, owner) = connect(&mut own).await?;
-        let mut attachment = Self { own, connection, owner, deltas: None, ends_at_once: false };
-        attachment.listen();
-        Ok(attachment)
+        let mut task = Self { own, connection, owner, deltas: None, ends_at_once: false };
+        task.listen();
+        Ok(task)
     }
 
     /// Where commands about the task go.
-    pub(crate) fn connection(&self) -> &Connection {
+    pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
     /// Whether this process owns the journal.
-    pub(crate) fn is_owner(&self) -> bool {
+    pub fn is_owner(&self) -> bool {
         self.owner.is_some()
     }
 
     /// Whether tasks of other processes work here.
-    pub(crate) fn is_working_besides(&self, task_id: &TaskId) -> bool {
+    pub fn is_working_besides(&self, task_id: &TaskId) -> bool {
         let orchestrator = self.owner.as_ref().map(|owner| &owner.project.orchestrator);
         orchestrator.is_some_and(|orchestrator| orchestrator.is_working_besides(task_id))
     }
 
     /// The owner that this process is, if it is one.
-    pub(crate) fn into_owner(self) -> Option<Owner> {
+    pub fn into_owner(self) -> Option<Owner> {
         self.owner
     }
 
     /// Returns when a server wants the journal that this process owns.
-    pub(crate) async fn asked_to_leave(&self) {
+    pub async fn asked_to_leave(&self) {
         match &self.owner {
             Some(owner) => owner.project.environments.leaving().cancelled_owned().await,
             None => std::future::pending().await,
@@ -84,7 +89,7 @@ impl<'a> Attachment<'a> {
     }
 
     /// Lets every call that runs here end and be recorded.
-    pub(crate) fn hand_over(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn hand_over(&self) -> impl Future<Output = ()> + Send + 'static {
         let orchestrator = self.owner.as_ref().map(|owner| owner.project.orchestrator.clone());
         async move {
             if let Some(orchestrator) = orchestrator {
@@ -94,7 +99,7 @@ impl<'a> Attachment<'a> {
     }
 
     /// Frees the journal. This process is a client from now on.
-    pub(crate) async fn leave(&mut self) {
+    pub async fn leave(&mut self) {
         let nothing = Connection::reader_only(self.own.project);
         let connection = nothing.map(|reader| std::mem::replace(&mut self.connection, reader));
         drop(connection);
@@ -107,18 +112,18 @@ impl<'a> Attachment<'a> {
     /// Subscribes before the task starts, so that no delta is missed.
     fn listen(&mut self) {
         self.deltas = match &self.connection {
-            Connection::Local(orchestrator) => Some(Feed::local(orchestrator)),
+            Connection::Local(orchestrator) => Some(TaskStream::local(orchestrator)),
             Connection::Server(..) => None,
         };
     }
 
     /// Starts the task, or goes on with it. The journal has it when this returns. `key` makes it the same task for
     /// the next owner when this one ends meanwhile.
-    pub(crate) async fn start(
+    pub async fn start(
         &mut self,
         target: RunTarget,
         key: Option<&str>,
-    ) -> Result<RunStarted, Failure> {
+    ) -> Result<RunStarted, ProjectError> {
         let end = Instant::now() + OWNER_WAIT;
         loop {
             match self.try_start(target.clone(), key).await {
@@ -135,7 +140,7 @@ impl<'a> Attachment<'a> {
                     tokio::time::sleep(PAUSE).await;
                     self.connect_again().await?;
                 }
-                Err(failed) => return Err(failed.failure),
+                Err(failed) => return Err(failed.error),
             }
         }
     }
@@ -146,14 +151,14 @@ impl<'a> Attachment<'a> {
         key: Option<&str>,
     ) -> Result<RunStarted, FailedStart> {
         let process = RawJson::of(self.own.role.process())
-            .map_err(|error| FailedStart::from(Failure::failed(error.to_string())))?;
-        let version = antiphon_http::VERSION.to_owned();
+            .map_err(|error| FailedStart::from(ProjectError::Failed(error.to_string())))?;
+        let version = antiphon_api::VERSION.to_owned();
         match (&self.owner, &self.connection) {
             (Some(owner), _) => {
                 let run = StartRun { version, variables: BTreeMap::new(), process, target };
                 let key = key.map(|key| Principal::default().idempotency_key("run", key));
                 let started = owner.project.tasks.start_run(run, key).await;
-                started.map_err(|error| Failure::from_response(error).into())
+                started.map_err(|error| ProjectError::from(error).into())
             }
             (None, Connection::Server(server, _)) => {
                 let variables = self.own.environment.texts();
@@ -161,26 +166,30 @@ impl<'a> Attachment<'a> {
                 let started = server.client.start_run(&run, key).await;
                 started.map_err(|error| FailedStart::of(server, error))
             }
-            (None, Connection::Local(_)) => Err(Failure::failed("the journal has no owner").into()),
+            (None, Connection::Local(_)) => {
+                Err(ProjectError::Failed("the journal has no owner".to_owned()).into())
+            }
         }
     }
 
     /// The events of the task and its descendants behind a position, and deltas.
-    pub(crate) fn feed(&mut self, root: &TaskId, after: Position) -> Feed {
+    pub fn stream(&mut self, root: &TaskId, after: Position) -> TaskStream {
         match (&self.connection, self.deltas.take()) {
-            (Connection::Local(orchestrator), Some(feed)) => feed.following(orchestrator, after),
+            (Connection::Local(orchestrator), Some(stream)) => {
+                stream.following(orchestrator, after)
+            }
             (Connection::Local(orchestrator), None) => {
-                Feed::local(orchestrator).following(orchestrator, after)
+                TaskStream::local(orchestrator).following(orchestrator, after)
             }
             (Connection::Server(server, _), _) => {
-                Feed::remote(&server.client, root, after, RetryPolicy::NEVER)
+                TaskStream::remote(&server.client, root, after, RetryPolicy::NEVER)
             }
         }
     }
 
     /// Goes on with the task after its owner has ended, or the connection to it broke. Returns whether this process
     /// is the owner now.
-    pub(crate) async fn attach_again(&mut self, task_id: &TaskId) -> Result<bool, Failure> {
+    pub async fn attach_again(&mut self, task_id: &TaskId) -> Result<bool, ProjectError> {
         let was_owner = self.is_owner();
         self.connect_again().await?;
         self.start(RunTarget::Attach(task_id.clone()), None).await?;
@@ -188,7 +197,7 @@ impl<'a> Attachment<'a> {
     }
 
     /// Serves the other processes from now on, if this one owns the journal.
-    pub(crate) fn serve(&mut self) {
+    pub fn serve(&mut self) {
         if let Some(owner) = &mut self.owner {
             owner.serve(self.own.project);
         }
@@ -196,7 +205,7 @@ impl<'a> Attachment<'a> {
 
     /// Goes on with the next owner, or as the next owner, when the owner does not answer any more. False when it
     /// answers, or when this process is the owner.
-    pub(crate) async fn find_next_owner(&mut self) -> Result<bool, Failure> {
+    pub async fn find_next_owner(&mut self) -> Result<bool, ProjectError> {
         match &self.connection {
             Connection::Server(server, _) if server.client.is_alive().await => Ok(false),
             Connection::Local(_) if self.owner.is_some() => Ok(false),
@@ -207,7 +216,7 @@ impl<'a> Attachment<'a> {
         }
     }
 
-    async fn connect_again(&mut self) -> Result<(), Failure> {
+    async fn connect_again(&mut self) -> Result<(), ProjectError> {
         if self.owner.is_some() {
             return Ok(());
         }
@@ -225,14 +234,14 @@ impl<'a> Attachment<'a> {
 
 /// A task that was not started.
 struct FailedStart {
-    failure: Failure,
+    error: ProjectError,
     /// Whether another owner may start it.
     is_passing: bool,
 }
 
-impl From<Failure> for FailedStart {
-    fn from(failure: Failure) -> Self {
-        Self { failure, is_passing: false }
+impl From<ProjectError> for FailedStart {
+    fn from(error: ProjectError) -> Self {
+        Self { error, is_passing: false }
     }
 }
 
@@ -242,7 +251,7 @@ impl FailedStart {
         let is_earlier = matches!(&error, ClientError::Refused { status: 404 | 405, error }
             if error.message.contains("no such route"));
         if is_earlier {
-            return Failure::unavailable(format!(
+            return ProjectError::Unavailable(format!(
                 "an earlier version of Antiphon works on the tasks of this project at {}: wait until it has ended, or \
                  use that version",
                 server.client.endpoint()
@@ -250,14 +259,14 @@ impl FailedStart {
             .into();
         }
         let is_passing = error.is_transient();
-        let failure = server.failure(error);
-        Self { is_passing: is_passing && failure.exit == Exit::Unavailable, failure }
+        let error = server.project_error(error);
+        Self { is_passing: is_passing && matches!(error, ProjectError::Unavailable(_)), error }
     }
 }
 
 /// Takes the journal, or connects to its owner.
-async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), Failure> {
-    let OwnTask { project, environment, settings, role } = own;
+async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), ProjectError> {
+    let OwnTask { project, environment, settings, role, interface } = own;
     match Ownership::find(project).await? {
         Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None)),
         Ownership::Owner(journal) => {
@@ -265,7 +274,9 @@ async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), F
                 Some(settings) => settings,
                 None => project.settings(environment)?,
             };
-            let owner = Owner::open(project, environment, settings, journal, role.clone()).await?;
+            let role = role.clone();
+            let owner =
+                Owner::open(project, environment, settings, journal, role, *interface).await?;
             let connection = Connection::Local(owner.project.orchestrator.clone());
             Ok((connection, Some(owner)))
         }

@@ -8,7 +8,7 @@ mod lists;
 mod owner_waits;
 mod ownership;
 mod project_access;
-mod server_failure;
+mod server_error;
 mod server_record;
 mod sessions;
 
@@ -22,30 +22,27 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
-    TaskId, TaskStatus, TaskSummary, UserMessage, WaitingFor,
+    TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use antiphon_runtime::{
     LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
 
-pub(crate) use discovery::ProjectServer;
-pub(crate) use inbox::{
+pub use discovery::ProjectServer;
+pub use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
-pub(crate) use ownership::{Ownership, Reservation};
+pub use ownership::{Ownership, Reservation};
 
-pub(crate) use project_access::ProjectAccess;
+pub use project_access::ProjectAccess;
 
-use crate::failure::Failure;
+use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::toolset::{PermissionOverrides, Toolset};
-
-/// Name of the decider of an approval in the journal.
-pub(crate) const DECIDER: &str = "the command line";
 
 /// Tasks that one command resumes at a server, at most. More are refused.
 const RESUMED_MAX: usize = 10_000;
@@ -54,7 +51,7 @@ const RESUMED_LIMIT: NonZeroUsize = NonZeroUsize::new(RESUMED_MAX + 1).unwrap();
 
 /// Where a command runs.
 #[derive(Clone)]
-pub(crate) enum Connection {
+pub enum Connection {
     /// In this process.
     Local(Orchestrator),
     /// Through the server, with a reader of its journal: of the file, or of what the server answers.
@@ -63,11 +60,11 @@ pub(crate) enum Connection {
 
 impl Connection {
     /// The server of the project, or else an orchestrator in this process that resumes no task.
-    pub(crate) async fn open(
+    pub async fn open(
         project: &Project,
         models: Models,
         tools: Toolset,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, ProjectError> {
         match Ownership::find(project).await? {
             Ownership::Owner(journal) => {
                 Ok(Self::Local(project.recording_orchestrator(journal, models, tools)))
@@ -77,20 +74,17 @@ impl Connection {
     }
 
     /// A reader of the journal's file, beside any owner.
-    pub(crate) fn reader_only(project: &Project) -> Result<Self, Failure> {
+    pub fn reader_only(project: &Project) -> Result<Self, ProjectError> {
         Ok(Self::Local(journal_reader(project)?))
     }
 
     /// The process that owns the journal, with a reader of the journal's file.
-    pub(crate) fn of_owner(server: ProjectServer, project: &Project) -> Result<Self, Failure> {
+    pub fn of_owner(server: ProjectServer, project: &Project) -> Result<Self, ProjectError> {
         Ok(Self::Server(server, journal_reader(project)?))
     }
 
     /// The same, with an orchestrator that knows the agents.
-    pub(crate) async fn open_with_agents(
-        project: &Project,
-        models: Models,
-    ) -> Result<Self, Failure> {
+    pub async fn open_with_agents(project: &Project, models: Models) -> Result<Self, ProjectError> {
         let journal = match Ownership::find(project).await? {
             Ownership::Owner(journal) => journal,
             Ownership::Client(server) => return Self::of_owner(server, project),
@@ -110,26 +104,28 @@ impl Connection {
     }
 
     /// The server that `--server` names. The reader has tasks and events; other lists are methods here.
-    pub(crate) fn named(server: &ProjectServer) -> Option<Self> {
+    pub fn named(server: &ProjectServer) -> Option<Self> {
         let journal = SingleTaskJournal::new(server.named_journal()?);
         Some(Self::Server(server.clone(), reader_of(Arc::new(journal))))
     }
 
     /// An orchestrator to read tasks, sessions and approvals with.
-    pub(crate) fn reader(&self) -> &Orchestrator {
+    pub fn reader(&self) -> &Orchestrator {
         match self {
             Self::Local(reader) | Self::Server(_, reader) => reader,
         }
     }
 
-    pub(crate) async fn cancel(&self, task_id: &TaskId) -> Result<(), Failure> {
+    /// Cancels a task and its descendants.
+    pub async fn cancel(&self, task_id: &TaskId) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.cancel(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.cancel_task(task_id)).await,
         }
     }
 
-    pub(crate) async fn pause(&self, task_id: &TaskId) -> Result<(), Failure> {
+    /// Pauses a task: it waits until it is resumed.
+    pub async fn pause(&self, task_id: &TaskId) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.pause(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.pause_task(task_id)).await,
@@ -137,26 +133,28 @@ impl Connection {
     }
 
     /// Interrupts the turn of a task: it waits until it is resumed.
-    pub(crate) async fn interrupt(&self, task_id: &TaskId) -> Result<(), Failure> {
+    pub async fn interrupt(&self, task_id: &TaskId) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.interrupt(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.interrupt_task(task_id)).await,
         }
     }
 
-    pub(crate) async fn resume(&self, task_id: &TaskId) -> Result<(), Failure> {
+    /// Resumes a task that was interrupted, paused or suspended.
+    pub async fn resume(&self, task_id: &TaskId) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.resume(task_id).await?),
             Self::Server(server, _) => server.ordered(server.client.resume_task(task_id)).await,
         }
     }
 
-    pub(crate) async fn send(
+    /// Sends a text to a task.
+    pub async fn send(
         &self,
         task_id: &TaskId,
         text: String,
         mode: HandlingMode,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 let message = UserMessage::text(text, SystemClock.now());
@@ -167,22 +165,25 @@ impl Connection {
         }
     }
 
-    pub(crate) async fn decide(
+    /// Decides an approval. `decider` is recorded when this process owns the journal; a server records the name of
+    /// the key.
+    pub async fn decide(
         &self,
         approval_id: &ApprovalId,
         decision: Decision,
+        decider: &str,
         comment: Option<String>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => {
-                Ok(orchestrator.decide(approval_id, decision, DECIDER, comment).await?)
+                Ok(orchestrator.decide(approval_id, decision, decider, comment).await?)
             }
             Self::Server(server, _) => server.decide(approval_id, decision, comment).await,
         }
     }
 
     /// Adds to a spend limit.
-    pub(crate) async fn allow(&self, raise: LimitRaise) -> Result<BudgetStatus, Failure> {
+    pub async fn allow(&self, raise: LimitRaise) -> Result<BudgetStatus, ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.allow(raise).await?),
             Self::Server(server, _) => {
@@ -197,7 +198,7 @@ impl Connection {
     }
 
     /// Resumes every task that was interrupted.
-    pub(crate) async fn recover(&self) -> Result<Recovered, Failure> {
+    pub async fn recover(&self) -> Result<Recovered, ProjectError> {
         let (server, reader) = match self {
             Self::Local(orchestrator) => return Ok(orchestrator.recover().await?),
             Self::Server(server, reader) => (server, reader),
@@ -205,7 +206,7 @@ impl Connection {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RESUMED_LIMIT };
         let mut unfinished = reader.tasks(query).await?;
         if unfinished.len() > RESUMED_MAX {
-            return Err(Failure::refused(format!(
+            return Err(ProjectError::Refused(format!(
                 "more than {RESUMED_MAX} tasks have not ended: resume them one by one, or restart the \
                  server"
             )));
@@ -217,7 +218,7 @@ impl Connection {
             if let Err(error) = server.client.resume_task(&task.task_id).await {
                 // The server works meanwhile: a task that has ended by now needs no resume.
                 if !reader.task(&task.task_id).await?.status.is_terminal() {
-                    return Err(server.failure(error));
+                    return Err(server.project_error(error));
                 }
             }
         }
@@ -226,7 +227,7 @@ impl Connection {
     }
 
     /// A task, once it has ended or is suspended.
-    pub(crate) async fn wait(&self, task_id: &TaskId) -> Result<TaskState, Failure> {
+    pub async fn wait(&self, task_id: &TaskId) -> Result<TaskState, ProjectError> {
         match self {
             Self::Local(orchestrator) => Ok(orchestrator.wait(task_id).await?),
             Self::Server(server, reader) => {
@@ -237,93 +238,49 @@ impl Connection {
     }
 
     /// Whether files that a task names are files of this machine.
-    pub(crate) fn is_on_this_machine(&self) -> bool {
+    pub fn is_on_this_machine(&self) -> bool {
         match self {
             Self::Local(_) => true,
             Self::Server(server, _) => !server.is_named(),
-        }
-    }
-
-    /// The command that resumes a suspended task.
-    pub(crate) fn resume_command(&self, task_id: &TaskId) -> String {
-        match self {
-            Self::Local(_) => format!("`antiphon run --resume {task_id}`"),
-            Self::Server(..) => format!("`antiphon tasks resume {task_id}`"),
-        }
-    }
-
-    /// When the peers that tasks run on get a cancellation; empty when there are none. `on_peers` names the peers.
-    pub(crate) fn delivery_time(&self, on_peers: &[String]) -> String {
-        let peers = on_peers.join("`, `");
-        match (self, on_peers) {
-            (_, []) => String::new(),
-            (Self::Local(_), _) => format!(
-                "; `{peers}` gets the cancellation when `antiphon serve` runs here, before the task does anything \
-                 more there"
-            ),
-            (Self::Server(..), _) => {
-                format!(
-                    "; `{peers}` gets the cancellation at once, or as soon as it can be reached"
-                )
-            }
-        }
-    }
-
-    /// When a task reads a message that was sent to it.
-    pub(crate) fn reading_time(&self, task: &TaskSummary) -> String {
-        match (self, task.waiting_for) {
-            (Self::Local(_), _) | (Self::Server(..), Some(WaitingFor::Resume)) => {
-                format!("the agent reads it with {}", self.resume_command(&task.task_id))
-            }
-            (
-                Self::Server(..),
-                Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
-            ) => "the agent reads it when the task continues".to_owned(),
-            (Self::Server(..), Some(WaitingFor::Model)) => {
-                "the agent reads it when its model answers, which is tried at once".to_owned()
-            }
-            (Self::Server(..), Some(WaitingFor::Peer | WaitingFor::Storage) | None) => {
-                "the agent reads it while it works".to_owned()
-            }
         }
     }
 }
 
 impl ProjectServer {
     /// Creates a task with this text. Once this returns, the journal has it.
-    pub(crate) async fn create_task(
+    pub async fn create_task(
         &self,
         agent: &str,
         model: &ModelRef,
         text: &str,
-    ) -> Result<TaskId, Failure> {
+    ) -> Result<TaskId, ProjectError> {
         let task = CreateTask::text(text)
-            .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
+            .map_err(|error| ProjectError::Failed(format!("the text cannot be sent: {error}")))?;
         let (agent, model) = (Some(agent.to_owned()), Some(model.clone()));
         let task = CreateTask { agent, model, ..task };
         Ok(self.answer(self.client.create_task(&task, None).await)?.task_id)
     }
 
     /// Decides an approval.
-    pub(crate) async fn decide(
+    pub async fn decide(
         &self,
         approval_id: &ApprovalId,
         decision: Decision,
         comment: Option<String>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         let body = DecideApproval { decision, comment };
         self.ordered(self.client.decide_approval(approval_id, &body)).await
     }
 
     /// Sends a text to a task.
-    pub(crate) async fn send_text(
+    pub async fn send_text(
         &self,
         task_id: &TaskId,
         text: &str,
         mode: HandlingMode,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         let message = SendMessage::text(text, mode)
-            .map_err(|error| Failure::failed(format!("the text cannot be sent: {error}")))?;
+            .map_err(|error| ProjectError::Failed(format!("the text cannot be sent: {error}")))?;
         self.ordered(self.client.send_message(task_id, &message, None)).await
     }
 
@@ -331,13 +288,13 @@ impl ProjectServer {
     async fn ordered<T>(
         &self,
         sent: impl Future<Output = Result<T, ClientError>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         self.answer(sent.await).map(drop)
     }
 }
 
 /// An orchestrator that reads the journal beside its owner and changes nothing.
-fn journal_reader(project: &Project) -> Result<Orchestrator, Failure> {
+fn journal_reader(project: &Project) -> Result<Orchestrator, ProjectError> {
     Ok(reader_of(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?)))
 }
 

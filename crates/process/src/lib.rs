@@ -1,0 +1,29 @@
+//! How a process takes part in a project: as the owner of its journal, or as a client of the owner.
+//!
+//! Whichever process first needs the journal holds its lock and serves the project's socket; every other one is a
+//! client of it. When the owner ends, a client takes its place. A front end asks [`Connection`] or [`AttachedTask`]
+//! and gets the same answer in either case. Nothing here reads the environment, parses arguments or prints.
+//!
+//! | module            | holds                                                                             |
+//! |-------------------|-----------------------------------------------------------------------------------|
+//! | [`Ownership`]     | whether this process is the owner or a client                                     |
+//! | [`Connection`]    | where a command runs: in this process, or through a server                        |
+//! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
+//! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
+//! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
+//! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
+
+mod attached_task;
+mod connection;
+mod owner;
+mod socket_file;
+mod task_stream;
+
+pub use attached_task::{AttachedTask, OwnTask};
+pub use connection::{
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, Ownership, ProjectAccess,
+    ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation, SendOutcome,
+};
+pub use owner::{Owner, keys, token};
+pub use socket_file::{SOCKET, SocketFile, bind};
+pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
