@@ -7,6 +7,7 @@
 # make check       format and lints
 # make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
 # make outages     every state of a task meets every outage, with outages of S seconds (S=60 by default)
+# make takeovers   kill the process that owns a project's journal N times, beside others that work (N=200 by default)
 # make bench       benchmarks, each beside a baseline
 # make fuzz        search for inputs that break the parsers (needs a nightly toolchain), T seconds each
 # make deny        check licenses, sources, banned crates, and advisories where their database is installed
@@ -28,8 +29,9 @@ PREFIX ?= $(HOME)/.local
 T ?= 60
 N ?= 2000
 S ?= 60
+takeovers: N = 200
 
-.PHONY: run install test test-core test-peers check crash outages bench fuzz deny setup
+.PHONY: run install test test-core test-peers check crash outages takeovers bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
@@ -84,6 +86,11 @@ outages: setup
 	@scripts/step "Building" $(CARGO) test --package antiphon --test outage_table --no-run --locked
 	@OUTAGE_S=$(S) scripts/step "Outages of $(S) seconds" \
 		$(CARGO) test --package antiphon --test outage_table --locked -- --test-threads 8
+
+takeovers: setup
+	@scripts/step "Building" $(CARGO) test --package antiphon --test processes --no-run --locked
+	@ANTIPHON_KILLS=$(N) scripts/step "Killing the owner $(N) times" $(CARGO) test --package antiphon --test processes \
+		--locked -- --nocapture --exact take_over::an_owner_that_is_killed_under_load_is_not_missed
 
 bench: setup
 	@scripts/need rg

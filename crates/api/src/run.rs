@@ -54,4 +54,7 @@ pub struct RunStarted {
     pub root: TaskId,
     /// Position behind which the process reads the events of the task.
     pub after: Position,
+    /// What the owner found out about the settings of the process, for its user.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

@@ -111,7 +111,7 @@ impl Command {
         let access = || ProjectAccess::of_server(server, environment);
         let done = match self {
             Self::Agents(agents) => agents.run_at(server).await,
-            Self::Tasks(tasks) => tasks.run(access()).await,
+            Self::Tasks(tasks) => tasks.run(access(), &mut Afterwards::default()).await,
             Self::Approvals(approvals) => approvals.run(access()).await,
             Self::Sessions(sessions) => sessions.run(access()).await,
             Self::Send(send) => send.run_at(server).await,
@@ -145,7 +145,9 @@ impl Command {
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
             Self::Agents(agents) => agents.run(environment).await,
-            Self::Tasks(tasks) => tasks.run(ProjectAccess::of_folder(environment)?).await,
+            Self::Tasks(tasks) => {
+                tasks.run(ProjectAccess::of_folder(environment)?, afterwards).await
+            }
             Self::Approvals(approvals) => {
                 approvals.run(ProjectAccess::of_folder(environment)?).await
             }

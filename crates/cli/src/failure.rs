@@ -7,6 +7,7 @@ use antiphon_keys::KeyRingError;
 use antiphon_project::error::ProjectError;
 use antiphon_runtime::{OrchestratorError, Rejection};
 use antiphon_sqlite::{BackupError, OpenError};
+use rustix::io::Errno;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -63,9 +64,10 @@ impl Failure {
         Self { exit: Exit::Unavailable, message: message.into() }
     }
 
-    /// Output cannot be written. A closed pipe, as of `head`, counts as an interrupt.
+    /// Output cannot be written. A closed pipe, as of `head`, counts as an interrupt, and so does a closed terminal.
     pub(crate) fn unwritable(error: &std::io::Error) -> Self {
-        if error.kind() == std::io::ErrorKind::BrokenPipe {
+        let is_closed_terminal = error.raw_os_error() == Some(Errno::IO.raw_os_error());
+        if error.kind() == std::io::ErrorKind::BrokenPipe || is_closed_terminal {
             return Self::interrupted();
         }
         Self::failed(format!("cannot write the output: {error}"))

@@ -1,4 +1,4 @@
-//! The process in front of `antiphon run`: the one that the shell knows.
+//! The process in front of `antiphon run` and `antiphon tasks resume`: the one that the shell knows.
 //!
 //! The work is done in a process behind it, in the same process group. When that has answered and calls of other
 //! processes' tasks still run there, it leaves the terminal, and the process in front ends with its exit code: the
@@ -54,7 +54,8 @@ pub(crate) fn stand_in_front() -> Option<ExitCode> {
         }
         return None;
     }
-    if !env::args_os().skip(1).any(|argument| argument == "run") {
+    // `antiphon run` and `antiphon tasks resume`: a command that has such a word elsewhere may have it too.
+    if !env::args_os().skip(1).any(|argument| argument == "run" || argument == "resume") {
         return None;
     }
     let signals = waited_for();

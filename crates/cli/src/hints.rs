@@ -6,9 +6,16 @@ use antiphon_process::{Connection, ProjectAccess};
 /// What to do about tasks that no process runs.
 const IDLE: &str = "no process works on running tasks now: go on with one by `antiphon run --resume TASK`, with all by `antiphon serve`\n";
 
-/// A hint when one of these tasks should run, and no process runs the tasks of the project.
-pub(crate) fn idle_hint(access: &ProjectAccess<'_>, tasks: &[TaskSummary]) -> Option<&'static str> {
-    access.is_idle(tasks).then_some(IDLE)
+/// A hint when one of these tasks should run, and no process runs the tasks of the project, or that process is stopped.
+pub(crate) fn idle_hint(access: &ProjectAccess<'_>, tasks: &[TaskSummary]) -> Option<String> {
+    if access.is_idle(tasks) {
+        return Some(IDLE.to_owned());
+    }
+    let owner =
+        access.stopped_owner().filter(|_| tasks.iter().any(|it| !it.status.is_terminal()))?;
+    Some(format!(
+        "process {owner} works on the tasks of this project, and it is stopped: continue it with `kill -CONT {owner}`\n"
+    ))
 }
 
 /// The command that resumes a suspended task.

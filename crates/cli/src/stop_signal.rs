@@ -15,7 +15,7 @@ pub(crate) const COPY_WITHIN: Duration = Duration::from_millis(100);
 /// The signals that stop a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopSignals {
-    /// SIGTERM. The command handles Ctrl-C itself.
+    /// SIGTERM. The command handles Ctrl-C itself, unless SIGTERM came first.
     Terminate,
     /// SIGTERM and Ctrl-C.
     TerminateAndInterrupt,
@@ -44,15 +44,15 @@ impl StopSignal {
         watcher.spawn(async move {
             next(&mut terminate, interrupt.as_mut()).await;
             sender.send_replace(true);
-            if which == StopSignals::Terminate {
-                // A copy that came through the process group is not a second signal.
-                tokio::time::sleep(COPY_WITHIN).await;
-                if let Ok(later) = signal(SignalKind::terminate()) {
-                    terminate = later;
-                }
-            }
-            let exit_code = next(&mut terminate, interrupt.as_mut()).await;
-            crate::keyboard::exit_now(exit_code);
+            // A copy that came through the process group is not a second signal.
+            tokio::time::sleep(COPY_WITHIN).await;
+            // The second may be the other one.
+            let (Ok(mut terminate), Ok(mut interrupt)) =
+                (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+            else {
+                return;
+            };
+            crate::keyboard::exit_now(next(&mut terminate, Some(&mut interrupt)).await);
         });
         Ok(Self { first, _watcher: watcher })
     }
@@ -76,4 +76,42 @@ async fn next(terminate: &mut Signal, interrupt: Option<&mut Signal>) -> i32 {
         _ = terminate.recv() => 143,
         _ = interrupted => 130,
     }
+}
+
+/// What interrupts the task of a command: Ctrl-C, and the end of its terminal.
+pub(crate) struct Interrupts {
+    interrupt: Signal,
+    /// Absent when the command was started to outlive its terminal, as with `nohup`.
+    hangup: Option<Signal>,
+}
+
+impl Interrupts {
+    pub(crate) fn catch() -> Result<Self, Failure> {
+        let fault =
+            |error: std::io::Error| Failure::failed(format!("cannot listen for Ctrl-C: {error}"));
+        let interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+        let hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup())).transpose();
+        Ok(Self { interrupt, hangup: hangup.map_err(fault)? })
+    }
+
+    /// Returns when one of them has come. Cancel safe.
+    pub(crate) async fn received(&mut self) {
+        let hung_up = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = hung_up => {}
+        }
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored: the lowest bit of the mask.
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|it| it & 1 == 1)
 }

@@ -71,6 +71,17 @@ pub(crate) fn is_in_foreground() -> bool {
     tcgetpgrp(std::io::stdin()).map_or(true, |group| group == getpgrp())
 }
 
+/// Refuses to read `what` from the terminal in the background, where the shell would stop this process.
+pub(crate) fn check_readable(what: &str) -> Result<(), Failure> {
+    if std::io::stdin().is_terminal() && !is_in_foreground() {
+        return Err(Failure::usage(format!(
+            "{what} cannot be read from the terminal in the background: give it as a file or an argument, or start \
+             the command in the foreground"
+        )));
+    }
+    Ok(())
+}
+
 /// Waits until standard input has a line for this process. A process in the background leaves it to the shell.
 /// False when standard input cannot be waited for.
 pub(crate) fn wait_for_line() -> bool {

@@ -19,13 +19,12 @@ use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
 use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::failure::{Exit, Failure};
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
-use crate::stop_signal::COPY_WITHIN;
+use crate::stop_signal::{COPY_WITHIN, Interrupts};
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -127,8 +126,7 @@ fn taken_by_server() -> TaskStreamEnd {
 
 impl WatchSession<'_, '_> {
     async fn run(&mut self, mut feed: TaskStream) -> Result<(), Failure> {
-        let mut interrupts = signal(SignalKind::interrupt())
-            .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+        let mut interrupts = Interrupts::catch()?;
         let mut ticks = tokio::time::interval(TICK);
         let mut interrupting = JoinSet::new();
         let mut interrupted_at: Option<Instant> = None;
@@ -138,7 +136,7 @@ impl WatchSession<'_, '_> {
             let next = tokio::select! {
                 // Deltas before the event that completes their answer.
                 biased;
-                _ = interrupts.recv() => match interrupted_at {
+                () = interrupts.received() => match interrupted_at {
                     Some(at) if at.elapsed() < COPY_WITHIN => Next::Continue,
                     Some(_) => return Err(self.end_at_once().await),
                     None => {
@@ -193,7 +191,7 @@ impl WatchSession<'_, '_> {
             return Ok(());
         }
         tokio::select! {
-            _ = interrupts.recv() => Err(self.end_at_once().await),
+            () = interrupts.received() => Err(self.end_at_once().await),
             // The tasks below were interrupted after it.
             _ = interrupting.join_next() => self.catch_up().await.map(drop),
         }
@@ -370,10 +368,11 @@ impl WatchSession<'_, '_> {
         match line {
             "" => {}
             "/cancel" => drop(connection.cancel(task_id).await),
-            "/pause" => {
-                connection.pause(task_id).await?;
-                screen.note("Queued: the task pauses after the current step");
-            }
+            "/pause" => match connection.pause(task_id).await {
+                Ok(()) => screen.note("Queued: the task pauses after the current step"),
+                Err(_) if has_ended(connection, task_id).await => {}
+                Err(error) => screen.note(&error.to_string()),
+            },
             _ if line.starts_with('/') => {
                 screen.note("Type /pause, /cancel, or a message for the agent");
             }

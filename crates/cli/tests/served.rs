@@ -268,7 +268,7 @@ fn a_server_that_goes_away_in_the_middle_is_told() {
 }
 
 #[test]
-fn a_server_that_goes_away_while_it_is_waited_for_is_told() {
+fn a_command_that_waits_for_a_server_that_goes_away_takes_its_place() {
     let project = Project::that_asks("go");
     let forger = Forger::owning(&project);
     let listed = project.antiphon(&["tasks", "list", "--json"]);
@@ -286,9 +286,26 @@ fn a_server_that_goes_away_while_it_is_waited_for_is_told() {
         assert!(forger.answer(&going_on).contains("/rest?wait_s=25"));
     }
     assert!(forger.answer("").contains("/rest?wait_s=25"));
+    drop(forger);
     let seen = Seen::of(order.wait_with_output().unwrap());
-    assert_eq!((seen.code, seen.out.as_str()), (4, ""), "{seen:?}");
-    assert!(seen.err.contains("broke"), "{seen:?}");
+    let expected = format!("{} input_required\n", task["task_id"].as_str().unwrap());
+    assert_eq!((seen.code, seen.out), (3, expected), "{}", seen.err);
+}
+
+#[test]
+fn a_server_of_an_earlier_version_is_told() {
+    let project = Project::that_asks("go");
+    let forger = Forger::owning(&project);
+    forger.publish(&format!("http://{}", forger.address()));
+    let order = project.spawn(&["run", "hello"]);
+    forger.answer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    let body = r#"{"code":"NOT_FOUND","message":"no such route: see /docs"}"#;
+    let head = format!("content-type: application/json\r\ncontent-length: {}", body.len());
+    let requested = forger.answer(&format!("HTTP/1.1 404 X\r\n{head}\r\n\r\n{body}"));
+    assert!(requested.starts_with("POST /v1/runs "), "{requested}");
+    let seen = Seen::of(order.wait_with_output().unwrap());
+    assert_eq!(seen.code, 4, "{seen:?}");
+    assert!(seen.err.contains("an earlier version of Antiphon works on the tasks"), "{seen:?}");
 }
 
 #[test]

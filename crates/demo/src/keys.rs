@@ -1,25 +1,28 @@
 //! Single keys of the terminal: without a line break, without echo, and Ctrl-C stays a signal. Dropping
 //! [`Keys`] restores the terminal.
 
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
+
+use crate::Terminal;
 
 /// Keys that wait to be read; further ones are dropped.
 const KEYS_MAX: usize = 16;
 
 /// The keys the user presses.
 pub(crate) struct Keys {
+    terminal: Terminal,
     original: Termios,
     keys: mpsc::Receiver<u8>,
 }
 
 impl Keys {
-    /// Reads keys from standard input, if it is a terminal.
-    pub(crate) fn listen() -> Option<Self> {
-        if !std::io::stdin().is_terminal() {
+    /// Reads keys from standard input, if it is a terminal and this process is in its foreground.
+    pub(crate) fn listen(terminal: Terminal) -> Option<Self> {
+        if !std::io::stdin().is_terminal() || !(terminal.is_in_foreground)() {
             return None;
         }
         let original = tcgetattr(stdin()).ok()?;
@@ -30,13 +33,15 @@ impl Keys {
         // A thread, because reading a terminal blocks; the program does not wait for it to end.
         let thread = std::thread::Builder::new().name("keys".to_owned());
         let reader = thread.spawn(move || {
-            for key in std::io::stdin().lock().bytes().map_while(Result::ok) {
-                if matches!(sender.try_send(key), Err(mpsc::error::TrySendError::Closed(_))) {
+            let mut key = [0];
+            while (terminal.wait_for_key)() && matches!(rustix::io::read(stdin(), &mut key), Ok(1))
+            {
+                if matches!(sender.try_send(key[0]), Err(mpsc::error::TrySendError::Closed(_))) {
                     return;
                 }
             }
         });
-        let keys = Self { original, keys };
+        let keys = Self { terminal, original, keys };
         reader.is_ok().then_some(keys)
     }
 
@@ -56,6 +61,8 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.original);
+        if (self.terminal.is_in_foreground)() {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &self.original);
+        }
     }
 }

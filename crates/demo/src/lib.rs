@@ -111,6 +111,10 @@ pub struct Terminal {
     pub colors: Colors,
     /// Its current columns and rows.
     pub size: fn() -> (usize, usize),
+    /// Whether this process may read the terminal and change its settings.
+    pub is_in_foreground: fn() -> bool,
+    /// Waits until the user has pressed a key for this process. False when that cannot be waited for.
+    pub wait_for_key: fn() -> bool,
 }
 
 /// The model of the agents.
@@ -204,7 +208,11 @@ impl Demo<'_> {
             tokio::time::sleep(INTRODUCTION).await;
         }
         let automatic = self.options.approvals == ApprovalMode::Automatic;
-        let keys = if automatic || !output.is_drawn() { None } else { Keys::listen() };
+        let keys = if automatic || !output.is_drawn() {
+            None
+        } else {
+            Keys::listen(self.options.terminal)
+        };
         let result = Tour { demo: self, prices, output, keys, server }.run().await?;
         if let Some(server) = running_server {
             server.stop().await;

@@ -2,7 +2,7 @@
 //! owner ends, this process takes its place, or is the client of the process that did.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use antiphon_api::{RunStarted, RunTarget, StartRun};
 use antiphon_client::{ClientError, RetryPolicy};
@@ -11,11 +11,9 @@ use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::settings::UserSettings;
-use antiphon_project::task_process::TaskProcess;
 use antiphon_project::{Principal, TaskFactory as _};
-use chrono::{DateTime, Utc};
 
-use crate::connection::{Connection, OwnerBefore, Ownership, ProjectServer, lock_taken_at};
+use crate::connection::{Connection, Ownership, ProjectServer};
 use crate::owner::Owner;
 use crate::task_stream::TaskStream;
 use antiphon_project::error::ProjectError;
@@ -34,8 +32,8 @@ pub struct OwnTask<'a> {
     pub environment: &'a Environment,
     /// What this process has read of the settings. They are read again when it takes the journal later.
     pub settings: Option<UserSettings>,
-    /// Folder, permissions and approvals of the task.
-    pub process: TaskProcess,
+    /// What this process is when it owns the journal, with folder, permissions and approvals of the task.
+    pub role: OwnerRole,
     /// What this process serves on the project's socket when it owns the journal.
     pub interface: fn() -> Interface,
 }
@@ -50,8 +48,6 @@ pub struct AttachedTask<'a> {
     deltas: Option<TaskStream>,
     /// The user wants this process to end at once.
     pub ends_at_once: bool,
-    /// When the owner that this process is a client of took the journal.
-    owner_since: Option<SystemTime>,
     /// The task of this process, once it is started.
     task_id: Option<TaskId>,
 }
@@ -59,11 +55,9 @@ pub struct AttachedTask<'a> {
 impl<'a> AttachedTask<'a> {
     /// Takes the journal, or connects to its owner. No task is started yet.
     pub async fn open(mut own: OwnTask<'a>) -> Result<Self, ProjectError> {
-        let (connection, owner, _) = connect(&mut own).await?;
-        let owner_since = lock_taken_at(own.project);
-        let ends_at_once = false;
-        let mut task =
-            Self { own, connection, owner, deltas: None, ends_at_once, owner_since, task_id: None };
+        let (connection, owner) = connect(&mut own).await?;
+        let (deltas, task_id) = (None, None);
+        let mut task = Self { own, connection, owner, deltas, ends_at_once: false, task_id };
         task.listen();
         Ok(task)
     }
@@ -164,7 +158,7 @@ impl<'a> AttachedTask<'a> {
         target: RunTarget,
         key: Option<&str>,
     ) -> Result<RunStarted, FailedStart> {
-        let process = RawJson::of(&self.own.process)
+        let process = RawJson::of(self.own.role.process())
             .map_err(|error| FailedStart::from(ProjectError::Failed(error.to_string())))?;
         let version = antiphon_api::VERSION.to_owned();
         match (&self.owner, &self.connection) {
@@ -210,23 +204,38 @@ impl<'a> AttachedTask<'a> {
         Ok(self.is_owner() && !was_owner)
     }
 
+    /// Serves the other processes from now on, if this one owns the journal.
+    pub fn serve(&mut self) {
+        if let Some(owner) = &mut self.owner {
+            owner.serve(self.own.project);
+        }
+    }
+
+    /// Goes on with the next owner, or as the next owner, when the owner does not answer any more. False when it
+    /// answers, or when this process is the owner.
+    pub async fn find_next_owner(&mut self) -> Result<bool, ProjectError> {
+        match &self.connection {
+            Connection::Server(server, _) if server.client.is_alive().await => Ok(false),
+            Connection::Local(_) if self.owner.is_some() => Ok(false),
+            Connection::Server(..) | Connection::Local(_) => {
+                self.connect_again().await?;
+                Ok(true)
+            }
+        }
+    }
+
     async fn connect_again(&mut self) -> Result<(), ProjectError> {
         if self.owner.is_some() {
             return Ok(());
         }
-        let (connection, owner, before) = connect(&mut self.own).await?;
+        let (connection, owner) = connect(&mut self.own).await?;
         (self.connection, self.owner) = (connection, owner);
         self.listen();
-        let since = before.and_then(|before| before.since.min(self.owner_since).or(before.since));
         if let Some(owner) = &mut self.owner {
             // The other clients wait for it, and bring the environments of their tasks.
             owner.serve(self.own.project);
+            owner.project.environments.take_over();
         }
-        if let (Some(owner), Some(since)) = (&self.owner, since) {
-            // The tasks that the owner before worked on.
-            owner.project.orchestrator.recover_since(DateTime::<Utc>::from(since)).await?;
-        }
-        self.owner_since = lock_taken_at(self.own.project);
         Ok(())
     }
 }
@@ -264,22 +273,20 @@ impl FailedStart {
 }
 
 /// Takes the journal, or connects to its owner.
-async fn connect(
-    own: &mut OwnTask<'_>,
-) -> Result<(Connection, Option<Owner>, Option<OwnerBefore>), ProjectError> {
-    let OwnTask { project, environment, settings, process, interface } = own;
+async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), ProjectError> {
+    let OwnTask { project, environment, settings, role, interface } = own;
     match Ownership::find(project).await? {
-        Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None, None)),
-        Ownership::Owner(journal, before) => {
+        Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None)),
+        Ownership::Owner(journal) => {
             let settings = match settings.take() {
                 Some(settings) => settings,
                 None => project.settings(environment)?,
             };
-            let role = OwnerRole::Run(process.clone());
+            let role = role.clone();
             let owner =
                 Owner::open(project, environment, settings, journal, role, *interface).await?;
             let connection = Connection::Local(owner.project.orchestrator.clone());
-            Ok((connection, Some(owner), Some(before)))
+            Ok((connection, Some(owner)))
         }
     }
 }

@@ -34,8 +34,7 @@ pub use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
-pub(crate) use ownership::lock_taken_at;
-pub use ownership::{OwnerBefore, Ownership, Reservation};
+pub use ownership::{Ownership, Reservation};
 
 pub use project_access::ProjectAccess;
 
@@ -68,7 +67,7 @@ impl Connection {
         tools: Toolset,
     ) -> Result<Self, ProjectError> {
         match Ownership::find(project).await? {
-            Ownership::Owner(journal, _) => {
+            Ownership::Owner(journal) => {
                 Ok(Self::Local(project.recording_orchestrator(journal, models, tools)))
             }
             Ownership::Client(server) => Self::of_owner(server, project),
@@ -88,7 +87,7 @@ impl Connection {
     /// The same, with an orchestrator that knows the agents.
     pub async fn open_with_agents(project: &Project, models: Models) -> Result<Self, ProjectError> {
         let journal = match Ownership::find(project).await? {
-            Ownership::Owner(journal, _) => journal,
+            Ownership::Owner(journal) => journal,
             Ownership::Client(server) => return Self::of_owner(server, project),
         };
         let tools = Toolset::none();

@@ -21,9 +21,8 @@ mod task_stream;
 
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, OwnerBefore, Ownership,
-    ProjectAccess, ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation,
-    SendOutcome,
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, Ownership, ProjectAccess,
+    ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation, SendOutcome,
 };
 pub use owner::{Owner, keys, token};
 pub use socket_file::{SOCKET, SocketFile, bind};

@@ -116,7 +116,7 @@ impl Warnings {
         Self(Arc::new(report))
     }
 
-    pub(crate) fn report(&self, warning: &str) {
+    pub fn report(&self, warning: &str) {
         (self.0)(warning);
     }
 }

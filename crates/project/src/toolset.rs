@@ -1,21 +1,21 @@
 //! The tools of a project, the sandbox they run in, and the permission gate in front of them.
 
 mod control_tool;
+pub(crate) mod mcp_pool;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use antiphon_core::port::Gate;
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{CONTROL_REQUEST, ToolExecutor, visible};
+use antiphon_core::{CONTROL_REQUEST, ToolExecutor};
 use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
     EditTool, GlobTool, GrepTool, Outside, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
     WriteTool,
 };
 use antiphon_hosts::HostAccess;
-use antiphon_mcp::{Mcp, McpOptions};
+use antiphon_mcp::Mcp;
 use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, UnixSockets};
@@ -27,12 +27,10 @@ use crate::hidden_paths::hidden_paths;
 use crate::project::Project;
 use crate::settings::{SandboxConfig, UserSettings};
 use control_tool::ControlTool;
+pub use mcp_pool::McpPool;
 
 /// First argument of the process that runs shell commands in the sandbox.
 pub const WORKER: &str = "__worker";
-
-/// How long MCP servers whose tools are not cached may take to list them.
-const MCP_CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The tools of a project and the permission gate in front of them.
 pub struct Toolset {
@@ -42,8 +40,6 @@ pub struct Toolset {
     pub gate: Arc<dyn Gate>,
     /// What happens to a call that needs an approval.
     pub approvals: ApprovalPolicy,
-    /// The connected MCP servers; `None` when none is configured. The caller shuts them down.
-    pub mcp: Option<Arc<Mcp>>,
     /// Secrets that are redacted from tool results; more can be added.
     pub secrets: Secrets,
 }
@@ -66,7 +62,6 @@ impl Toolset {
             tools: Arc::new(NoTools),
             gate: Arc::new(OpenGate),
             approvals: ApprovalPolicy::Refuse,
-            mcp: None,
             secrets: Secrets::default(),
         }
     }
@@ -86,7 +81,7 @@ impl Toolset {
     ) -> Result<Self, ProjectError> {
         project.prepare()?;
         settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
-        let mcp = mcp_servers(project, settings).await;
+        let mcp = McpPool::new(project).connect(settings).await;
         Self::with_servers(project, settings, overrides, mcp)
     }
 
@@ -107,7 +102,7 @@ impl Toolset {
                 settings.environment.warnings.report(&format!("no `bash` here: {reason}"));
             }
         }
-        executors.extend(mcp.clone().map(|servers| servers as Arc<dyn ToolExecutor>));
+        executors.extend(mcp.map(|servers| servers as Arc<dyn ToolExecutor>));
         let results = project.results_folder();
         let secrets: Secrets = settings.secrets().into_iter().collect();
         let hidden = hidden_paths(project, settings);
@@ -133,7 +128,7 @@ impl Toolset {
         let gate = gate(project, settings, &permissions, bounds)?;
         hosts.open(&gate);
         let tools = Arc::new(RedactingTools::new(tools, secrets.clone()));
-        Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, mcp, secrets })
+        Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, secrets })
     }
 
     /// No tools, but the gate: it records rules that the user allows for good.
@@ -319,27 +314,4 @@ fn limits(sandbox: &SandboxConfig) -> Limits {
         processes_max: sandbox.processes,
         disk_bytes_max: sandbox.disk_mib.map(bytes),
     }
-}
-
-/// Connects to the configured MCP servers and lists their tools. Warns about those without tools; `None`
-/// when none is configured.
-pub async fn mcp_servers(project: &Project, settings: &UserSettings) -> Option<Arc<Mcp>> {
-    if settings.mcp.0.is_empty() {
-        return None;
-    }
-    let options = McpOptions {
-        environment: settings.environment.texts(),
-        workspace: Some(project.root().to_owned()),
-        cache_file: Some(project.state().join("mcp-tools.json")),
-    };
-    let servers = Mcp::new(settings.mcp.clone(), options);
-    servers.connect_all(MCP_CONNECT_TIMEOUT).await;
-    for server in servers.status() {
-        if let Some(error) = server.last_error.filter(|_| server.tools == 0) {
-            let warning =
-                format!("MCP server `{}` is unavailable: {}", server.name, visible(&error));
-            settings.environment.warnings.report(&warning);
-        }
-    }
-    Some(Arc::new(servers))
 }

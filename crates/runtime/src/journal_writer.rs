@@ -30,6 +30,7 @@ impl JournalWriter {
         let queue_changes: Vec<EventBody> =
             append.events.iter().filter(|body| changes_inbox(body)).cloned().collect();
         let task_id = append.task_id.clone();
+        let asks = append.events.iter().any(asks_for_approval);
         let counted = self.quotas.expect(&task_id, &queue_changes);
         // The bodies are copied only when there are followers.
         let channels = self.notifier.channels(&task_id);
@@ -51,6 +52,9 @@ impl JournalWriter {
             }
         }
         self.notifier.notify(&appended.task_id, appended.position);
+        if asks {
+            self.notifier.notify_approval();
+        }
         if !appended.deduplicated {
             self.quotas.note(&appended.task_id, &queue_changes);
         }
@@ -62,8 +66,15 @@ impl JournalWriter {
         let queue_changes: Vec<EventBody> =
             append.events.iter().filter(|body| changes_inbox(body)).cloned().collect();
         self.notifier.notify(&appended.task_id, appended.position);
+        if append.events.iter().any(asks_for_approval) {
+            self.notifier.notify_approval();
+        }
         self.quotas.note(&appended.task_id, &queue_changes);
     }
+}
+
+fn asks_for_approval(body: &EventBody) -> bool {
+    matches!(body, EventBody::ApprovalRequested(_))
 }
 
 /// Whether the event changes the content of an inbox.

@@ -16,7 +16,6 @@ use antiphon_core::{
     StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId,
     ToolResult, UserMessage, WaitingFor,
 };
-use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::budget::tree_usage;
@@ -60,9 +59,6 @@ const PAUSED: StatusChanged = StatusChanged {
 
 /// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
-
-/// Maximum number of approvals in one list.
-const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Accepts tasks, messages and decisions, and runs tasks. Cheap to clone; clones share all state.
 #[derive(Clone)]
@@ -314,22 +310,6 @@ impl Orchestrator {
     /// Starts every interrupted task and watches approvals that expire. Cancels tasks whose parent
     /// has ended.
     pub async fn recover(&self) -> Result<Recovered, OrchestratorError> {
-        self.recover_where(|_| true).await
-    }
-
-    /// The same for the tasks that had events since then: those that the process before this one worked on. Tasks
-    /// that were interrupted earlier wait for a user.
-    pub async fn recover_since(
-        &self,
-        since: DateTime<Utc>,
-    ) -> Result<Recovered, OrchestratorError> {
-        self.recover_where(|task| task.last_event_at >= since).await
-    }
-
-    async fn recover_where(
-        &self,
-        which: impl Fn(&TaskSummary) -> bool,
-    ) -> Result<Recovered, OrchestratorError> {
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: RECOVERED_MAX };
         let mut recovered = Recovered::default();
         let mut unfinished = self.services.deps.journal.tasks(query).await?;
@@ -340,7 +320,7 @@ impl Orchestrator {
             .partition(|task| task.parent.as_ref().is_some_and(|parent| !there.contains(parent)));
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
         cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
-        self.start_again(unfinished.into_iter().filter(which).collect(), &mut recovered).await?;
+        self.start_again(unfinished, &mut recovered).await?;
         let mut known = HashSet::new();
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
@@ -448,8 +428,13 @@ impl Orchestrator {
         &self,
         which: ApprovalSelector,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, after: None, limit: APPROVALS_MAX };
+        let query = ApprovalQuery { which, after: None, limit: approval::LISTED_MAX };
         Ok(self.services.deps.journal.approvals(query).await?)
+    }
+
+    /// The oldest approval that a task or a descendant waits for, as soon as there is one. Cancel safe.
+    pub async fn approval_needed(&self, task_id: &TaskId) -> Result<Approval, OrchestratorError> {
+        approval::needed_by(&self.services, task_id).await
     }
 
     /// Messages that no task has read yet.

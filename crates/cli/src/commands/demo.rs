@@ -98,9 +98,12 @@ impl Demo {
 fn stdout_terminal(environment: &Environment) -> Terminal {
     let dumb = environment.text("TERM").is_none_or(|term| term == "dumb");
     Terminal {
-        can_draw: std::io::stdout().is_terminal() && !dumb,
+        // In the background the shell draws its prompt there.
+        can_draw: std::io::stdout().is_terminal() && !dumb && terminal::is_in_foreground(),
         colors: terminal::stdout_colors(),
         size: || (terminal::width(), terminal::rows()),
+        is_in_foreground: terminal::is_in_foreground,
+        wait_for_key: terminal::wait_for_line,
     }
 }
 

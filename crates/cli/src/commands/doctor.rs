@@ -15,7 +15,7 @@ use antiphon_project::models::list_models;
 use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
-use antiphon_project::toolset::{self, PermissionOverrides, Toolset};
+use antiphon_project::toolset::{self, McpPool, PermissionOverrides, Toolset};
 use antiphon_project::trust::{Brought, TrustStatus};
 use antiphon_view::display::escaped;
 use clap::Args;
@@ -290,10 +290,10 @@ async fn project_agents(
 
 /// Starts every configured MCP server, and stops it again.
 async fn mcp_status(project: &Project, settings: &UserSettings) -> Vec<antiphon_mcp::ServerStatus> {
-    let Some(servers) = toolset::mcp_servers(project, settings).await else { return Vec::new() };
-    let status = servers.status();
-    servers.shutdown(std::time::Duration::from_secs(5)).await;
-    status
+    let pool = McpPool::new(project);
+    let status = pool.connect(settings).await.map(|servers| servers.status());
+    pool.close().await;
+    status.unwrap_or_default()
 }
 
 async fn check(name: &str, provider: &ProviderConfig, registry: &Registry) -> Result<Row, Failure> {

@@ -79,6 +79,7 @@ impl Request {
         let mut bytes = Vec::new();
         let limit = REQUEST_BYTES_MAX as u64 + 1;
         let read = if self.file.as_os_str() == "-" {
+            terminal::check_readable("the request")?;
             std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
         } else {
             File::open(&self.file).and_then(|file| file.take(limit).read_to_end(&mut bytes))
@@ -116,7 +117,7 @@ impl Submission {
                 owner.answer(owner.client.watch_requests().await)?;
                 self.drop_in(&project, request).await
             }
-            Ownership::Owner(journal, _) => {
+            Ownership::Owner(journal) => {
                 self.execute(environment, &project, journal, request).await
             }
         }

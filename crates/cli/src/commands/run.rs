@@ -13,7 +13,7 @@ use antiphon_permissions::Mode;
 use antiphon_process::{AttachedTask, Connection, OwnTask};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
-use antiphon_project::project::Project;
+use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::saved_session;
 use antiphon_project::task_lookup::find_task;
@@ -232,7 +232,7 @@ impl Run {
             project: &project,
             environment,
             settings: Some(settings),
-            process: process.clone(),
+            role: OwnerRole::Run(process.clone()),
             interface,
         };
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
@@ -241,7 +241,9 @@ impl Run {
         let watched = match target {
             Ok(target) => {
                 let shown = (keyboard, prices.clone());
-                Box::pin(self.watch(&mut attachment, target, shown, &mut stop_signal)).await
+                let watched =
+                    self.watch(environment, &mut attachment, target, shown, &mut stop_signal);
+                Box::pin(watched).await
             }
             Err(failure) => Err(failure),
         };
@@ -257,14 +259,16 @@ impl Run {
     /// Starts the task and shows it until it has ended or is suspended.
     async fn watch(
         &self,
+        environment: &Environment,
         attachment: &mut AttachedTask<'_>,
         target: RunTarget,
         (keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
     ) -> Result<(WatchResult, Form), Failure> {
         let is_new = matches!(target, RunTarget::New(_));
-        let RunStarted { task_id, root, after } =
+        let RunStarted { task_id, root, after, warnings } =
             attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
+        warnings.iter().for_each(|it| environment.warnings.report(it));
         let created = attachment.connection().reader().created(&task_id).await?;
         note_terminal(&created);
         let form = match (self.json, created.output_schema.is_some()) {
@@ -414,7 +418,7 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
-async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
+pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {
         if stops || !attachment.works_for_others().await {

@@ -191,7 +191,7 @@ impl Serve {
         limits: Limits,
     ) -> Result<(SqliteJournal, OpenAddress), Failure> {
         let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
-        let reservation = Reservation::new(project)?.ok_or_else(running)?;
+        let reservation = Reservation::new(project).await?.ok_or_else(running)?;
         if let Some(journal) = ask_for_journal(project, &reservation).await? {
             return Ok((journal, self.listening.open_address().await?));
         }
@@ -392,7 +392,7 @@ async fn ask_for_journal(
 ) -> Result<Option<SqliteJournal>, Failure> {
     loop {
         let server = match Ownership::find_with(project, Some(reservation)).await? {
-            Ownership::Owner(journal, _) => return Ok(Some(journal)),
+            Ownership::Owner(journal) => return Ok(Some(journal)),
             Ownership::Client(server) => server,
         };
         match server.client.request_hand_over().await {

@@ -149,17 +149,16 @@ async fn import(connection: &Connection, session: Session) -> Result<(), Failure
     Ok(())
 }
 
-/// How to continue a session. `antiphon run` needs the journal for itself.
+/// How to continue a session.
 fn how_to_continue(connection: &Connection, id: &SessionId) -> String {
     match connection {
-        Connection::Local(_) => {
-            format!("session {id}: continue it with `antiphon run --session {id}`\n")
-        }
-        Connection::Server(server, _) => format!(
-            "session {id}: continue it with a task of this `session_id` (POST {}/v1/tasks), or with `antiphon \
-             run --session {id}` when the server has stopped\n",
+        Connection::Server(server, _) if server.is_named() => format!(
+            "session {id}: continue it with a task of this `session_id` (POST {}/v1/tasks)\n",
             server.client.endpoint()
         ),
+        Connection::Local(_) | Connection::Server(..) => {
+            format!("session {id}: continue it with `antiphon run --session {id}`\n")
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use antiphon_view::{Collapse, LastColumn, outage_wait_text, waits_for};
 use clap::Subcommand;
 use serde::Serialize;
 
+use crate::afterwards::Afterwards;
 use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
 use crate::outcome;
@@ -171,7 +172,11 @@ struct Row<'a> {
 }
 
 impl Tasks {
-    pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
+    pub(crate) async fn run(
+        self,
+        access: ProjectAccess<'_>,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), Failure> {
         let prices = access.prices()?;
         match self {
             Self::List { all, unfinished, status, agent, cursor, limit, json } => {
@@ -199,7 +204,7 @@ impl Tasks {
                 access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
                 describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
                 let hint = idle_hint(&access, std::slice::from_ref(&summary)).filter(|_| !json);
-                hint.into_iter().for_each(terminal::note);
+                hint.into_iter().for_each(|hint| terminal::note(&hint));
                 Ok(())
             }
             Self::Tree { task, all, ids, json } => {
@@ -223,7 +228,7 @@ impl Tasks {
                 let reader = TreeReader::new(access.journal()?, access.owner().await);
                 watch::watch(reader, access.poll_interval(), &task, &prices, form).await
             }
-            Self::Resume { task } => resume::resume_tasks(access, task).await,
+            Self::Resume { task } => Box::pin(resume::resume_tasks(access, task, afterwards)).await,
             Self::Cancel { task } => cancel(&access, &task).await,
             Self::Pause { task } => pause(&access, &task).await,
             Self::Send { task, text, steer } => {
@@ -331,7 +336,7 @@ async fn list(
         }
     }
     if let Some(hint) = idle_hint(access, &tasks) {
-        terminal::note(hint);
+        terminal::note(&hint);
     }
     if let Some(last) = tasks.last().filter(|_| left_out) {
         let last = escaped(last.task_id.short());

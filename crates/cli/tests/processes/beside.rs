@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,16 @@ use crate::project::{PATIENCE, Project, Run, until};
 
 /// Until the file `go` is there.
 const WAIT: &str = "until [ -e go ]; do sleep 0.02; done; echo waited >> effects";
+
+/// A call outside of the project, which a person is asked about.
+const OUTSIDE: &str = r#"
+name = "asks"
+[[reply]]
+when = { turn = 0 }
+steps = [{ call = { name = "write", arguments = { path = "../outside", content = "x" } } }]
+[[reply]]
+steps = [{ text = "done" }]
+"#;
 
 /// The problem of a server that does not have the journal yet.
 const WAITING: &str = "\"problems\":[\"waiting_for_journal\"]";
@@ -73,6 +84,11 @@ fn every_command_works_beside_a_run_and_none_waits_for_the_lock() {
     let session = sessions[0]["session_id"].as_str().unwrap();
     project.succeed(&["sessions", "fork", session]);
     project.succeed(&["sessions", "export", session, "session.json"]);
+    let file = project.read("session.json").replace(session, "imported-1");
+    fs::write(project.path().join("imported.json"), file).unwrap();
+    let said = project.succeed(&["sessions", "import", "imported.json"]);
+    assert!(said.contains("`antiphon run --session imported-1`"), "{said}");
+    project.succeed(&["run", "--session", "imported-1", "hello again"]);
     project.succeed(&["tasks", "pause", &task]);
     project.succeed(&["tasks", "cancel", &task]);
     let status = owner.child.wait().unwrap();
@@ -82,16 +98,13 @@ fn every_command_works_beside_a_run_and_none_waits_for_the_lock() {
 #[test]
 fn an_approval_of_a_second_run_is_decided_from_a_third_terminal() {
     let (project, _owner) = project_at_work();
-    project.script("asks", &["touch ../outside-of-the-project"]);
-    let asks = Run::start(project.run_command("asks", &["--mode", "read-only", "--ask", "wait"]));
+    fs::write(project.path().join("asks.toml"), OUTSIDE).unwrap();
+    let asks = Run::start(project.run_command("asks", &["--ask", "wait"]));
     let pending = || project.json(&["approvals", "list", "--json"]).as_array().unwrap().clone();
-    until("an approval", || {
-        !pending().is_empty() || asks.printed().iter().any(|line| line["type"] == "tool_refused")
-    });
-    if let Some(approval) = pending().first() {
-        let id = approval["approval_id"].as_str().unwrap().to_owned();
-        project.succeed(&["approvals", "deny", &id]);
-    }
+    until("an approval", || !pending().is_empty());
+    let id = pending()[0]["approval_id"].as_str().unwrap().to_owned();
+    let said = project.succeed(&["approvals", "deny", &id]);
+    assert!(said.contains("its task continues"), "{said}");
     asks.end().assert_whole();
 }
 
@@ -160,7 +173,10 @@ fn an_owner_that_is_stopped_is_named_and_waited_for_no_longer_than_it_takes() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains(&format!("kill -CONT {pid}")), "{said}");
-    project.succeed(&["tasks", "list"]);
+    let listed = project.output(&["tasks", "list"]);
+    assert!(listed.status.success());
+    let hint = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(hint.contains(&format!("kill -CONT {pid}")), "{hint}");
     assert!(Command::new("kill").args(["-CONT", &pid]).status().unwrap().success());
     owner.kill();
 }
@@ -214,4 +230,30 @@ fn a_file_system_that_cannot_be_written_still_lets_one_look() {
     assert!(output.status.success(), "{said}");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("completed") && shown.contains("hello"), "{shown}");
+}
+
+#[test]
+fn a_server_starts_while_other_processes_look_whether_one_starts() {
+    let project = Project::new();
+    project.succeed(&["run", "hello"]);
+    let file = project.state().join("next-owner.lock");
+    let look = fs::OpenOptions::new().create(true).append(true).open(&file).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    look.lock_shared().unwrap();
+    let serve =
+        project.command(&["serve", "--listen", "127.0.0.1:0"]).stdout(Stdio::null()).spawn();
+    let mut serve = serve.unwrap();
+    let descriptors = format!("/proc/{}/fd", serve.id());
+    until("its look", || {
+        let open = fs::read_dir(&descriptors).unwrap().filter_map(Result::ok);
+        let mut open = open.filter_map(|link| fs::read_link(link.path()).ok());
+        open.any(|path| path == file) || serve.try_wait().unwrap().is_some()
+    });
+    look.unlock().unwrap();
+    until("the server", || {
+        assert!(serve.try_wait().unwrap().is_none(), "it has ended");
+        project.state().join("server.json").exists()
+    });
+    serve.kill().unwrap();
+    serve.wait().unwrap();
 }

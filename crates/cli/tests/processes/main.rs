@@ -9,10 +9,12 @@ mod project_folder;
 #[path = "../support/pty.rs"]
 mod pty;
 
+mod background;
 mod beside;
 mod interrupted_tree;
 mod lingering;
 mod long_path;
+mod mcp;
 mod missing_key;
 mod project;
 mod settings;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
@@ -44,6 +44,17 @@ impl Project {
         command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// A shell that leads the session of its terminal; `$ANTIPHON` is the program.
+    pub(crate) fn shell(&self, arguments: &[&str]) -> Command {
+        let program = assert_cmd::cargo::cargo_bin!("antiphon");
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "bash", "--norc", "--noprofile", "--noediting"]).args(arguments);
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("TMPDIR", self.path());
+        command.env("TERM", "xterm-256color").env("ANTIPHON", program);
         command
     }
 
@@ -94,6 +105,16 @@ impl Project {
     pub(crate) fn wait_for_owner(&self) {
         let socket = self.state().join("server.sock");
         until("an owner", || UnixStream::connect(&socket).is_ok());
+    }
+
+    /// The answer of the owner to a request on the project's socket; empty without an owner.
+    pub(crate) fn ask_owner(&self, request: &str) -> String {
+        let mut text = String::new();
+        if let Ok(mut socket) = UnixStream::connect(self.state().join("server.sock")) {
+            let _ = socket.write_all(request.as_bytes());
+            let _ = socket.read_to_string(&mut text);
+        }
+        text
     }
 
     /// The process that holds the journal, as its lock says.

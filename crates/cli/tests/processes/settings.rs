@@ -1,8 +1,6 @@
 //! What a process gives to its task is the task's, not the owner's.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 
 use antiphon_model_server::ModelServer;
 use serde_json::json;
@@ -79,16 +77,12 @@ async fn the_keys_of_a_process_reach_its_model_and_no_file() {
 
 /// The answer to a request on the project's socket.
 fn ask(project: &Project, token: &str, path: &str, body: &str) -> String {
-    let mut socket = UnixStream::connect(project.state().join("server.sock")).unwrap();
     let length = body.len();
     let head = format!(
         "POST {path} HTTP/1.0\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
-    socket.write_all(head.as_bytes()).unwrap();
-    let mut text = String::new();
-    socket.read_to_string(&mut text).unwrap();
-    text
+    project.ask_owner(&head)
 }
 
 #[test]
@@ -109,4 +103,24 @@ fn a_process_of_another_version_and_a_key_are_refused() {
     assert!(answer.contains(" 403 "), "{answer}");
     assert!(answer.contains("only the project's socket takes this"), "{answer}");
     assert_eq!(project.tasks().len(), 1);
+}
+
+#[test]
+fn the_base_prompt_of_ad_hoc_agents_is_that_of_the_user() {
+    let project = Project::new();
+    let call = r#"{ call = { name = "call_agent", arguments = { system_prompt = "Count.", prompt = "go" } } }"#;
+    let script = format!(
+        "name = \"base\"\n[[reply]]\nwhen = {{ system_contains = \"We count in dozens.\" }}\n\
+         steps = [{{ text = \"a dozen\" }}]\n[[reply]]\nwhen = {{ turn = 0 }}\nsteps = [{call}]\n\
+         [[reply]]\nsteps = [{{ text = \"{{{{last_result}}}}\" }}]\n"
+    );
+    fs::write(project.path().join("base.toml"), script).unwrap();
+    let run =
+        || project.succeed(&["run", "--model", "scripted/base", "--script", "base.toml", "go"]);
+    assert!(!run().contains("a dozen"));
+    let folder = crate::project_folder::home(project.path()).join(".config/antiphon");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("_adhoc_base.md"), "We count in dozens.").unwrap();
+    let said = run();
+    assert!(said.contains("a dozen"), "{said}");
 }

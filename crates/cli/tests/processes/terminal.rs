@@ -49,3 +49,53 @@ fn an_owner_at_a_terminal_gives_it_back_while_the_call_of_another_runs() {
     assert_eq!(project.read("effects"), "called\n");
     until("its end", || !is_running(worker));
 }
+
+/// The system sends SIGHUP to the processes of a terminal whose session has ended.
+#[test]
+fn closing_the_terminal_of_the_owner_cuts_off_no_call_of_another_process() {
+    let project = Project::new();
+    project.script("owner", &["sleep 600"]);
+    let command = "touch started; until [ -e go ]; do sleep 0.02; done; echo called >> effects";
+    project.script("client", &[command]);
+    let run = "$ANTIPHON run --mode full --model scripted/owner --script owner.toml go; :";
+    let mut owner = Terminal::start(project.shell(&["-c", run]));
+    owner.until("step 0");
+    project.wait_for_owner();
+    let worker = project.owner();
+    let client = Run::start(project.run_command("client", &["--mode", "full"]));
+    until("the call", || project.path().join("started").exists());
+    drop(owner);
+    until("the interruption of its own task", || {
+        project.tasks().iter().any(|task| task["status"] == "input_required")
+    });
+    assert!(is_running(worker), "it serves the other process");
+    std::fs::write(project.path().join("go"), "").unwrap();
+    client.end().assert_whole();
+    assert_eq!(project.read("effects"), "called\n");
+    until("its end", || !is_running(worker));
+}
+
+/// Sends a signal to a process, which may have ended.
+fn send_if_running(pid: u32, signal: &str) {
+    std::process::Command::new("kill").args([signal, &pid.to_string()]).output().unwrap();
+}
+
+/// SIGTERM gives calls their time; Ctrl-C ends that.
+#[test]
+fn an_interrupt_after_a_termination_ends_at_once() {
+    let project = Project::new();
+    project.script("owner", &["sleep 600"]);
+    let mut run = Run::start(project.run_command("owner", &["--mode", "full", "--grace", "600"]));
+    run.until_event("tool_started");
+    project.wait_for_owner();
+    let worker = project.owner();
+    send_if_running(worker, "-TERM");
+    let ready = "GET /health/ready HTTP/1.0\r\nhost: localhost\r\n\r\n";
+    until("the drain", || project.ask_owner(ready).contains(" 503 "));
+    // A copy of the first signal counts as the first.
+    until("its end", || {
+        send_if_running(worker, "-INT");
+        !is_running(worker)
+    });
+    assert_eq!(run.child.wait().unwrap().code(), Some(130));
+}

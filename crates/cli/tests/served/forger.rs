@@ -71,6 +71,11 @@ impl Forger {
         while !request.ends_with(b"\r\n\r\n") && socket.read(&mut byte).unwrap() > 0 {
             request.push(byte[0]);
         }
+        let head = String::from_utf8_lossy(&request).to_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let length: usize = length.map_or(0, |length| length.trim().parse().unwrap());
+        // A body that is not read would reset the connection.
+        socket.read_exact(&mut vec![0; length]).unwrap();
         socket.write_all(answer.as_bytes()).unwrap();
         String::from_utf8(request).unwrap()
     }

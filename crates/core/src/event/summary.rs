@@ -233,7 +233,9 @@ impl LiveAgent {
         let mut status = before
             .filter(|status| status.id == change.agent_id)
             .unwrap_or_else(|| AgentStatus::started(change.agent_id, at));
-        if change.from == AgentState::Idle && change.to == AgentState::Thinking {
+        // An agent whose run was cut off while it thought begins again with the same message.
+        let begins_again = status.state == AgentState::Thinking;
+        if change.from == AgentState::Idle && change.to == AgentState::Thinking && !begins_again {
             status.messages_processed += 1;
         }
         status.state = change.to;

@@ -331,6 +331,15 @@ fn an_agent_that_starts_again_is_a_fresh_one() {
 }
 
 #[test]
+fn a_message_is_counted_once_however_often_its_agent_begins_to_think() {
+    use AgentState::{Idle, Thinking};
+    let first = LiveAgent::after_change(None, &moved(agent_id(), Idle, Thinking), second(1));
+    let again =
+        LiveAgent::after_change(Some(first.clone()), &moved(agent_id(), Idle, Thinking), second(2));
+    assert_eq!(again, AgentStatus { last_activity: second(2), messages_processed: 1, ..first });
+}
+
+#[test]
 fn the_other_summaries_have_their_json() {
     both_ways(
         &LiveAgent {

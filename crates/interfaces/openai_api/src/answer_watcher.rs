@@ -8,13 +8,12 @@
 use std::collections::HashSet;
 use std::pin::Pin;
 
-use antiphon_core::port::{ApprovalSelector, Clock, JournalError, SystemClock};
+use antiphon_core::port::{Clock, JournalError, SystemClock};
 use antiphon_core::{
     Approval, AssistantMessage, Event, EventBody, Message, OutageWait, Position, Seq,
     StatusChanged, StopReason, StreamEvent, TaskId, TaskStatus, TaskSummary, ToolCallBlock,
     ToolCallId, Usage, WaitingFor,
 };
-use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::{
     Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError, SerializedDelta,
     WatchedDelta,
@@ -77,6 +76,9 @@ type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Event, JournalError
 
 type Waiting = Pin<Box<dyn Future<Output = Result<TaskSummary, OrchestratorError>> + Send>>;
 
+/// An approval that the task or a descendant needs, and the last event of the task when that was found.
+type Asking = Pin<Box<dyn Future<Output = Result<(Approval, Seq), OrchestratorError>> + Send>>;
+
 /// Watches the task of a chat request.
 pub(crate) struct AnswerWatcher {
     orchestrator: Orchestrator,
@@ -86,10 +88,11 @@ pub(crate) struct AnswerWatcher {
     deltas: Option<DeltaWatcher>,
     /// A delta of a turn that the journal has not reached.
     held: Option<Delta>,
-    /// Ready when the task ends or is suspended.
+    /// Ready when the task ends or is suspended. It is made again when the task goes on.
     waiting: Option<Waiting>,
-    /// The task is suspended since this journal event. It may need an approval.
-    suspended_at: Option<Seq>,
+    /// Whether `waiting` has been ready.
+    is_suspended: bool,
+    asking: Asking,
     /// The task needs an approval since this journal event.
     needs_approval: Option<(Seq, ChatError)>,
     /// Whether `conclude` was called since the last journal event.
@@ -150,12 +153,13 @@ impl AnswerWatcher {
         let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
             reading: read_on(follower.unwrap_or_else(from_journal)),
+            asking: Box::pin(needed_approval(orchestrator.clone(), task_id.clone())),
             orchestrator: orchestrator.clone(),
             task_id,
             deltas,
             held: None,
             waiting: None,
-            suspended_at: None,
+            is_suspended: false,
             needs_approval: None,
             concluded: false,
             answer: AnswerState::default(),
@@ -174,7 +178,8 @@ impl AnswerWatcher {
             if let Some(away) = self.answer.away.take() {
                 return Ok(AnswerPart::Away(away));
             }
-            if let Some(error) = self.approval().await? {
+            let reached = |wait: &mut (Seq, ChatError)| wait.0 <= self.answer.seq;
+            if let Some((_, error)) = self.needs_approval.take_if(reached) {
                 return Ok(AnswerPart::Approval(error));
             }
             let read = |delta: &mut Delta| {
@@ -201,6 +206,9 @@ impl AnswerWatcher {
                         }
                     };
                     self.concluded = false;
+                    if std::mem::take(&mut self.is_suspended) {
+                        self.waiting = None;
+                    }
                     if let Some(text) = self.answer.read(event)? {
                         return Ok(AnswerPart::Text(text));
                     }
@@ -211,42 +219,38 @@ impl AnswerWatcher {
                     }
                     Some(WatchedDelta::Missed(_)) | None => self.deltas = None,
                 },
+                asked = &mut self.asking => {
+                    self.asking = Box::pin(std::future::pending());
+                    match asked {
+                        Ok((approval, seq)) => {
+                            let error = ChatError::needs_approval(&self.task_id, &approval);
+                            self.needs_approval = Some((seq, error));
+                        }
+                        Err(error) => return Err(ChatError::native(error).await),
+                    }
+                }
                 stopped = waiting => match stopped {
                     // The client does not wait until the spend limit resets.
                     Ok(task) if task.waiting_for == Some(WaitingFor::Budget) => {
                         let payer = task.payer;
                         let spent = self.orchestrator.check_budget(payer.as_deref(), None).await;
-                        self.waiting = Some(Box::pin(std::future::pending()));
+                        self.rest();
                         if let Err(error) = spent {
                             return Err(ChatError::of(error).await);
                         }
                     }
                     // The task is suspended, or the journal is about to record its end.
-                    Ok(task) => {
-                        self.waiting = Some(Box::pin(std::future::pending()));
-                        self.suspended_at = Some(task.seq).filter(|_| !task.status.is_terminal());
-                    }
+                    Ok(_) => self.rest(),
                     Err(error) => return Err(ChatError::native(error).await),
                 },
             }
         }
     }
 
-    /// The approval that the task needs, once the text from before it was yielded. Cancel safe.
-    async fn approval(&mut self) -> Result<Option<ChatError>, ChatError> {
-        if let Some(seq) = self.suspended_at {
-            let found = pending_approval(self.orchestrator.clone(), self.task_id.clone()).await;
-            self.suspended_at = None;
-            match found {
-                Ok(approval) => {
-                    let error = |it: Approval| ChatError::needs_approval(&self.task_id, &it);
-                    self.needs_approval = approval.map(|approval| (seq, error(approval)));
-                }
-                Err(error) => return Err(ChatError::native(error).await),
-            }
-        }
-        let reached = |wait: &mut (Seq, ChatError)| wait.0 <= self.answer.seq;
-        Ok(self.needs_approval.take_if(reached).map(|(_, error)| error))
+    /// The task is suspended: nothing more is asked until its next event.
+    fn rest(&mut self) {
+        self.waiting = Some(Box::pin(std::future::pending()));
+        self.is_suspended = true;
     }
 
     /// Ends the task with the tool calls for the client.
@@ -260,17 +264,15 @@ impl AnswerWatcher {
     }
 }
 
-/// The oldest approval that a task or a descendant waits for.
-async fn pending_approval(
+/// The oldest approval that a task or a descendant waits for, as soon as there is one.
+async fn needed_approval(
     orchestrator: Orchestrator,
     task_id: TaskId,
-) -> Result<Option<Approval>, OrchestratorError> {
-    let pending = orchestrator.approvals(ApprovalSelector::Pending).await?;
+) -> Result<(Approval, Seq), OrchestratorError> {
     // An approval on a peer is decided there.
-    let tree = task_and_descendants(&orchestrator, &task_id, TreeScope::Journal).await?;
-    let tree = tree.unwrap_or_default();
-    let tree: HashSet<TaskId> = tree.into_iter().map(|task| task.task_id).collect();
-    Ok(pending.into_iter().find(|approval| tree.contains(&approval.task_id)))
+    let approval = orchestrator.approval_needed(&task_id).await?;
+    let seq = orchestrator.task_alone(&task_id).await?.seq;
+    Ok((approval, seq))
 }
 
 fn read_on(mut follower: Follower) -> Reading {

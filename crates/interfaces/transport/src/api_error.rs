@@ -58,9 +58,20 @@ impl ApiError {
         self
     }
 
-    /// The same error, about a part of the request.
+    /// The same error, about a part of the request. Its details name the field in that part, or the part.
     fn about(mut self, part: &str) -> Self {
-        self.body.message = format!("{part}: {}", self.body.message);
+        let message = &self.body.message;
+        let details = self.body.details.take().or_else(|| field_details(message));
+        self.body.details = match details {
+            Some(mut details) => {
+                let field = details.get("field").map(|field| format!("{part}.{field}"));
+                details.insert("field".to_owned(), field.unwrap_or_else(|| part.to_owned()));
+                Some(details)
+            }
+            None if self.status.is_client_error() => Some(named_details(part, message)),
+            None => None,
+        };
+        self.body.message = format!("{part}: {message}");
         self
     }
 

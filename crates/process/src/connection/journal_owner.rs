@@ -36,7 +36,7 @@ pub(super) fn is_owned_by_another(path: &Path) -> bool {
 }
 
 /// The file of the lock of the journal at `path`.
-pub(super) fn lock_path(path: &Path) -> PathBuf {
+fn lock_path(path: &Path) -> PathBuf {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push(".lock");
     lock_path.into()

@@ -10,22 +10,30 @@ use antiphon_core::{OutageWait, TaskId, TaskStatus, TaskSummary, WaitingFor};
 
 use super::{ProjectAccess, ProjectServer, journal_owner};
 
-/// How long the owner may take to answer. What it knows is left out after that: looking is always possible.
+/// How long the owner may take to answer a command. What it knows is left out after that: looking is always possible.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 
 /// Tasks that are asked for, at most.
 const LISTED: NonZeroUsize = NonZeroUsize::new(LISTED_MAX).unwrap();
 
 impl ProjectAccess<'_> {
-    /// The process that owns the journal, if there is one and it answers.
+    /// The process that owns the journal, if there is one and it answers. One that is stopped does not.
     pub async fn owner(&self) -> Option<ProjectServer> {
         match self {
+            Self::Folder { .. } if self.stopped_owner().is_some() => None,
             Self::Folder { project, .. } => {
                 let found = tokio::time::timeout(ANSWER_WAIT, ProjectServer::find(project)).await;
                 found.ok()?.ok()?
             }
             Self::Server { server, .. } => Some((*server).clone()),
         }
+    }
+
+    /// The process that owns the journal of this folder, if it is stopped.
+    pub fn stopped_owner(&self) -> Option<u32> {
+        let Self::Folder { project, .. } = self else { return None };
+        let owner = journal_owner::owner_of(&project.journal_path());
+        owner.filter(|owner| journal_owner::is_stopped(*owner))
     }
 
     /// Whether one of these tasks should run, and no process runs the tasks of the project.
@@ -41,8 +49,13 @@ impl ProjectAccess<'_> {
         if tasks.iter().all(|task| task.status.is_terminal()) {
             return;
         }
-        let Some(owner) = self.owner().await else { return };
-        let mut waits = owner.storage_waits().await;
+        let asked = async {
+            match self.owner().await {
+                Some(owner) => owner.storage_waits().await,
+                None => HashMap::new(),
+            }
+        };
+        let mut waits = tokio::time::timeout(ANSWER_WAIT, asked).await.unwrap_or_default();
         for task in tasks {
             if let Some(wait) = waits.remove(&task.task_id) {
                 (task.waiting_for, task.wait) = (Some(WaitingFor::Storage), Some(wait));

@@ -8,9 +8,9 @@
 //! | held        | is missing or refuses       | looks again: the owner starts, or is about to end             |
 //! | held        | accepts and does not answer | looks again, and fails in the end: the owner may be stopped   |
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use antiphon_project::project::Project;
 use antiphon_sqlite::SqliteJournal;
@@ -24,22 +24,18 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// The lock of the process that is the next owner, in the state folder.
 const NEXT_OWNER: &str = "next-owner.lock";
 
+/// How long it takes at most to tell a reservation from looks at it.
+const RESERVATION_WAIT: Duration = Duration::from_secs(1);
+
 /// How long an owner may take to answer.
 const OWNER_WAIT: Duration = Duration::from_secs(10);
 
 /// What this process is to the journal.
 pub enum Ownership {
     /// It holds the lock.
-    Owner(SqliteJournal, OwnerBefore),
+    Owner(SqliteJournal),
     /// Another process does.
     Client(ProjectServer),
-}
-
-/// The owner before this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnerBefore {
-    /// When it took the lock; absent when there was none.
-    pub since: Option<SystemTime>,
 }
 
 impl Ownership {
@@ -55,10 +51,9 @@ impl Ownership {
     ) -> Result<Self, ProjectError> {
         let end = Instant::now() + OWNER_WAIT;
         loop {
-            let since = lock_taken_at(project);
             let is_reserved = reservation.is_none() && Reservation::exists(project);
             if !is_reserved && let Some(journal) = project.try_journal()? {
-                return Ok(Self::Owner(journal, OwnerBefore { since }));
+                return Ok(Self::Owner(journal));
             }
             if let Some(server) = ProjectServer::find(project).await? {
                 return Ok(Self::Client(server));
@@ -79,15 +74,22 @@ pub struct Reservation {
 
 impl Reservation {
     /// Reserves the journal; `None` when another process has done so.
-    pub fn new(project: &Project) -> Result<Option<Self>, ProjectError> {
+    pub async fn new(project: &Project) -> Result<Option<Self>, ProjectError> {
         project.prepare()?;
         let fault = |error: io::Error| ProjectError::Unavailable(format!("{NEXT_OWNER}: {error}"));
         let folder = File::open(project.state()).map_err(fault)?;
         let lock = antiphon_private_file::open_lock_at(folder, NEXT_OWNER).map_err(fault)?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Some(Self { _lock: lock })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(fault(error)),
+        let end = Instant::now() + RESERVATION_WAIT;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Some(Self { _lock: lock })),
+                // Other processes hold it for a moment while they look whether it is held.
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(fault(error)),
+            }
         }
     }
 
@@ -95,11 +97,6 @@ impl Reservation {
         let lock = File::open(project.state().join(NEXT_OWNER));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
-}
-
-/// When the lock was last taken: its file is written then.
-pub(crate) fn lock_taken_at(project: &Project) -> Option<SystemTime> {
-    fs::metadata(journal_owner::lock_path(&project.journal_path())).ok()?.modified().ok()
 }
 
 /// Why the owner cannot be used.

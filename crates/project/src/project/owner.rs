@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_mcp::Mcp;
 use antiphon_runtime::Orchestrator;
 use antiphon_sqlite::SqliteJournal;
 
@@ -17,9 +16,9 @@ use crate::task::environments::ProjectEnvironments;
 use crate::task::process_environment::ProcessEnvironment;
 use crate::task::project_task_factory::ProjectTaskFactory;
 use crate::task::task_process::TaskProcess;
-use crate::toolset::mcp_servers;
+use crate::toolset::McpPool;
 
-/// How long running tasks and MCP servers may take to stop.
+/// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a process owns a journal.
@@ -29,6 +28,17 @@ pub enum OwnerRole {
     Server(TaskProcess),
     /// It has a task of its own. Everything else works with the settings alone.
     Run(TaskProcess),
+    /// It resumes tasks of other processes. Those that say nothing else work with these permissions.
+    Resume(TaskProcess),
+}
+
+impl OwnerRole {
+    /// What the process gives to its tasks.
+    pub fn process(&self) -> &TaskProcess {
+        match self {
+            Self::Server(process) | Self::Run(process) | Self::Resume(process) => process,
+        }
+    }
 }
 
 /// Everything that the owner of a journal needs to run tasks.
@@ -43,7 +53,7 @@ pub struct ProjectOwner {
     pub tasks: Arc<ProjectTaskFactory>,
     /// Changes agent definitions.
     pub files: AgentFiles,
-    mcp: Option<Arc<Mcp>>,
+    mcp: Arc<McpPool>,
 }
 
 impl ProjectOwner {
@@ -56,23 +66,25 @@ impl ProjectOwner {
         role: OwnerRole,
     ) -> Result<Self, ProjectError> {
         settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
-        let mcp = mcp_servers(project, &settings).await;
-        let (process, base) = match role {
-            OwnerRole::Server(process) => (process.clone(), Some(process)),
-            OwnerRole::Run(process) => (process, None),
-        };
-        let is_run = base.is_none();
-        let own = Arc::new(ProcessEnvironment::build(project, settings, &process, mcp.clone())?);
+        let mcp = Arc::new(McpPool::new(project));
+        let servers = mcp.connect(&settings).await;
+        let process = role.process().clone();
+        let is_server = matches!(role, OwnerRole::Server(_));
+        let own = Arc::new(ProcessEnvironment::build(project, settings, &process, servers)?);
         let project = Arc::new(project.clone());
-        let environments =
-            ProjectEnvironments::new(Arc::clone(&project), environment.clone(), base, mcp.clone());
+        let environments = ProjectEnvironments::new(
+            Arc::clone(&project),
+            environment.clone(),
+            role,
+            Arc::clone(&mcp),
+        );
         let environments = Arc::new(environments);
         if let Some(id) = process.id {
             environments.insert(id, Arc::clone(&own))?;
         }
         let orchestrator = project.owner_orchestrator(journal, &own, Arc::clone(&environments));
         environments.serve(&orchestrator);
-        if is_run {
+        if !is_server {
             // A server recovers everything instead.
             orchestrator.deliver_cancels();
         }
@@ -88,8 +100,6 @@ impl ProjectOwner {
     pub async fn shutdown(self) {
         self.orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
         self.environments.close().await;
-        if let Some(mcp) = self.mcp {
-            mcp.shutdown(SHUTDOWN_TIMEOUT).await;
-        }
+        self.mcp.close().await;
     }
 }

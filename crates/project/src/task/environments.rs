@@ -10,10 +10,11 @@
 //! Variables are kept in memory, until the task of their process has ended.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use antiphon_core::{Position, TaskCreated, TaskId};
-use antiphon_mcp::Mcp;
 use antiphon_runtime::{Orchestrator, TaskEnvironment};
 use secrecy::SecretString;
 use tokio::task::JoinSet;
@@ -23,10 +24,12 @@ use uuid::Uuid;
 use crate::environment::{Environment, Warnings};
 use crate::error::ProjectError;
 use crate::models::Route;
-use crate::project::Project;
+use crate::project::{OwnerRole, Project};
 use crate::task::gone_process::without_process;
 use crate::task::process_environment::ProcessEnvironment;
 use crate::task::task_process::TaskProcess;
+use crate::toolset::McpPool;
+use crate::toolset::mcp_pool::unavailable_servers;
 
 /// Processes whose variables are kept at a time. One more is refused.
 pub const PROCESSES_MAX: usize = 4096;
@@ -34,15 +37,28 @@ pub const PROCESSES_MAX: usize = 4096;
 /// Environments of processes that are gone, at most. One more forgets the others.
 const DERIVED_MAX: usize = 64;
 
+/// How often, and after which pauses, it is looked whether the MCP servers of a process are unused: the run of its task
+/// may hold them a moment longer.
+const UNUSED_LOOKS: usize = 10;
+const UNUSED_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long the clients of an owner that has ended may take to bring their environments to this one, before the tasks
+/// of processes that are gone go on without theirs.
+const ATTACH_WAIT: Duration = Duration::from_secs(1);
+
+/// Pause before a recovery that failed is tried again.
+const RECOVER_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
 /// The environments of the processes whose tasks run here.
 pub struct ProjectEnvironments {
     project: Arc<Project>,
     /// What this process was started with.
     own: Environment,
-    /// What tasks work with that were created through the interfaces of this process; absent when it is no server:
-    /// then the settings alone count for them.
+    /// What tasks work with that were created through the interfaces of this process; absent when it is there for a
+    /// task of its own: then the settings alone count for them.
     base: Option<TaskProcess>,
-    mcp: Option<Arc<Mcp>>,
+    is_server: bool,
+    mcp: Arc<McpPool>,
     tables: Arc<Mutex<Tables>>,
     /// Fires when a server wants the journal.
     leaving: CancellationToken,
@@ -50,6 +66,8 @@ pub struct ProjectEnvironments {
     watchers: Mutex<JoinSet<()>>,
     /// Whose tasks are followed to their end. Absent before the start and after the end.
     orchestrator: Mutex<Option<Orchestrator>>,
+    /// Every task is recovered here, or is about to be.
+    recovers: AtomicBool,
 }
 
 #[derive(Default)]
@@ -61,18 +79,31 @@ struct Tables {
 }
 
 impl ProjectEnvironments {
-    /// Without the environment of any process. `base` is what tasks work with that were created through the
-    /// interfaces of this process, if it is a server.
+    /// Without the environment of any process.
     pub(crate) fn new(
         project: Arc<Project>,
         own: Environment,
-        base: Option<TaskProcess>,
-        mcp: Option<Arc<Mcp>>,
+        role: OwnerRole,
+        mcp: Arc<McpPool>,
     ) -> Self {
-        let (tables, watchers) = (Arc::default(), Mutex::default());
-        let leaving = CancellationToken::new();
-        let orchestrator = Mutex::default();
-        Self { project, own, base, mcp, tables, leaving, watchers, orchestrator }
+        let is_server = matches!(role, OwnerRole::Server(_));
+        let base = match role {
+            OwnerRole::Server(process) | OwnerRole::Resume(process) => Some(process),
+            OwnerRole::Run(_) => None,
+        };
+        Self {
+            project,
+            own,
+            base,
+            is_server,
+            mcp,
+            tables: Arc::default(),
+            leaving: CancellationToken::new(),
+            watchers: Mutex::default(),
+            orchestrator: Mutex::default(),
+            // A server recovers every task when it starts.
+            recovers: AtomicBool::new(is_server),
+        }
     }
 
     /// The tasks run in this orchestrator.
@@ -89,6 +120,22 @@ impl ProjectEnvironments {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The owner before this one has ended: every task that is not paused goes on here, once. Its clients come first,
+    /// with the environments of their tasks.
+    pub fn take_over(&self) {
+        if self.recovers.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(orchestrator) = self.orchestrator() else { return };
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
+            tokio::time::sleep(ATTACH_WAIT).await;
+            while let Err(error) = orchestrator.recover().await {
+                tracing::warn!(%error, "the tasks of the owner before could not be recovered");
+                tokio::time::sleep(RECOVER_AGAIN_AFTER).await;
+            }
+        });
+    }
+
     /// Fires when a server wants the journal.
     pub fn leaving(&self) -> CancellationToken {
         self.leaving.clone()
@@ -96,10 +143,10 @@ impl ProjectEnvironments {
 
     /// Asks this process to give the journal to a server. False when it is a server itself.
     pub(crate) fn ask_to_leave(&self) -> bool {
-        if self.base.is_none() {
+        if !self.is_server {
             self.leaving.cancel();
         }
-        self.base.is_none()
+        !self.is_server
     }
 
     /// Redacts a secret from the tool results of every environment.
@@ -111,13 +158,13 @@ impl ProjectEnvironments {
         tables.secrets.push(secret.clone());
     }
 
-    /// The environment of a process, built from its variables, under `id`.
-    pub(crate) fn register(
+    /// The environment of a process, built from its variables, under `id`, with warnings for its user.
+    pub(crate) async fn register(
         &self,
         id: Uuid,
         process: &TaskProcess,
         variables: BTreeMap<String, String>,
-    ) -> Result<Arc<ProcessEnvironment>, ProjectError> {
+    ) -> Result<(Arc<ProcessEnvironment>, Vec<String>), ProjectError> {
         let environment = Environment {
             variables: variables
                 .into_iter()
@@ -129,9 +176,14 @@ impl ProjectEnvironments {
             warnings: Warnings::new(|_| {}),
             ..Environment::default()
         };
-        let built = Arc::new(self.build(&environment, process)?);
+        let settings = self.project.settings(&environment)?;
+        let servers = self.mcp.connect(&settings).await;
+        // Only this process knows of them.
+        let warnings = servers.as_deref().map(unavailable_servers).unwrap_or_default();
+        let built = ProcessEnvironment::build(&self.project, settings, process, servers)?;
+        let built = Arc::new(built);
         self.insert(id, Arc::clone(&built))?;
-        Ok(built)
+        Ok((built, warnings))
     }
 
     /// Adds an environment that was built before.
@@ -160,6 +212,7 @@ impl ProjectEnvironments {
     /// Forgets an environment when its task has ended.
     pub(crate) fn forget_after(&self, id: Uuid, task: TaskId, here: &Orchestrator) {
         let (tables, orchestrator) = (Arc::downgrade(&self.tables), here.clone());
+        let mcp = Arc::clone(&self.mcp);
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         while watchers.try_join_next().is_some() {}
         watchers.spawn(async move {
@@ -174,6 +227,11 @@ impl ProjectEnvironments {
             if let Some(tables) = tables.upgrade() {
                 tables.lock().unwrap_or_else(PoisonError::into_inner).processes.remove(&id);
             }
+            drop(events);
+            for _ in 0..UNUSED_LOOKS {
+                mcp.end_unused().await;
+                tokio::time::sleep(UNUSED_PAUSE).await;
+            }
         });
     }
 
@@ -183,7 +241,13 @@ impl ProjectEnvironments {
         process: &TaskProcess,
     ) -> Result<ProcessEnvironment, ProjectError> {
         let settings = self.project.settings(environment)?;
-        ProcessEnvironment::build(&self.project, settings, process, self.mcp.clone())
+        let servers = self.mcp.servers(&settings);
+        if let Some(servers) = servers.clone() {
+            // Their tools appear when they are ready.
+            let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+            watchers.spawn(async move { servers.connect_all(Duration::ZERO).await });
+        }
+        ProcessEnvironment::build(&self.project, settings, process, servers)
     }
 
     /// What a task of a process that gave no variables here works with.

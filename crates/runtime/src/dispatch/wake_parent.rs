@@ -7,6 +7,7 @@ use antiphon_core::{EventBody, TaskId, TaskStatus, TaskSummary};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::deps::Dispatch;
 use crate::dispatch::pending_call::Outcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -31,6 +32,19 @@ pub(crate) fn found_ended(services: &Arc<Services>, state: &TaskState) {
         &state.task_id,
         &Outcome::of_status(state.status, state.detail.as_ref(), now),
     );
+}
+
+/// Starts the parent of a task that runs, unless it runs or waits for the task here: this process may have started the
+/// task alone, for a decision, a message or a resume, and its parent has to learn of the end. A running task has a
+/// parent that has not ended.
+pub(crate) fn start_parent(services: &Arc<Services>, state: &TaskState) {
+    let Some(parent) = &state.created.parent else { return };
+    if services.deps.settings.dispatch == Dispatch::Here
+        && !services.slots.is_active(parent)
+        && !services.waiters.not_registered(parent, std::slice::from_ref(&state.task_id)).is_empty()
+    {
+        supervise::start(services, parent);
+    }
 }
 
 /// Records for `waiter` how a task ended, or starts that task.

@@ -75,6 +75,7 @@ pub(crate) async fn run(
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
         }
+        wake_parent::start_parent(&services, &state);
     }
     // A task that waited for its model goes on thinking: the next attempt writes nothing before it.
     let waited = state.waiting_for == Some(WaitingFor::Model);

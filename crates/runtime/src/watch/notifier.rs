@@ -16,6 +16,8 @@ const CHANNELS_CLEANUP_AT: usize = 1024;
 pub(crate) struct Notifier {
     all: Arc<EventChannel>,
     tasks: Mutex<TaskChannels>,
+    /// Number of recorded requests for approvals.
+    approvals: watch::Sender<u64>,
     budget: MemoryBudget,
 }
 
@@ -45,7 +47,7 @@ impl Notifier {
         let channels = TaskChannels { tasks: HashMap::new(), cleanup_at: CHANNELS_CLEANUP_AT };
         let budget = MemoryBudget::default();
         let all = EventChannel::new(NumberedBy::Position, &budget);
-        Self { all, tasks: Mutex::new(channels), budget }
+        Self { all, tasks: Mutex::new(channels), approvals: watch::Sender::new(0), budget }
     }
 
     /// Notifies subscribers that events up to `position` are recorded.
@@ -59,6 +61,16 @@ impl Notifier {
         if let Some(channel) = self.channel(task_id) {
             channel.updates.send_if_modified(advance);
         }
+    }
+
+    /// Notifies subscribers that a task has asked for an approval.
+    pub(crate) fn notify_approval(&self) {
+        self.approvals.send_modify(|count| *count += 1);
+    }
+
+    /// Changes with each approval that a task asks for.
+    pub(crate) fn subscribe_approvals(&self) -> watch::Receiver<u64> {
+        self.approvals.subscribe()
     }
 
     /// The channels that want the events of a task: its own and that of the journal, as far as they have subscribers.

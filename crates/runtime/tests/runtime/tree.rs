@@ -139,6 +139,52 @@ async fn a_childs_question_reaches_the_watcher_and_names_the_child() {
     assert_eq!(team.tools.done()["act {}"], 1);
 }
 
+/// A team whose doer needs an approval, at rest in an orchestrator that has ended.
+async fn left_at_a_question() -> (Team, TaskId) {
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(r#"{"agent":"lead","prompt":"go"}"#)),
+            ("Be brief", 1, &says("{{last_result}}")),
+            ("I am lead", 0, &calls(r#"{"agent":"doer","prompt":"go"}"#)),
+            ("I am lead", 1, &says("led")),
+            ("I am doer", 0, &step("act", "{}")),
+            ("I am doer", 1, &says("did it")),
+        ]),
+        Roster::default().with(agent("lead")).with(agent("doer")),
+    );
+    let first =
+        Orchestrator::new(RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() });
+    let root = first.invoke(new_task("go")).await.expect("accepted").task_id;
+    first.wait(&root).await.expect("at rest");
+    assert!(first.shutdown(Duration::from_secs(5)).await);
+    (team, root)
+}
+
+/// An orchestrator that runs other work: it has recovered nothing.
+#[tokio::test]
+async fn a_parent_learns_of_the_end_of_a_child_that_was_continued_alone() {
+    for continued in ["by a decision", "by a resume"] {
+        let (team, root) = left_at_a_question().await;
+        let second =
+            Orchestrator::new(RuntimeDeps { gate: Arc::new(Careful::default()), ..team.world() });
+        let child = team.tasks().await[2].task_id.clone();
+        if continued == "by a resume" {
+            second.pause(&child).await.expect("paused");
+            second.resume(&child).await.expect("resumed");
+        }
+        let pending = second.approvals(ApprovalSelector::Pending).await.expect("approvals");
+        let (id, once) = (&pending[0].approval_id, Decision::AllowOnce);
+        second.decide(id, once, "me", None).await.expect("decided");
+        let mut events = second.follow(Some(root.clone()), antiphon_core::Position(0));
+        let ended = async { while !events.next().await.expect("an event").body.ends_task() {} };
+        tokio::time::timeout(Duration::from_secs(20), ended).await.expect(continued);
+        let state = second.task(&root).await.expect("a task");
+        assert_eq!(state.status, TaskStatus::Completed, "{continued}");
+        assert_eq!(reported(&state)["result"]["content"], "led", "{continued}");
+        assert_eq!(team.tools.done()["act {}"], 1);
+    }
+}
+
 #[tokio::test]
 async fn a_tree_rests_when_the_last_of_those_at_work_is_done() {
     let two = r#"{"targets":[{"agent":"doer","prompt":"1"},{"agent":"slow","prompt":"2"}]}"#;

@@ -20,6 +20,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::config::globs::ToolGlobs;
+use crate::server::process::INHERITED_VARIABLES;
 
 /// Most servers in a configuration.
 pub const SERVERS_MAX: usize = 64;
@@ -30,6 +31,20 @@ pub const SERVER_NAME_BYTES_MAX: usize = 24;
 /// Configured servers by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct McpConfig(pub BTreeMap<ServerName, ServerConfig>);
+
+impl McpConfig {
+    /// Whether a server gets the value of this variable of its user's environment.
+    pub fn uses_variable(&self, name: &str) -> bool {
+        let uses = |server: &ServerConfig| match &server.launch {
+            Launch::Stdio(stdio) => {
+                INHERITED_VARIABLES.contains(&name)
+                    || stdio.inherit_env.iter().any(|inherited| inherited == name)
+            }
+            Launch::Http(http) => http.bearer_token_env.as_deref() == Some(name),
+        };
+        self.0.values().any(uses)
+    }
+}
 
 /// Name of a server: letters, digits, `-` and single `_` between them. It is part of the names of
 /// its tools.

@@ -100,6 +100,7 @@ fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
 }
 
 fn read_stdin() -> Result<String, Failure> {
+    terminal::check_readable("the prompt")?;
     if std::io::stdin().is_terminal() {
         terminal::note("antiphon: reading the prompt from the terminal, end it with Ctrl-D\n");
     }

@@ -48,6 +48,7 @@ struct Tally {
 
 /// Sends every line.
 pub(super) async fn send(send: &Send, target: InboxTarget<'_>) -> Result<(), Failure> {
+    terminal::check_readable("the text")?;
     let mut lines = read();
     let mut tally = Tally::default();
     let mut number: u64 = 0;

@@ -149,6 +149,12 @@ async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
         assert!(reply.body.contains(named), "{body}: {}", reply.body);
         reply.code();
     }
+    for target in [named("reviewer", " "), named("nobody", "y")] {
+        let body = json!({"targets": [named("reviewer", "x"), target], "join": "all"});
+        let reply = post(server.address, INVOCATIONS, &body).await.json();
+        assert_eq!(reply["details"]["field"], "targets[1]", "{reply}");
+        assert!(!reply["details"]["reason"].as_str().unwrap().contains("targets"), "{reply}");
+    }
     for query in ["wait_s=0", "wait_s=31", "wait_s=x"] {
         let body = json!({"targets": one()});
         let reply = post(server.address, &format!("{INVOCATIONS}?{query}"), &body).await;

@@ -1,6 +1,6 @@
 //! An agent that needs an approval tells its client, and continues after the decision.
 
-use antiphon_core::port::ApprovalSelector;
+use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{Approval, Decision, TaskStatus};
 use serde_json::{Value, json};
 
@@ -9,10 +9,14 @@ use crate::openai::{settled, with};
 use crate::streams::content;
 use crate::world::TestServer;
 
-fn look(more: &Value) -> Value {
-    let mut body = with("look", more);
-    body["model"] = json!("helper");
+fn to(agent: &str, text: &str, more: &Value) -> Value {
+    let mut body = with(text, more);
+    body["model"] = json!(agent);
     body
+}
+
+fn look(more: &Value) -> Value {
+    to("helper", "look", more)
 }
 
 async fn pending(server: &TestServer) -> Approval {
@@ -26,7 +30,7 @@ fn named(reply: &Reply, approval: &Approval) {
     assert_eq!((reply.status, &error["code"]), (403, &json!("approval_required")), "{error}");
     assert_eq!(error["type"], "permission_error");
     let text = error["message"].as_str().unwrap();
-    for part in [approval.approval_id.as_str(), approval.task_id.as_str(), "`look`"] {
+    for part in [approval.approval_id.as_str(), reply.task().as_str(), "`look`"] {
         assert!(text.contains(part), "{text}");
     }
 }
@@ -90,5 +94,34 @@ async fn a_canonical_client_gets_the_approval_in_the_details() {
         json!({ "cause": "approval_required", "approval_id": approval.approval_id,
             "task_id": approval.task_id, "tool_name": "look", "reason": "It looks." })
     );
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_client_is_told_of_a_descendants_approval_while_another_one_works() {
+    let server = TestServer::asking().await;
+    let reply = ask(&server, &to("boss", "delegate", &json!({}))).await;
+    let approval = pending(&server).await;
+    named(&reply, &approval);
+    assert_ne!(reply.task(), approval.task_id, "it is the approval of a child");
+    server.under_way(1).await;
+    server.orchestrator.cancel(&reply.task()).await.unwrap();
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_paused_before_tells_its_client_too() {
+    let server = TestServer::asking().await;
+    let asked = begin(&server, "", &to("helper", "later", &json!({}))).await;
+    server.under_way(1).await;
+    let limit = std::num::NonZeroUsize::MIN;
+    let query = TaskQuery { which: TaskSelector::All, limit };
+    let task = server.orchestrator.tasks(query).await.unwrap().remove(0).task_id;
+    server.orchestrator.pause(&task).await.unwrap();
+    let rests = server.orchestrator.wait(&task).await.unwrap();
+    assert_eq!(rests.status, TaskStatus::InputRequired);
+    server.orchestrator.resume(&task).await.unwrap();
+    let reply = rest(asked).await;
+    named(&reply, &pending(&server).await);
     server.ended().await;
 }

@@ -37,6 +37,14 @@ pub(crate) const LONG: usize = 20_000;
 const ANSWERS: &str = r#"
 name = "test"
 [[reply]]
+when = { last_user_contains = "delegate", tool_offered = "call_agent", results_since_user = 0 }
+step = [{ text = "They work." }, { call = { name = "call_agent", arguments = { targets = [
+    { agent = "helper", prompt = "look" }, { agent = "helper", prompt = "mute" },
+] } } }]
+[[reply]]
+when = { last_user_contains = "later", tool_offered = "look", results_since_user = 0 }
+step = [{ delay_ms = 300 }, { text = "Looking." }, { call = { name = "look", arguments = {} } }]
+[[reply]]
 when = { last_user_contains = "look", tool_offered = "look", results_since_user = 0 }
 step = [{ text = "Looking." }, { call = { name = "look", arguments = {} } }]
 [[reply]]

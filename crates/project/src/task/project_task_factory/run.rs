@@ -26,9 +26,9 @@ pub(super) async fn start(
     let environments = factory.environments.as_ref().ok_or_else(refused)?;
     let process: TaskProcess = run.process.to().map_err(|error| invalid(error.to_string()))?;
     let id = process.id.ok_or_else(|| invalid("the process has no id".to_owned()))?;
-    let environment = match environments.registered(id) {
-        Some(known) => known,
-        None => environments.register(id, &process, run.variables)?,
+    let (environment, warnings) = match environments.registered(id) {
+        Some(known) => (known, Vec::new()),
+        None => environments.register(id, &process, run.variables).await?,
     };
     let orchestrator = &factory.orchestrator;
     // Tasks of processes that are gone may have waited for a key of this one.
@@ -45,13 +45,14 @@ pub(super) async fn start(
             started(orchestrator, task_id, after).await?
         }
         RunTarget::Attach(task_id) => {
+            environments.take_over();
             bind(environments, orchestrator, &environment, &process, &task_id).await?;
             start_again(orchestrator, &task_id).await?;
             started(orchestrator, task_id, Position(0)).await?
         }
     };
     environments.forget_after(id, started.task_id.clone(), orchestrator);
-    Ok(started)
+    Ok(RunStarted { warnings, ..started })
 }
 
 async fn create(
@@ -112,5 +113,6 @@ async fn started(
     after: Position,
 ) -> Result<RunStarted, ProjectError> {
     let root = orchestrator.created(&task_id).await?.root;
-    Ok(RunStarted { root: root.unwrap_or_else(|| task_id.clone()), task_id, after })
+    let (root, warnings) = (root.unwrap_or_else(|| task_id.clone()), Vec::new());
+    Ok(RunStarted { root, task_id, after, warnings })
 }

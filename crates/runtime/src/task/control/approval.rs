@@ -1,13 +1,14 @@
 //! Decisions about approvals, by a user or by expiry. The first one counts.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
 use antiphon_core::{
-    Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, StatusChanged, TaskStatus,
-    WaitingFor,
+    Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, StatusChanged, TaskId,
+    TaskStatus, WaitingFor,
 };
 
 use crate::orchestrator_error::OrchestratorError;
@@ -18,6 +19,9 @@ use crate::task::state::ApprovalQuestion;
 
 /// When an approval that could not be expired is tried again.
 const EXPIRE_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Maximum number of approvals in one list.
+pub(crate) const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Answers an approval, once.
 pub(crate) async fn decide(
@@ -54,6 +58,49 @@ pub(crate) async fn decide(
             return Ok(());
         }
     }
+}
+
+/// The oldest approval that a task or a descendant waits for, as soon as there is one. Cancel safe.
+pub(crate) async fn needed_by(
+    services: &Services,
+    task_id: &TaskId,
+) -> Result<Approval, OrchestratorError> {
+    let mut requests = services.notifier.subscribe_approvals();
+    let mut of_others = HashSet::new();
+    loop {
+        // Subscribes before it looks, so that no request is missed.
+        requests.borrow_and_update();
+        let which = ApprovalSelector::Pending;
+        let query = ApprovalQuery { which, after: None, limit: LISTED_MAX };
+        for approval in services.deps.journal.approvals(query).await? {
+            if of_others.contains(&approval.approval_id) {
+                continue;
+            }
+            if is_below(services, &approval.task_id, task_id).await? {
+                return Ok(approval);
+            }
+            of_others.insert(approval.approval_id);
+        }
+        if requests.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Whether `task_id` is `top` or a descendant of it.
+async fn is_below(
+    services: &Services,
+    task_id: &TaskId,
+    top: &TaskId,
+) -> Result<bool, OrchestratorError> {
+    let mut next = Some(task_id.clone());
+    while let Some(task) = next {
+        if task == *top {
+            return Ok(true);
+        }
+        next = services.reader.summary(&task).await?.parent;
+    }
+    Ok(false)
 }
 
 async fn pending(

@@ -1,0 +1,115 @@
+//! MCP servers are those of the process that asked, not of the owner.
+
+use std::fs;
+use std::process::Command;
+
+use crate::project::{Project, Run, is_running, until};
+
+/// A server with one tool that tells the value of `SHOP` in its environment, and writes its process id to `pid-SHOP`.
+const SERVER: &str = r#"
+import json, os, sys
+shop = os.environ.get("SHOP", "none")
+open(f"pid-{shop}", "w").write(str(os.getpid()))
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("id") is None:
+        continue
+    result = {}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "shop", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        result = {"tools": [{"name": "name", "inputSchema": {"type": "object"}}]}
+    elif asked["method"] == "tools/call":
+        result = {"content": [{"type": "text", "text": shop}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"#;
+
+const SCRIPT: &str = r#"
+name = "shop"
+[[reply]]
+when = { turn = 0 }
+steps = [{ call = { name = "mcp__shop__name", arguments = {} } }]
+[[reply]]
+steps = [{ text = "The shop is {{last_result}}." }]
+"#;
+
+fn project() -> Project {
+    let project = Project::new();
+    for (name, text) in [("shop.py", SERVER), ("shop.toml", SCRIPT)] {
+        fs::write(project.path().join(name), text).unwrap();
+    }
+    let config =
+        "[mcp.shop]\ncommand = \"python3\"\nargs = [\"shop.py\"]\ninherit_env = [\"SHOP\"]\n";
+    fs::write(project.path().join("shops.toml"), config).unwrap();
+    project.script("owner", &["until [ -e go ]; do sleep 0.02; done"]);
+    project
+}
+
+/// What a run with the servers of this shop says.
+fn ask(project: &Project, shop: &str) -> String {
+    let allow = ["--allow", "mcp__shop__name"];
+    let mut command =
+        project.command(&["run", "--model", "scripted/shop", "--script", "shop.toml"]);
+    command.args(allow).arg("Which shop?");
+    command.env("ANTIPHON_CONFIG", "shops.toml").env("SHOP", shop);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn server(project: &Project, shop: &str) -> u32 {
+    project.read(&format!("pid-{shop}")).parse().unwrap()
+}
+
+#[test]
+fn a_client_has_its_own_servers_beside_an_owner_without_any() {
+    let project = project();
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    for shop in ["bakery", "smithy"] {
+        assert_eq!(ask(&project, shop).trim(), format!("The shop is {shop}."));
+        // Its task has ended.
+        until("the end of the server", || !is_running(server(&project, shop)));
+    }
+    fs::write(project.path().join("go"), "").unwrap();
+    owner.end().assert_whole();
+}
+
+#[test]
+fn processes_with_the_same_servers_share_them_and_others_do_not() {
+    let project = project();
+    let mut command = project.run_command("owner", &["--mode", "full"]);
+    command.env("ANTIPHON_CONFIG", "shops.toml").env("SHOP", "bakery");
+    let mut owner = Run::start(command);
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    let first = server(&project, "bakery");
+    assert_eq!(ask(&project, "bakery").trim(), "The shop is bakery.");
+    assert_eq!(server(&project, "bakery"), first, "no second server was started");
+    assert_eq!(ask(&project, "smithy").trim(), "The shop is smithy.");
+    assert!(is_running(first));
+    fs::write(project.path().join("go"), "").unwrap();
+    owner.end().assert_whole();
+    until("the end of the server", || !is_running(first));
+}
+
+#[test]
+fn a_client_is_told_of_a_server_that_does_not_start() {
+    let project = project();
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    fs::write(project.path().join("broken.toml"), "[mcp.broken]\ncommand = \"/nowhere\"\n")
+        .unwrap();
+    let mut command: Command = project.command(&["run", "hello"]);
+    let output = command.env("ANTIPHON_CONFIG", "broken.toml").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("MCP server `broken` is unavailable"),
+        "{said}"
+    );
+    fs::write(project.path().join("go"), "").unwrap();
+    owner.end().assert_whole();
+}

@@ -1,0 +1,120 @@
+//! The MCP servers of all processes whose tasks run here. Processes whose configuration is the same, and the variables
+//! that the servers get, share them. Servers that no process uses any more are ended.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::visible;
+use antiphon_mcp::{Mcp, McpConfig, McpOptions, ServerStatus};
+use tokio::task::JoinSet;
+
+use crate::project::Project;
+use crate::settings::UserSettings;
+
+/// How long MCP servers whose tools are not cached may take to list them.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long MCP servers may take to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The MCP servers of all processes whose tasks run here.
+#[derive(Debug)]
+pub struct McpPool {
+    workspace: PathBuf,
+    cache_file: PathBuf,
+    entries: Mutex<Vec<PoolEntry>>,
+}
+
+/// The servers of one configuration.
+struct PoolEntry {
+    config: McpConfig,
+    /// The variables that the servers get.
+    variables: BTreeMap<String, String>,
+    servers: Arc<Mcp>,
+}
+
+impl std::fmt::Debug for PoolEntry {
+    /// Without the variables: they hold keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PoolEntry").field("servers", &self.servers).finish_non_exhaustive()
+    }
+}
+
+impl McpPool {
+    /// No servers yet.
+    pub fn new(project: &Project) -> Self {
+        let cache_file = project.state().join("mcp-tools.json");
+        Self { workspace: project.root().to_owned(), cache_file, entries: Mutex::default() }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<PoolEntry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The servers that the settings of a process name, which may not be connected yet; `None` when they name none.
+    pub(crate) fn servers(&self, settings: &UserSettings) -> Option<Arc<Mcp>> {
+        let config = &settings.mcp;
+        if config.0.is_empty() {
+            return None;
+        }
+        let mut variables = settings.environment.texts();
+        variables.retain(|name, _| config.uses_variable(name));
+        let mut entries = self.entries();
+        let same = |entry: &&PoolEntry| entry.config == *config && entry.variables == variables;
+        if let Some(entry) = entries.iter().find(same) {
+            return Some(Arc::clone(&entry.servers));
+        }
+        let options = McpOptions {
+            environment: variables.clone(),
+            workspace: Some(self.workspace.clone()),
+            cache_file: Some(self.cache_file.clone()),
+        };
+        let servers = Arc::new(Mcp::new(config.clone(), options));
+        let kept = Arc::clone(&servers);
+        entries.push(PoolEntry { config: config.clone(), variables, servers: kept });
+        Some(servers)
+    }
+
+    /// The same, once each server has listed its tools or has failed. Warns about servers without tools.
+    pub async fn connect(&self, settings: &UserSettings) -> Option<Arc<Mcp>> {
+        let servers = self.servers(settings)?;
+        servers.connect_all(CONNECT_TIMEOUT).await;
+        for warning in unavailable_servers(&servers) {
+            settings.environment.warnings.report(&warning);
+        }
+        Some(servers)
+    }
+
+    /// Ends the servers that no process uses.
+    pub(crate) async fn end_unused(&self) {
+        // Only the pool gives servers to a process, and not meanwhile.
+        let unused: Vec<PoolEntry> =
+            self.entries().extract_if(.., |it| Arc::strong_count(&it.servers) == 1).collect();
+        shut_down(unused).await;
+    }
+
+    /// Ends all servers.
+    pub async fn close(&self) {
+        let all = std::mem::take(&mut *self.entries());
+        shut_down(all).await;
+    }
+}
+
+/// A warning for each server without tools.
+pub(crate) fn unavailable_servers(servers: &Mcp) -> Vec<String> {
+    let warning = |server: ServerStatus| {
+        let error = server.last_error.filter(|_| server.tools == 0)?;
+        Some(format!("MCP server `{}` is unavailable: {}", server.name, visible(&error)))
+    };
+    servers.status().into_iter().filter_map(warning).collect()
+}
+
+async fn shut_down(entries: Vec<PoolEntry>) {
+    let mut ending = JoinSet::new();
+    for entry in entries {
+        ending.spawn(async move { entry.servers.shutdown(SHUTDOWN_TIMEOUT).await });
+    }
+    while ending.join_next().await.is_some() {}
+}
