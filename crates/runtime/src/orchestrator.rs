@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery, TaskSelector,
+    ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, QueuedQuery, Read, SessionQuery,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
@@ -60,9 +61,6 @@ const INTERRUPT_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum number of tasks that recovery lists.
 const RECOVERED_MAX: NonZeroUsize = NonZeroUsize::new(1_000_000).unwrap();
-
-/// Maximum number of approvals in one list.
-const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Accepts tasks, messages and decisions, and runs tasks. Cheap to clone; clones share all state.
 #[derive(Clone)]
@@ -457,29 +455,28 @@ impl Orchestrator {
         &self.services.deps.prices
     }
 
-    /// Sessions, the one with the newest task first.
+    /// Sessions, the one with the newest task first: the first ones up to a limit, or a page of them.
     pub async fn sessions(
         &self,
-        limit: NonZeroUsize,
+        query: impl Into<SessionQuery>,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.services.deps.journal.sessions(limit.into()).await?)
+        Ok(self.services.deps.journal.sessions(query.into()).await?)
     }
 
-    /// Approvals, oldest first.
+    /// Approvals, oldest first: all of a selection, or a page of it.
     pub async fn approvals(
         &self,
-        which: ApprovalSelector,
+        query: impl Into<ApprovalQuery>,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, after: None, limit: APPROVALS_MAX };
-        Ok(self.services.deps.journal.approvals(query).await?)
+        Ok(self.services.deps.journal.approvals(query.into()).await?)
     }
 
-    /// Messages that no task has read yet.
+    /// Messages that no task has read yet, in the order of arrival: the first ones up to a limit, or a page of them.
     pub async fn queued(
         &self,
-        limit: NonZeroUsize,
+        query: impl Into<QueuedQuery>,
     ) -> Result<Vec<QueuedMessage>, OrchestratorError> {
-        Ok(self.services.deps.journal.queued(limit.into()).await?)
+        Ok(self.services.deps.journal.queued(query.into()).await?)
     }
 
     /// Live agents and their states. An agent whose calls wait for others is at its tool calls; any other

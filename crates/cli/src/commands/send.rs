@@ -9,14 +9,14 @@ use std::num::NonZeroU32;
 use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
-    Sender, SourceName,
+    Sender, SourceName, Wake,
 };
 use antiphon_process::{
     AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
     RejectedInteraction, RequestAnswer, SendOutcome,
 };
 use antiphon_project::render_class;
-use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
+use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
