@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::Sender;
-use antiphon_file_drop::{
-    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Settings, drop_and_wait, watch,
-};
+use antiphon_core::port::OrderExecutor;
+use antiphon_core::{Order, OrderError, OrderResult, OrderStatus, Sender};
+use antiphon_file_drop::{Settings, drop_and_wait, watch};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt};
 use async_trait::async_trait;
 use tokio::time::Instant;

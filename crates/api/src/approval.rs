@@ -1,7 +1,12 @@
 //! Approvals: questions to a person, and their decisions.
 
-use antiphon_core::{Approval, Decision};
+use std::num::NonZeroUsize;
+
+use antiphon_core::{Approval, ApprovalId, Decision};
 use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "schema")]
+use crate::task::LISTED_MAX;
 
 /// Which approvals to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -10,19 +15,29 @@ pub struct ApprovalQuery {
     /// Also approvals that are decided; only pending ones when absent.
     #[serde(default)]
     pub all: bool,
+    /// Number of approvals, at most; 100 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(max = LISTED_MAX)))]
+    pub limit: Option<NonZeroUsize>,
+    /// `next_cursor` of the previous page; the first page when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<ApprovalId>,
 }
 
-/// Approvals of the project.
+/// One page of the approvals of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Approvals"))]
 pub struct ApprovalList {
     /// Approvals, oldest first.
     pub approvals: Vec<Approval>,
+    /// `cursor` of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<ApprovalId>,
 }
 
 /// The decision of one approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Deciding"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecideApproval {
     /// Any decision but `expire`, which only the server's clock makes.
     pub decision: Decision,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "Allowing", example = serde_json::json!({ "usd": 2.5, "comment": "To finish the release." }))
+    schemars(example = serde_json::json!({ "usd": 2.5, "comment": "To finish the release." }))
 )]
 pub struct AllowSpending {
     /// Amount in US dollars, from 0.000000001 to 1000000.

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use antiphon_core::{
     AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, PeerInputClass,
-    QueuedMessage, Salience, Sender, SourceName, TaskId, render,
+    Position, QueuedMessage, Salience, Sender, SourceName, TaskId, render,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -106,21 +106,27 @@ pub struct InboxQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = LISTED_MAX)))]
     pub limit: Option<NonZeroUsize>,
+    /// `next_cursor` of the previous page; the first page when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Position>,
 }
 
-/// Queued interactions.
+/// One page of the queued interactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Inbox"))]
 pub struct InboxPage {
-    /// Interactions in order of arrival, those of live agents first.
+    /// Interactions in order of arrival.
     pub waiting: Vec<QueuedInteraction>,
     /// Number of all queued interactions, also of those beyond `limit`.
     pub total: usize,
+    /// `cursor` of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<Position>,
 }
 
 /// An interaction that is queued in an inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Waiting"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueuedInteraction {
     /// Name of the agent that owns the inbox.
     pub agent: String,
@@ -128,6 +134,9 @@ pub struct QueuedInteraction {
     pub live: bool,
     /// Id of the task that reads it; of an agent that is not live, its last task.
     pub task_id: TaskId,
+    /// Position of its arrival in the journal: `cursor` of a page that begins behind it.
+    #[serde(default)]
+    pub position: Position,
     /// Time of arrival.
     pub at: DateTime<Utc>,
     /// Id of the interaction.
@@ -154,11 +163,12 @@ pub struct QueuedInteraction {
 impl QueuedInteraction {
     /// An entry of the journal's queue, of this agent.
     pub fn of(agent: &str, live: bool, queued: QueuedMessage) -> Self {
-        let QueuedMessage { task_id, at, message, .. } = queued;
+        let QueuedMessage { task_id, position, at, message } = queued;
         Self {
             agent: agent.to_owned(),
             live,
             task_id,
+            position,
             at,
             id: message.id,
             class: message.class,

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 #[cfg(feature = "schema")]
 use crate::task::LISTED_MAX;
 
-/// How many sessions to list.
+/// Which page of the sessions to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SessionsQuery"))]
 pub struct SessionQuery {
@@ -18,14 +18,20 @@ pub struct SessionQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(max = LISTED_MAX)))]
     pub limit: Option<NonZeroUsize>,
+    /// `next_cursor` of the previous page; the first page when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<TaskId>,
 }
 
-/// Sessions of the project.
+/// One page of the sessions of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Sessions"))]
 pub struct SessionList {
     /// Sessions; the one with the newest task first.
     pub sessions: Vec<SessionSummary>,
+    /// `cursor` of the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<TaskId>,
 }
 
 /// One session with its messages.
@@ -43,7 +49,7 @@ pub struct SessionDetail {
 
 /// A session that is durable in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "SessionKept"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionImported {
     /// Id of the session.
     pub session_id: SessionId,

@@ -194,7 +194,7 @@ pub struct TaskWaitQuery {
 
 /// A task, and whether it still works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Resting"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskRest {
     /// `true` when the task has ended or is suspended until a user or a client acts; `false` when it
     /// still works at the end of the wait.

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "Saying", example = serde_json::json!({ "text": "Look at the tests, too.", "mode": "steer" }))
+    schemars(example = serde_json::json!({ "text": "Look at the tests, too.", "mode": "steer" }))
 )]
 pub struct SendMessage {
     /// The message: a text, or a user message with text and images.
@@ -29,7 +29,7 @@ impl SendMessage {
 
 /// A message that is durable in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Heard"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageAccepted {
     /// Id of the message.
     pub interaction_id: InteractionId,
@@ -40,7 +40,7 @@ pub struct MessageAccepted {
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
-    schemars(rename = "Outcome", example = serde_json::json!({ "tool_call_id": "c1", "content": "sun" }))
+    schemars(example = serde_json::json!({ "tool_call_id": "c1", "content": "sun" }))
 )]
 pub struct SendToolResult {
     /// Id of the call, from the event `tool_requested`.

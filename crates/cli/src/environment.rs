@@ -5,8 +5,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_project::environment::{Environment, Questions, Warnings};
+use antiphon_project::request_drop::ProvidedRequestDrop;
 
 use crate::front::VARIABLE;
+use crate::request_drop::FileDrop;
 use crate::terminal;
 
 /// Environment variables, current folder, and warnings to standard error.
@@ -17,6 +19,7 @@ pub(crate) fn capture() -> Environment {
         account_home: account_home(),
         warnings: Warnings::new(|warning| terminal::note(&format!("antiphon: {warning}\n"))),
         questions: Questions::new(terminal::ask),
+        request_drop: ProvidedRequestDrop::new(FileDrop),
         ..Environment::default()
     }
 }

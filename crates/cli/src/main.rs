@@ -14,6 +14,7 @@ mod keyboard;
 mod log;
 mod outcome;
 mod project_args;
+mod request_drop;
 mod screen;
 mod server_args;
 mod stop_signal;
@@ -107,7 +108,7 @@ fn start(
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start: {error}")))?;
-    let server = cli.server.server()?;
+    let server = cli.server.server(environment)?;
     let ended = runtime.block_on(async {
         match server {
             Some(server) => cli.command.run_at(&server, environment).await,

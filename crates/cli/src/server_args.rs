@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
 use antiphon_process::ProjectServer;
+use antiphon_project::environment::Environment;
 use clap::{Arg, ArgAction, Args, Command, value_parser};
 use secrecy::SecretString;
 
@@ -34,7 +35,10 @@ pub(crate) struct ServerArgs {
 
 impl ServerArgs {
     /// The server that the user named, if any. Nothing is sent yet.
-    pub(crate) fn server(self) -> Result<Option<ProjectServer>, Failure> {
+    pub(crate) fn server(
+        self,
+        environment: &Environment,
+    ) -> Result<Option<ProjectServer>, Failure> {
         let Some(url) = self.server.as_deref().filter(|url| !url.is_empty()) else {
             return match self.token_file {
                 Some(_) => Err(Failure::usage("--token-file needs --server URL")),
@@ -43,19 +47,19 @@ impl ServerArgs {
         };
         let endpoint =
             Endpoint::parse(url).map_err(|reason| Failure::usage(format!("--server: {reason}")))?;
-        let token = self.token()?;
+        let token = self.token(environment)?;
         let config = ClientConfig { endpoint, token, timeouts: Timeouts::default() };
         let client =
             Client::new(config).map_err(|error| Failure::usage(format!("--server: {error}")))?;
         Ok(Some(ProjectServer::named(client)))
     }
 
-    fn token(&self) -> Result<SecretString, Failure> {
+    fn token(&self, environment: &Environment) -> Result<SecretString, Failure> {
         let text = match &self.token_file {
             Some(file) => fs::read_to_string(file).map_err(|error| {
                 Failure::usage(format!("--token-file {}: {error}", file.display()))
             })?,
-            None => std::env::var(TOKEN_VARIABLE).map_err(|_| {
+            None => environment.text(TOKEN_VARIABLE).ok_or_else(|| {
                 Failure::usage(format!(
                     "--server needs a token: use --token-file FILE, or set {TOKEN_VARIABLE}"
                 ))
@@ -69,9 +73,9 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 12] = [
-    "demo", "run", "request", "serve", "keys", "token", "trust", "projects", "backup", "restore",
-    "models", "doctor",
+const LOCAL_COMMANDS: [&str; 14] = [
+    "demo", "run", "request", "reply", "serve", "keys", "token", "trust", "projects", "backup",
+    "restore", "journal", "models", "doctor",
 ];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -57,7 +59,6 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("antiphon-gemini", &["antiphon-core", "antiphon-model-transport"]),
     ("antiphon-openai", &["antiphon-core", "antiphon-model-transport"]),
     ("antiphon-model-server", &["antiphon-conformance", "antiphon-core"]),
-    ("antiphon-project", &["antiphon-core", "antiphon-runtime"]),
     (
         "antiphon-interface-transport",
         &[
@@ -91,6 +92,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-runtime",
         ],
     ),
+    ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
     ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
     (
@@ -99,12 +101,12 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-api",
             "antiphon-client",
             "antiphon-core",
-            "antiphon-file-drop",
             "antiphon-interface-transport",
             "antiphon-project",
             "antiphon-runtime",
             "antiphon-session-file",
             "antiphon-sqlite",
+            "antiphon-view",
         ],
     ),
     (
@@ -160,13 +162,117 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 const INTERFACES: [&str; 4] =
     ["antiphon-file-drop", "antiphon-http", "antiphon-openai-api", "antiphon-schedule"];
 
+/// Every package that a package needs, directly or through others.
+fn reached(all: &BTreeMap<String, BTreeSet<String>>, name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![name.to_owned()];
+    while let Some(next) = open.pop() {
+        for needed in all.get(&next).into_iter().flatten() {
+            if found.insert(needed.clone()) {
+                open.push(needed.clone());
+            }
+        }
+    }
+    found
+}
+
 #[test]
-fn interfaces_do_not_depend_on_each_other() {
+fn interfaces_do_not_depend_on_each_other_not_even_through_another_crate() {
     let all = dependencies();
     for name in INTERFACES {
+        let reached = reached(&all, name);
         for other in INTERFACES {
-            assert!(!all[name].contains(other), "{name} must not need {other}");
+            assert!(!reached.contains(other), "{name} must not reach {other}");
         }
+    }
+}
+
+#[test]
+fn no_library_that_interfaces_stand_on_reaches_an_interface() {
+    let all = dependencies();
+    for name in ["antiphon-project", "antiphon-process", "antiphon-client", "antiphon-view"] {
+        let reached = reached(&all, name);
+        for interface in INTERFACES {
+            assert!(!reached.contains(interface), "{name} must not reach {interface}");
+        }
+    }
+}
+
+/// Files of the binary outside of `commands/`, with their texts.
+fn files_of_the_binary() -> Vec<(String, String)> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    let mut open = vec![source.clone()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(&source).unwrap().display().to_string();
+                found.push((name, fs::read_to_string(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
+const ADAPTERS: [&str; 9] = [
+    "antiphon_file_drop",
+    "antiphon_http",
+    "antiphon_mcp",
+    "antiphon_openai_api",
+    "antiphon_schedule",
+    "antiphon_session_file",
+    "antiphon_shell",
+    "antiphon_sqlite",
+    "antiphon_terminal",
+];
+
+/// The files of the binary that wire adapters, or whose command is about one.
+const WIRING: [&str; 15] = [
+    "commands/attach.rs",
+    "commands/backup.rs",
+    "commands/demo.rs",
+    "commands/doctor.rs",
+    "commands/journal.rs",
+    "commands/request.rs",
+    "commands/restore.rs",
+    "commands/serve.rs",
+    "commands/serve/background_services.rs",
+    "commands/serve/webhooks.rs",
+    "commands/sessions.rs",
+    "failure.rs",
+    "interface.rs",
+    "main.rs",
+    "request_drop.rs",
+];
+
+#[test]
+fn only_wiring_files_of_the_binary_use_an_adapter() {
+    let using: Vec<String> = files_of_the_binary()
+        .into_iter()
+        .filter(|(_, text)| ADAPTERS.iter().any(|adapter| text.contains(adapter)))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(using, WIRING, "wire adapters in one of these files, and put rules into a library");
+}
+
+/// Lines that a file of the binary may have outside of `commands/`, where every file is one command.
+const LINES_MAX: usize = 160;
+
+#[test]
+fn a_file_of_the_binary_that_is_no_command_is_short() {
+    for (name, text) in files_of_the_binary() {
+        // Watching a task is drawing and reading keys; it goes with the terminal program.
+        let is_command = name.starts_with("commands") || name.starts_with("watch");
+        let lines = text.lines().count();
+        assert!(
+            is_command || lines <= LINES_MAX,
+            "{name} has {lines} lines: move rules into a library"
+        );
     }
 }
 

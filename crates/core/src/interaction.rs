@@ -11,10 +11,12 @@
 //! | `render`          | the text a model reads                                         |
 //! | `provenance`      | where an interaction or a task came from                       |
 //! | `control_request` | requests that users write into files, and their commands       |
+//! | `order`           | what a control request asks for, and its result                |
 
 mod arrival;
 mod class;
 pub(crate) mod control_request;
+mod order;
 mod provenance;
 mod render;
 
@@ -24,6 +26,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 pub use class::{LifecycleIntent, PeerInputCandidate, PeerInputClass, SilentIntents, classify};
+pub use order::{Order, OrderError, OrderResult, OrderStatus, Wait};
 pub use provenance::Provenance;
 pub use render::{external_event_text, render};
 
@@ -126,6 +129,16 @@ impl<'de> Deserialize<'de> for Sender {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).map_err(de::Error::custom)
     }
+}
+
+/// Whether an interaction wakes an idle agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wake {
+    /// It does if its kind wakes agents.
+    #[default]
+    Yes,
+    /// It is read together with the next interaction that wakes the agent.
+    No,
 }
 
 /// Content of an interaction.

@@ -90,9 +90,10 @@ pub use interaction::control_request::{
     CONTROL_REQUEST, Command, CommandError, OrchestratorRequest,
 };
 pub use interaction::{
-    HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent,
-    PeerInputCandidate, PeerInputClass, Provenance, RenderClass, RenderMetadata, ResponseStatus,
-    Salience, Sender, SilentIntents, classify, external_event_text, render,
+    HandlingMode, InboxInteraction, Interaction, InteractionContent, LifecycleIntent, Order,
+    OrderError, OrderResult, OrderStatus, PeerInputCandidate, PeerInputClass, Provenance,
+    RenderClass, RenderMetadata, ResponseStatus, Salience, Sender, SilentIntents, Wait, Wake,
+    classify, external_event_text, render,
 };
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
 pub use task::approval::{Approval, ApprovalStatus, Decision};

@@ -10,6 +10,7 @@ mod cancel;
 mod clock;
 mod gate;
 mod journal;
+mod order_executor;
 mod provider;
 mod runner;
 mod task_filter;
@@ -30,6 +31,7 @@ pub use journal::{
     QueuedQuery, Read, SessionQuery, SingleTaskJournal, TaskHead, TaskIndex, TaskJournal,
     TaskQuery, TaskSelector, missing_task, too_many_tasks,
 };
+pub use order_executor::OrderExecutor;
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{
     DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, RemoteError, RemoteTask, Run,

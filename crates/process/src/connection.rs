@@ -3,8 +3,10 @@
 
 mod discovery;
 mod inbox;
+mod interaction_search;
 mod journal_owner;
 mod lists;
+mod lookup;
 mod owner_waits;
 mod ownership;
 mod project_access;
@@ -34,6 +36,7 @@ pub use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,
     RequestAnswer, SendOutcome,
 };
+pub use interaction_search::FoundInteraction;
 pub use ownership::{Ownership, Reservation};
 
 pub use project_access::ProjectAccess;

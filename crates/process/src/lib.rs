@@ -12,18 +12,22 @@
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
+//! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |
 
 mod attached_task;
 mod connection;
 mod owner;
 mod socket_file;
 mod task_stream;
+mod tree_reader;
 
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, Ownership, ProjectAccess,
-    ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation, SendOutcome,
+    AcceptedInteraction, Connection, FoundInteraction, InboxTarget, OutgoingInteraction,
+    Ownership, ProjectAccess, ProjectServer, ReceiptKind, RejectedInteraction,
+    RequestAnswer, Reservation, SendOutcome,
 };
 pub use owner::{Owner, keys, token};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
+pub use tree_reader::TreeReader;

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_file_drop::watch;
 use antiphon_interface_transport::{
     Interface, Keys, Limits, Listeners, ServerConfig, ServerDeps, Token, serve_on_demand,
 };
-use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::control_orders::{Execution, ProjectOrders};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project, ProjectOwner};
 use antiphon_project::server_files::ServerFiles;
@@ -89,15 +88,17 @@ impl Owner {
             terminals,
             execution: Execution::Running,
         };
-        let (root, settings) = (project.root().to_owned(), drop_settings(&project.trust()));
+        let (root, trust) = (project.root().to_owned(), project.trust());
+        let request_drop = project.request_drop().clone();
         let (wanted, stop) = (project.requests_wanted().clone(), self.stop.clone());
         self.serving.spawn(async move {
             tokio::select! {
                 () = wanted.cancelled() => {}
                 () = stop.cancelled() => return,
             }
-            if let Err(error) = watch(&root, settings, Arc::new(orders), stop).await {
-                tracing::warn!(%error, "requests are not carried out");
+            let served = request_drop.get().serve(root, trust, Arc::new(orders), stop).await;
+            if let Err(reason) = served {
+                tracing::warn!(%reason, "requests are not carried out");
             }
         });
     }

@@ -3,7 +3,6 @@
 //! The same key has one effect. Tasks and interactions are recorded under it; of every other order the
 //! outcome is recorded.
 
-mod folders;
 mod recorded;
 mod refusal;
 
@@ -12,13 +11,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_agent_files::Origin;
-use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
+use antiphon_core::port::{Clock, IdempotencyKey, OrderExecutor, SystemClock};
 use antiphon_core::{
     AgentDefinition, AgentName, Command, ErrorCode, InteractionContent, InteractionId, ModelRef,
-    Provenance, RenderMetadata, ResponseStatus, Runtime, Sender, TaskId, TaskLimits, TaskStatus,
-    UserMessage, escape_hidden_text,
+    Order, OrderError, OrderResult, OrderStatus, Provenance, RenderMetadata, ResponseStatus,
+    Runtime, Sender, TaskId, TaskLimits, TaskStatus, UserMessage, Wait, escape_hidden_text,
 };
-use antiphon_file_drop::{Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Wait};
 use antiphon_runtime::{
     Arrival, INTERACTION_BYTES_MAX, NewTask, Orchestrator, OrchestratorError,
     REQUEST_TIMEOUT_S_DEFAULT, Receipt, Rejection,
@@ -31,9 +29,11 @@ use crate::agent_files::edit::{self, AgentFileWrite, EditError, NewAgent};
 use crate::agent_files::{AgentFiles, context_file, new_agent_name};
 use crate::task::project_task_factory::ProjectTaskFactory;
 use crate::{TaskFactory, TaskRequest, render_class, unknown_agent};
-pub use folders::{drop_folders, drop_settings};
 use recorded::RecordedOrder;
 use refusal::{failed, refused, rejected, task_refused};
+
+/// The folders of requests, below the project's root.
+pub const REQUEST_FOLDERS: [&str; 2] = [".antiphon/requests", ".ideai/requests"];
 
 /// The profile of agents that run in the native loop.
 const NATIVE: &str = "native";
@@ -130,10 +130,7 @@ impl ProjectOrders {
                     content,
                     mode,
                     render_metadata: salience.map(|salience| RenderMetadata { class, salience }),
-                    wake: match wake {
-                        antiphon_file_drop::Wake::Yes => antiphon_runtime::Wake::Yes,
-                        antiphon_file_drop::Wake::No => antiphon_runtime::Wake::No,
-                    },
+                    wake,
                     until: is_request.then(|| SystemClock.now() + timeout),
                     key: Some(key.to_owned()),
                     payload: None,

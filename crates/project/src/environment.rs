@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::ProjectError;
+use crate::request_drop::ProvidedRequestDrop;
 
 /// What the process was started with.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,8 @@ pub struct Environment {
     pub warnings: Warnings,
     /// Asks the user a question that needs an answer before anything is done.
     pub questions: Questions,
+    /// Reads and answers request files of the project.
+    pub request_drop: ProvidedRequestDrop,
     /// Which folders may be the root of a project.
     pub root_policy: RootPolicy,
     /// What happens with files of a project that are not trusted.

@@ -15,7 +15,8 @@
 //! | `task/`          | building, finding and running tasks                                          |
 //! | `request/`       | requests of clients, checked and turned into tasks and messages              |
 //! | `reports/`       | what clients look at: usage, diffs, live agents, inboxes, sessions           |
-//! | `server/`        | what a server runs and writes beside its interfaces                          |
+//! | `schedules/`     | schedules of the user: time, agent and text                                  |
+//! | `server/`        | what a server writes beside its interfaces                                   |
 //! | `trust/`         | what a project brings and the user has to trust before it has an effect      |
 //! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
 
@@ -32,8 +33,10 @@ pub mod project_agents;
 pub mod prompt;
 mod reports;
 mod request;
+pub mod request_drop;
 pub mod restored_journal;
 pub mod runners;
+pub mod schedules;
 mod server;
 pub mod settings;
 mod spend_limits;
@@ -51,7 +54,7 @@ pub use reports::presence::{
 pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};
-pub use reports::task_tree::{TREE_TASKS_MAX, TreeScope, task_and_descendants};
+pub use reports::task_tree::{TREE_TASKS_MAX, TreeScope, peer_tasks_below, task_and_descendants};
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
 pub use request::invocation::{
@@ -65,7 +68,7 @@ pub use request::request_error::{RequestError, forbidden, invalid_request};
 pub use request::task_factory::{DefinedAgent, TaskFactory};
 pub use request::task_request::TaskRequest;
 pub use request::user_input::{check_message, parse_blocks, parse_message};
-pub use server::{background_services, server_files, telemetry_follower};
+pub use server::{server_files, telemetry_follower};
 pub use task::{
     environments, process_environment, project_task_factory, run_request, saved_session,
     task_builder, task_lookup, task_process, task_worker,

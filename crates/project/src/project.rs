@@ -23,6 +23,7 @@ use crate::environment::{Environment, Warnings};
 use crate::error::{ProjectError, unusable};
 use crate::hidden_paths::hidden_paths;
 use crate::prompt::Rules;
+use crate::request_drop::ProvidedRequestDrop;
 use crate::settings::{UserSettings, project_file};
 use crate::state::identity::FolderIdentity;
 use crate::state::location::{state_base, state_folder};
@@ -45,6 +46,7 @@ pub struct Project {
     warnings: Warnings,
     /// Fires when this process is to carry out requests that are dropped as files.
     requests_wanted: CancellationToken,
+    request_drop: ProvidedRequestDrop,
 }
 
 impl Project {
@@ -64,12 +66,18 @@ impl Project {
         let state = state_folder(&state_base(environment)?, &root);
         let warnings = environment.warnings.clone();
         let (current_dir, requests_wanted) = (root.clone(), CancellationToken::new());
-        Ok(Self { root, state, current_dir, warnings, requests_wanted })
+        let request_drop = environment.request_drop.clone();
+        Ok(Self { root, state, current_dir, warnings, requests_wanted, request_drop })
     }
 
     /// Fires when this process is to carry out requests that are dropped as files. Clones of the project share it.
     pub fn requests_wanted(&self) -> &CancellationToken {
         &self.requests_wanted
+    }
+
+    /// Reads and answers request files of the project.
+    pub fn request_drop(&self) -> &ProvidedRequestDrop {
+        &self.request_drop
     }
 
     /// The same as [`Self::find`], or an error when the project has no journal.
@@ -90,7 +98,7 @@ impl Project {
 
     /// What the user trusts in this project.
     pub fn trust(&self) -> ProjectTrust {
-        ProjectTrust::new(&self.root, &self.state)
+        ProjectTrust::new(&self.root, &self.state, &self.request_drop)
     }
 
     /// The user's settings, and below them those of the project, if the user trusts them.

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use antiphon_core::{ModelRef, PriceTable, SourceName, SpendLimits};
-use antiphon_schedule::{ScheduleConfig, Schedules};
 use antiphon_terminal::TerminalProfile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -25,6 +24,7 @@ use serde::de::DeserializeOwned;
 use crate::environment::Environment;
 use crate::error::ProjectError;
 use crate::policy::{self, Policy};
+use crate::schedules::{ScheduleConfig, Schedules};
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;

@@ -20,6 +20,7 @@ use antiphon_core::{AgentDefinition, Runtime, visible};
 use antiphon_private_file::create_folder;
 
 use crate::error::{ProjectError, unusable};
+use crate::request_drop::ProvidedRequestDrop;
 use crate::settings::project_file;
 use crate::state::identity::FolderIdentity;
 use crate::state::registry;
@@ -35,11 +36,13 @@ const READING_TOOLS: [&str; 3] = ["read", "grep", "glob"];
 pub struct ProjectTrust {
     root: PathBuf,
     state: PathBuf,
+    request_drop: ProvidedRequestDrop,
 }
 
 impl ProjectTrust {
-    pub(crate) fn new(root: &Path, state: &Path) -> Self {
-        Self { root: root.to_owned(), state: state.to_owned() }
+    pub(crate) fn new(root: &Path, state: &Path, request_drop: &ProvidedRequestDrop) -> Self {
+        let request_drop = request_drop.clone();
+        Self { root: root.to_owned(), state: state.to_owned(), request_drop }
     }
 
     /// Trusts everything that the project brings, as it is now.
@@ -198,7 +201,7 @@ mod tests {
     #[test]
     fn a_folder_that_took_the_place_of_a_created_one_is_not_trusted() {
         let (root, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let trust = ProjectTrust::new(root.path(), state.path());
+        let trust = ProjectTrust::new(root.path(), state.path(), &ProvidedRequestDrop::default());
         let [path, theirs, aside] =
             ["requests", "theirs", "aside"].map(|name| root.path().join(name));
         for folder in [&path, &theirs] {

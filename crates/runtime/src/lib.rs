@@ -46,7 +46,7 @@ pub use dispatch::pending_call::{Outcome, Outcomes, PendingCall};
 pub use dispatch::refusal::Refusal;
 pub use inbox::arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
-    SENDER_KEY_BYTES_MAX, Wake,
+    SENDER_KEY_BYTES_MAX,
 };
 pub use inbox::input_permission::{TERMINAL_INPUT, TERMINAL_START, agent_start_rule};
 pub use inbox::open_requests::{InboundRequest, OutboundRequest};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    AgentQuery, ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, Read, TaskQuery,
-    TaskSelector,
+    AgentQuery, ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, QueuedQuery, Read, SessionQuery,
+    TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
@@ -415,21 +415,20 @@ impl Orchestrator {
         &self.services.deps.prices
     }
 
-    /// Sessions, the one with the newest task first.
+    /// Sessions, the one with the newest task first: the first ones up to a limit, or a page of them.
     pub async fn sessions(
         &self,
-        limit: NonZeroUsize,
+        query: impl Into<SessionQuery>,
     ) -> Result<Vec<SessionSummary>, OrchestratorError> {
-        Ok(self.services.deps.journal.sessions(limit.into()).await?)
+        Ok(self.services.deps.journal.sessions(query.into()).await?)
     }
 
-    /// Approvals, oldest first.
+    /// Approvals, oldest first: all of a selection, or a page of it.
     pub async fn approvals(
         &self,
-        which: ApprovalSelector,
+        query: impl Into<ApprovalQuery>,
     ) -> Result<Vec<Approval>, OrchestratorError> {
-        let query = ApprovalQuery { which, after: None, limit: approval::LISTED_MAX };
-        Ok(self.services.deps.journal.approvals(query).await?)
+        Ok(self.services.deps.journal.approvals(query.into()).await?)
     }
 
     /// The oldest approval that a task or a descendant waits for, as soon as there is one. Cancel safe.
@@ -437,12 +436,12 @@ impl Orchestrator {
         approval::needed_by(&self.services, task_id).await
     }
 
-    /// Messages that no task has read yet.
+    /// Messages that no task has read yet, in the order of arrival: the first ones up to a limit, or a page of them.
     pub async fn queued(
         &self,
-        limit: NonZeroUsize,
+        query: impl Into<QueuedQuery>,
     ) -> Result<Vec<QueuedMessage>, OrchestratorError> {
-        Ok(self.services.deps.journal.queued(limit.into()).await?)
+        Ok(self.services.deps.journal.queued(query.into()).await?)
     }
 
     /// Live agents and their states, the one with the newest task first. An agent whose calls wait for others is at its

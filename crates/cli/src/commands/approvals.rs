@@ -2,8 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, ApprovalId, ApprovalStatus, Decision};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, TaskQuery, TaskSelector};
+use antiphon_core::{Approval, ApprovalStatus, Decision};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_view::display::escaped;
 use antiphon_view::{call_text as call, rule_text};
@@ -30,6 +30,12 @@ pub(crate) enum Approvals {
         /// Include decided approvals.
         #[arg(long)]
         all: bool,
+        /// Only approvals that were requested after this one: the next page.
+        #[arg(long, value_name = "APPROVAL")]
+        cursor: Option<String>,
+        /// Most approvals to list.
+        #[arg(long, default_value = "100", value_name = "N")]
+        limit: NonZeroUsize,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -58,7 +64,15 @@ pub(crate) enum Approvals {
 impl Approvals {
     pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
         match self {
-            Self::List { all, json } => list(&access.read()?, all, json).await,
+            Self::List { all, cursor, limit, json } => {
+                let connection = access.read()?;
+                let after = match cursor {
+                    Some(name) => Some(connection.find_approval(&name).await?.approval_id),
+                    None => None,
+                };
+                let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
+                list(&connection, ApprovalQuery { which, after, limit }, json).await
+            }
             Self::Allow { approval, task, always } => {
                 let decision = match (task, always) {
                     (_, true) => Decision::AllowAlways,
@@ -74,10 +88,17 @@ impl Approvals {
     }
 }
 
-async fn list(connection: &Connection, all: bool, json: bool) -> Result<(), Failure> {
-    let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
-    let approvals = connection.approvals(which).await?;
+async fn list(connection: &Connection, query: ApprovalQuery, json: bool) -> Result<(), Failure> {
+    let limit = query.limit;
+    let one_more = ApprovalQuery { limit: limit.saturating_add(1), ..query };
+    let mut approvals = connection.approvals(one_more).await?;
+    let left_out = approvals.len() > limit.get();
+    approvals.truncate(limit.get());
     terminal::print(&if json { terminal::json(&approvals)? } else { table(&approvals) });
+    if let Some(last) = approvals.last().filter(|_| left_out) {
+        let last = &last.approval_id;
+        terminal::note(&format!("the oldest {limit}; see more with --limit or --cursor {last}\n"));
+    }
     let waiting = connection.waiting_for_budget().await?;
     if waiting > 0 {
         let tasks = terminal::count(waiting as u64, "task");
@@ -95,7 +116,7 @@ async fn decide(
     decision: Decision,
     comment: Option<String>,
 ) -> Result<(), Failure> {
-    let approval = find(connection, name).await?;
+    let approval = connection.find_approval(name).await?;
     connection.decide(&approval.approval_id, decision, crate::DECIDER, comment).await?;
     let word = if decision.allows() { "allowed" } else { "denied" };
     let then = match connection {
@@ -110,30 +131,6 @@ async fn decide(
     };
     terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));
     Ok(())
-}
-
-/// Finds an approval by id, prefix or `last`.
-async fn find(connection: &Connection, name: &str) -> Result<Approval, Failure> {
-    let pending = connection.approvals(ApprovalSelector::Pending).await?;
-    let mut matching = pending
-        .into_iter()
-        .filter(|approval| name == "last" || approval.approval_id.is_named_by(name));
-    let none = || Failure::usage(format!("there is no pending approval `{name}`"));
-    if name == "last" {
-        return matching.last().ok_or_else(none);
-    }
-    match (matching.next(), matching.next()) {
-        (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => {
-            Err(Failure::usage(format!("more than one approval begins with `{name}`")))
-        }
-        (None, _) => {
-            // It may be decided already: then the decision reports that.
-            let id = ApprovalId::parse(name).map_err(|_| none())?;
-            let known = connection.approvals(ApprovalSelector::One(id)).await?;
-            known.into_iter().next().ok_or_else(none)
-        }
-    }
 }
 
 fn table(approvals: &[Approval]) -> String {

@@ -6,9 +6,9 @@ mod show;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-use antiphon_api::QueuedInteraction;
-use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, HandlingMode, Salience, TaskStatus};
+use antiphon_api::{InboxPage, QueuedInteraction};
+use antiphon_core::port::{Clock, QueuedQuery, SystemClock};
+use antiphon_core::{AgentName, HandlingMode, Position, Salience, TaskStatus};
 use antiphon_process::{Connection, ProjectAccess, ProjectServer};
 use antiphon_project::Inboxes;
 use antiphon_project::agent_files::defined_agents;
@@ -46,6 +46,9 @@ Examples:
     List {
         /// Only the inbox of this agent.
         agent: Option<AgentName>,
+        /// Only interactions behind this position: the next page.
+        #[arg(long, value_name = "POSITION")]
+        cursor: Option<u64>,
         /// Most interactions to list.
         #[arg(long, default_value = "50", value_name = "N")]
         limit: NonZeroUsize,
@@ -91,8 +94,9 @@ impl Inbox {
 
     async fn show(self, connection: &Connection, names: &[AgentName]) -> Result<(), Failure> {
         match self {
-            Self::List { agent, limit, json } => {
-                list(connection, names, agent.as_ref(), limit, json).await
+            Self::List { agent, cursor, limit, json } => {
+                let page = QueuedQuery { after: Position(cursor.unwrap_or_default()), limit };
+                list(connection, names, agent.as_ref(), page, json).await
             }
             Self::Show { id, json } => show::show(connection, names, &id, json).await,
         }
@@ -103,7 +107,7 @@ async fn list(
     connection: &Connection,
     names: &[AgentName],
     agent: Option<&AgentName>,
-    limit: NonZeroUsize,
+    page: QueuedQuery,
     json: bool,
 ) -> Result<(), Failure> {
     if let Some(agent) = agent
@@ -113,7 +117,8 @@ async fn list(
         return Err(antiphon_project::unknown_agent(agent, names).into());
     }
     let inboxes = agent.map_or(Inboxes::All(names), Inboxes::Of);
-    let (found, total) = connection.queued_interactions(inboxes, limit).await?;
+    let page = connection.queued_interactions(inboxes, page).await?;
+    let InboxPage { waiting: found, total, next_cursor } = page;
     let shown = if json {
         terminal::json(&found)?
     } else {
@@ -122,8 +127,8 @@ async fn list(
     };
     terminal::print(&shown);
     let count = found.len();
-    if total > count {
-        terminal::note(&format!("the first {count} of {total}; see more with --limit\n"));
+    if let Some(Position(next)) = next_cursor {
+        terminal::note(&format!("{count} of {total}; see more with --limit or --cursor {next}\n"));
     }
     Ok(())
 }

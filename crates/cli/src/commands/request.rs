@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_file_drop::{
-    DropError, OrderStatus, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait, watch,
-};
+use antiphon_core::OrderStatus;
+use antiphon_file_drop::{DropError, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait};
 use antiphon_process::Ownership;
 use antiphon_project::agent_files::AgentFiles;
-use antiphon_project::control_orders::{Execution, ProjectOrders, drop_settings};
+use antiphon_project::control_orders::{Execution, ProjectOrders};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
@@ -160,8 +159,9 @@ impl Submission {
         // Before the file drop creates it: it is trusted at once.
         project.trusted_requests()?;
         let stop = CancellationToken::new();
+        let (root, trust) = (project.root().to_owned(), project.trust());
         let file_drop =
-            watch(project.root(), drop_settings(&project.trust()), Arc::new(orders), stop.clone());
+            project.request_drop().get().serve(root, trust, Arc::new(orders), stop.clone());
         let answered = async {
             let response = self.drop_in(project, request).await;
             stop.cancel();
@@ -169,7 +169,7 @@ impl Submission {
         };
         let (file_drop, response) = tokio::join!(file_drop, answered);
         project_agents.shutdown().await;
-        file_drop.map_err(|error| Failure::failed(error.to_string()))?;
+        file_drop.map_err(Failure::failed)?;
         response
     }
 }

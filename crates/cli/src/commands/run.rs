@@ -352,7 +352,7 @@ impl Run {
             agent: self.agent.clone(),
             model: self.model.clone(),
             system: self.system.clone(),
-            session: self.session(reader).await?,
+            session: self.session(attachment.connection()).await?,
             limits: order.limits,
             output_schema: order.output_schema,
             route: Route { process: Some(process), ..order.route },
@@ -362,7 +362,7 @@ impl Run {
     }
 
     /// The conversation that the task continues.
-    async fn session(&self, reader: &Orchestrator) -> Result<Option<RunSession>, Failure> {
+    async fn session(&self, connection: &Connection) -> Result<Option<RunSession>, Failure> {
         let Some(name) = self.session.as_deref() else { return Ok(None) };
         if sessions::is_file(name) {
             // Checked here, and read where the task is built.
@@ -371,7 +371,7 @@ impl Run {
             let path = path.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
             return Ok(Some(RunSession::File(path)));
         }
-        let session = sessions::find(reader, name).await?;
+        let session = connection.find_session(name).await?;
         if !session.status.is_terminal() {
             return Err(Failure::usage(format!(
                 "its last task has not ended: resume it with `antiphon run --resume {}`",

@@ -11,14 +11,14 @@ use std::time::Duration;
 use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
-    Sender, SourceName, TaskId,
+    Sender, SourceName, TaskId, Wake,
 };
 use antiphon_process::{
     AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ProjectServer, ReceiptKind,
     RejectedInteraction, RequestAnswer, SendOutcome,
 };
 use antiphon_project::render_class;
-use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX, Wake};
+use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX};
 use antiphon_view::outage_wait_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! `antiphon serve`: the orchestrator behind its HTTP interfaces, until a signal stops it.
 
+mod background_services;
 mod files;
 mod listening;
 pub(super) mod webhooks;
@@ -15,8 +16,7 @@ use antiphon_interface_transport::{
 };
 use antiphon_permissions::Mode;
 use antiphon_process::{Ownership, Reservation, SocketFile, keys, token};
-use antiphon_project::background_services::{BackgroundServices, ServiceDeps};
-use antiphon_project::control_orders::{Execution, ProjectOrders, drop_folders};
+use antiphon_project::control_orders::{Execution, ProjectOrders, REQUEST_FOLDERS};
 use antiphon_project::environment::Environment;
 use antiphon_project::error::ProjectError;
 use antiphon_project::live_agents;
@@ -36,6 +36,7 @@ use crate::failure::Failure;
 use crate::log::LogFormat;
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
+use background_services::{BackgroundServices, ServiceDeps};
 use files::{ConnectionLimit, raise_file_limit};
 use listening::{Listening, OpenAddress, Opened};
 use webhooks::webhooks;
@@ -166,6 +167,7 @@ impl Serve {
         let services = ServiceDeps {
             orchestrator: orchestrator.clone(),
             orders: Arc::new(orders),
+            request_drop: project.request_drop().clone(),
             root: project.root().to_owned(),
             trust: project.trust(),
             state: project.state().to_owned(),
@@ -371,7 +373,7 @@ fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
     };
     let live = terminal::count(counts.live as u64, "live agent");
     let schedules = terminal::count(counts.schedules as u64, "schedule");
-    let folders = drop_folders().join(" and ");
+    let folders = REQUEST_FOLDERS.join(" and ");
     let socket = address.socket.map(|path| path.display().to_string()).unwrap_or_default();
     let (place, url) = match address.url {
         Some(url) => (url.to_owned(), url.to_owned()),

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::port::{Clock, SessionQuery, SystemClock};
 use antiphon_core::{
     AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, StopReason,
     UserMessage,
@@ -16,16 +16,12 @@ use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
 use antiphon_project::toolset::Toolset;
-use antiphon_runtime::Orchestrator;
 use antiphon_view::display::{escaped, escaped_path};
 use antiphon_view::text::one_line;
 use clap::Subcommand;
 
 use crate::failure::Failure;
 use crate::terminal;
-
-/// Most sessions that are searched.
-const SESSIONS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// List, show, export, import and fork conversations.
 #[derive(Debug, Subcommand)]
@@ -43,6 +39,9 @@ Examples:
 pub(crate) enum Sessions {
     /// List conversations, the newest first.
     List {
+        /// Only conversations whose newest task is older than that of this one: the next page.
+        #[arg(long, value_name = "SESSION")]
+        cursor: Option<String>,
         /// Most conversations to list.
         #[arg(long, default_value = "20", value_name = "N")]
         limit: NonZeroUsize,
@@ -101,10 +100,13 @@ impl Sessions {
 
     pub(crate) async fn run(self, access: ProjectAccess<'_>) -> Result<(), Failure> {
         match &self {
-            Self::List { limit, json } => {
-                let sessions = access.read()?.sessions(*limit).await?;
-                terminal::print(&if *json { terminal::json(&sessions)? } else { table(&sessions) });
-                Ok(())
+            Self::List { cursor, limit, json } => {
+                let connection = access.read()?;
+                let before = match cursor {
+                    Some(name) => Some(connection.find_session(name).await?.last_task),
+                    None => None,
+                };
+                list(&connection, SessionQuery { before, limit: *limit }, *json).await
             }
             Self::Show { session, .. } | Self::Export { session, .. } => {
                 let session = load(&access, session).await?;
@@ -113,7 +115,7 @@ impl Sessions {
             Self::Import { file } => import(&access.change().await?, from_file(file)?).await,
             Self::Fork { session } => {
                 let connection = access.change().await?;
-                let summary = choose(connection.sessions(SESSIONS_MAX).await?, session)?;
+                let summary = connection.find_session(session).await?;
                 let id = connection.fork(&summary).await?;
                 terminal::print(&how_to_continue(&connection, &id));
                 Ok(())
@@ -143,6 +145,20 @@ impl Sessions {
     }
 }
 
+async fn list(connection: &Connection, query: SessionQuery, json: bool) -> Result<(), Failure> {
+    let limit = query.limit;
+    let one_more = SessionQuery { limit: limit.saturating_add(1), ..query };
+    let mut sessions = connection.sessions(one_more).await?;
+    let left_out = sessions.len() > limit.get();
+    sessions.truncate(limit.get());
+    terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
+    if let Some(last) = sessions.last().filter(|_| left_out) {
+        let last = &last.session_id;
+        terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
+    }
+    Ok(())
+}
+
 async fn import(connection: &Connection, session: Session) -> Result<(), Failure> {
     let id = connection.import(session).await?;
     terminal::print(&how_to_continue(connection, &id));
@@ -162,28 +178,6 @@ fn how_to_continue(connection: &Connection, id: &SessionId) -> String {
     }
 }
 
-/// Finds a session by its id, a prefix of it, or `last`.
-pub(super) async fn find(
-    orchestrator: &Orchestrator,
-    name: &str,
-) -> Result<SessionSummary, Failure> {
-    choose(orchestrator.sessions(SESSIONS_MAX).await?, name)
-}
-
-/// Chooses the session that a name means.
-fn choose(sessions: Vec<SessionSummary>, name: &str) -> Result<SessionSummary, Failure> {
-    let mut matching = sessions
-        .into_iter()
-        .filter(|session| name == "last" || session.session_id.is_named_by(name));
-    match (matching.next(), matching.next()) {
-        (Some(session), Some(_)) if name != "last" && session.session_id.as_str() != name => {
-            Err(Failure::usage(format!("more than one session begins with `{name}`")))
-        }
-        (Some(session), _) => Ok(session),
-        (None, _) => Err(Failure::usage(format!("there is no session `{name}` here"))),
-    }
-}
-
 /// Whether the name is the path of a session file.
 pub(super) fn is_file(name: &str) -> bool {
     name.contains(['/', '.']) || Path::new(name).exists()
@@ -200,7 +194,7 @@ async fn load(access: &ProjectAccess<'_>, name: &str) -> Result<Session, Failure
         return from_file(Path::new(name));
     }
     let connection = access.read()?;
-    let summary = choose(connection.sessions(SESSIONS_MAX).await?, name)?;
+    let summary = connection.find_session(name).await?;
     Ok(connection.session(summary).await?)
 }
 

@@ -3,7 +3,6 @@
 mod diff;
 mod resume;
 mod tree;
-mod tree_reader;
 mod watch;
 
 use std::num::NonZeroUsize;
@@ -28,7 +27,6 @@ use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
 use crate::outcome;
 use crate::terminal;
-use tree_reader::TreeReader;
 
 /// Most characters of a title in a list.
 const TITLE_CHARS_MAX: usize = 60;
@@ -208,7 +206,7 @@ impl Tasks {
                 Ok(())
             }
             Self::Tree { task, all, ids, json } => {
-                let reader = TreeReader::new(access.journal()?, access.owner().await);
+                let reader = access.tree_reader().await?;
                 if json {
                     return tree::print_json(reader, &task, &prices).await;
                 }
@@ -225,8 +223,7 @@ impl Tasks {
                     (false, true) => watch::Form::Text(Collapse::Never),
                     (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
                 };
-                let reader = TreeReader::new(access.journal()?, access.owner().await);
-                watch::watch(reader, access.poll_interval(), &task, &prices, form).await
+                watch::watch(access.tree_reader().await?, &task, &prices, form).await
             }
             Self::Resume { task } => Box::pin(resume::resume_tasks(access, task, afterwards)).await,
             Self::Cancel { task } => cancel(&access, &task).await,

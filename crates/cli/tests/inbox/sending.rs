@@ -303,7 +303,7 @@ fn what_waits_is_listed_and_shown_also_for_a_stopped_agent_and_hides_nothing() {
     }
     let few = project.antiphon(&["inbox", "list", "echo", "--json", "--limit", "1"]);
     assert_eq!(few.json().as_array().unwrap().len(), 1);
-    assert!(few.err.contains("the first 1 of 3"), "{few:?}");
+    assert!(few.err.contains("1 of 3; see more with --limit or --cursor"), "{few:?}");
     assert_eq!(project.antiphon(&["inbox", "list", "quiet"]).out, "no queued interactions\n");
     // Stopped, its request has failed and the rest waits.
     assert_eq!(project.antiphon(&["agents", "stop", "echo"]).code, 0);

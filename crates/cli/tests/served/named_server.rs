@@ -231,29 +231,36 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
     let project = Project::that_asks("go");
     let server = project.serve();
     let elsewhere = tempfile::tempdir().unwrap();
-    for alone in [
+    let alone = [
         &["run", "hello"][..],
+        &["demo"],
         &["serve"],
         &["keys", "list"],
+        &["token"],
+        &["trust"],
+        &["projects", "list"],
         &["request", "-"],
+        &["reply", "x", "done", "--agent", "coder"],
         &["models"],
         &["doctor"],
         &["backup", "x.db"],
         &["restore", "x.db"],
+        &["journal", "verify"],
         &["agents", "attach", "coder"],
-    ] {
+    ];
+    for alone in alone {
         let seen = project.antiphon_from(elsewhere.path(), alone);
         let said = seen.err.contains("does not work through --server");
         assert!(seen.code == 2 && said, "{alone:?}: {seen:?}");
         let seen = project.antiphon(&[alone, &["--server", &project.url()]].concat());
         assert_eq!(seen.code, 2, "{alone:?}: {seen:?}");
-        let command =
-            if alone[0] == "agents" || alone[0] == "keys" { &alone[..2] } else { &alone[..1] };
+        let has_subcommands = ["agents", "journal", "keys", "projects"].contains(&alone[0]);
+        let command = if has_subcommands { &alone[..2] } else { &alone[..1] };
         let help = project.antiphon(&[command, &["--help"]].concat());
         assert!(help.code == 0 && !help.out.contains("--server <"), "{command:?}: {}", help.out);
         assert!(!help.out.contains("--token-file"), "{command:?}: {}", help.out);
     }
-    for offered in [
+    let offered = [
         &["tasks", "watch"][..],
         &["tasks", "list"],
         &["inbox", "show"],
@@ -264,12 +271,23 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         &["usage"],
         &["sessions", "fork"],
         &["approvals", "deny"],
-    ] {
+    ];
+    for offered in offered {
         let help = project.antiphon(&[offered, &["--help"]].concat()).out;
         assert!(
             help.contains("--server <URL>") && help.contains("--token-file"),
             "{offered:?}: {help}"
         );
+    }
+    // A new command is in one of the two lists.
+    let known: Vec<&str> = alone.iter().chain(&offered).map(|command| command[0]).collect();
+    let help = project.antiphon(&["--help"]).out;
+    let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let names = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 20, "{help}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        assert!(known.contains(&name), "`{name}`: does it work through --server?");
     }
     server.end();
 }

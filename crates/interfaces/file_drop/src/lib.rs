@@ -2,16 +2,16 @@
 //!
 //! A client puts `NAME.json` into `.antiphon/requests/REQUESTER/`. The order in it is executed
 //! once, and `NAME.response.json` appears next to it once, also after crashes in between. The
-//! interface contains no logic: it parses, checks, and passes an [`Order`] to an implementation of
-//! [`OrderExecutor`].
+//! interface contains no logic: it parses, checks, and passes an [`Order`](antiphon_core::Order) to an
+//! implementation of [`OrderExecutor`](antiphon_core::port::OrderExecutor).
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use antiphon_file_drop::{
-//!     Order, OrderError, OrderResult, OrderStatus, OrderExecutor, Settings, drop_and_wait, watch,
-//! };
+//! use antiphon_core::port::OrderExecutor;
+//! use antiphon_core::{Order, OrderError, OrderResult, OrderStatus};
+//! use antiphon_file_drop::{Settings, drop_and_wait, watch};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! struct StopsEveryAgent;
@@ -52,8 +52,6 @@ mod execute;
 mod fault;
 mod folder;
 mod folder_trust;
-mod order;
-mod order_executor;
 mod parse_request;
 mod response;
 mod scan;
@@ -66,8 +64,6 @@ pub use folder::name::NAME_BYTES_MAX;
 pub use folder::request_root::ENTRIES_MAX;
 pub use folder::waiting::count_waiting;
 pub use folder_trust::FolderTrust;
-pub use order::{Order, OrderError, OrderResult, OrderStatus, Wait, Wake};
-pub use order_executor::OrderExecutor;
 pub use parse_request::ID_BYTES_MAX;
 pub use response::{RESULT_BYTES_MAX, Response, ResponseError};
 pub use scan::scanner::REQUESTERS_MAX;

@@ -15,7 +15,7 @@
 
 use antiphon_core::{
     AgentName, Command, CommandError, HandlingMode, InteractionContent, InteractionId, ModelRef,
-    OrchestratorRequest, RawJson, ResponseStatus, Salience, TaskId,
+    OrchestratorRequest, Order, RawJson, ResponseStatus, Salience, TaskId, Wait, Wake,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
@@ -24,7 +24,6 @@ use uuid::Uuid;
 
 use crate::digest::trimmed;
 use crate::fault::Fault;
-use crate::order::{Order, Wait, Wake};
 
 /// Longest `id`, in bytes.
 pub const ID_BYTES_MAX: usize = 128;

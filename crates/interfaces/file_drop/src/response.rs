@@ -1,11 +1,9 @@
 //! The response to a request, in the file `<name>.response.json` next to it.
 
-use antiphon_core::{InteractionId, TaskId};
+use antiphon_core::{InteractionId, OrderResult, OrderStatus, TaskId};
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::order::{OrderResult, OrderStatus};
 
 /// Largest `result` of a response, in bytes. A larger one is omitted, and `resultOmitted` is set:
 /// read it from the task.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use antiphon_core::port::OrderExecutor;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::execute::pending_request::{FileKey, Outcome};
 use crate::execute::queues::RequestQueues;
 use crate::execute::worker::{FILE_SLOTS_MAX, RetryPolicy, Worker};
-use crate::order_executor::OrderExecutor;
 use crate::scan::changes::{ChangeQueue, ChangedFiles, watcher};
 use crate::scan::scanner::{ScanResult, Scanner, paths};
 use crate::settings::{Settings, SettingsError};

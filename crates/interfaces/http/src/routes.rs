@@ -25,7 +25,7 @@ use crate::webhooks::{self, ConfiguredWebhooks, Webhooks};
 pub const PAGE_MAX: usize = 1000;
 
 /// Items in one page, by default.
-const PAGE_DEFAULT: usize = 100;
+const PAGE_DEFAULT: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// All routes. Without webhooks no event is accepted.
 pub fn interface(webhooks: Option<Webhooks>) -> Interface {
@@ -58,12 +58,25 @@ fn routes(webhooks: ConfiguredWebhooks) -> ApiRouter<Arc<AppState>> {
 }
 
 /// The size of a page: [`PAGE_DEFAULT`] when absent. Refuses more than [`PAGE_MAX`].
-fn page_size(limit: Option<NonZeroUsize>) -> Result<usize, ApiError> {
-    let limit = limit.map_or(PAGE_DEFAULT, NonZeroUsize::get);
-    if limit > PAGE_MAX {
+fn page_size(limit: Option<NonZeroUsize>) -> Result<NonZeroUsize, ApiError> {
+    let limit = limit.unwrap_or(PAGE_DEFAULT);
+    if limit.get() > PAGE_MAX {
         return Err(ApiError::invalid(format!("`limit`: at most {PAGE_MAX}")));
     }
     Ok(limit)
+}
+
+/// Cuts a list that was read with one item more than a page has. Returns the last item of the page when there is
+/// another page.
+fn cut_page<T>(items: &mut Vec<T>, limit: NonZeroUsize) -> Option<&T> {
+    let has_next = items.len() > limit.get();
+    items.truncate(limit.get());
+    items.last().filter(|_| has_next)
+}
+
+/// The refusal of a cursor that no page gave.
+fn unknown_cursor() -> ApiError {
+    ApiError::invalid("`cursor`: use `next_cursor` of the previous page")
 }
 
 #[cfg(test)]

@@ -19,11 +19,11 @@ mod signature;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
+use antiphon_core::{AgentName, HandlingMode, Salience, SourceName, Wake};
 use antiphon_interface_transport::AppState;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_keys::{KeyId, Limiter, RateLimit, RateLimitError};
-use antiphon_runtime::{PAYLOAD_BYTES_MAX, Wake};
+use antiphon_runtime::PAYLOAD_BYTES_MAX;
 
 pub use signature::{
     Scheme, TOLERANCE_S, WEBHOOK_SECRET_BYTES_MIN, WebhookSecret, WebhookSecretError,

@@ -161,7 +161,6 @@ struct OpenAiChoice {
 }
 
 #[derive(JsonSchema)]
-#[schemars(rename = "OpenAiSaid")]
 struct OpenAiAnswerMessage {
     role: OpenAiRole,
     content: Option<String>,

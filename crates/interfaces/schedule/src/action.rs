@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
+use antiphon_project::schedules::When;
 use chrono::{DateTime, Utc};
-
-use crate::when::When;
 
 /// Default of [`MissedPolicy::age_max`]: a day.
 pub const MISSED_AGE_DEFAULT: Duration = Duration::from_secs(24 * 60 * 60);

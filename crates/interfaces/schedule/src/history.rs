@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::SourceName;
+use antiphon_project::schedules::{Schedule, Schedules};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-
-use crate::schedule::Schedule;
-use crate::schedules::Schedules;
 
 /// Since when each schedule has its current time. In JSON: `{"daily":{"when":"cron 0 9 * * * in
 /// UTC","since":"2026-11-15T18:00:00Z"}}`.

@@ -1,12 +1,11 @@
 //! Schedules: send events to agents' inboxes at configured times.
 //!
-//! A [`Schedule`] has a time ([`When`]), an agent and a text. A [`Scheduler`] waits for its ticks
+//! A [`Schedule`](antiphon_project::schedules::Schedule) has a time, an agent and a text. A [`Scheduler`] waits for its ticks
 //! and passes each to the port [`Deliver`] with a key made of the schedule's name and the tick's
 //! time. The port accepts a key once, so a tick reaches an inbox once, across crashes and restarts.
 //!
 //! | failure                                 | result                                                |
 //! |-----------------------------------------|-------------------------------------------------------|
-//! | a schedule is invalid                   | [`ScheduleError`] with its name and what to write; none is run |
 //! | no scheduler ran when a tick was due    | the next start delivers the last such tick, if it is not older than [`MissedPolicy::age_max`]; an `at` of any age |
 //! | the machine slept, the clock jumped forward | the same, within [`CLOCK_CHECK_EVERY`]            |
 //! | the clock jumped back                   | repeated ticks have the same keys and are not delivered twice |
@@ -23,29 +22,19 @@
 //! schedules count as new, missed ticks are skipped, and still none is delivered twice.
 
 mod action;
-mod config;
-mod cron;
 mod deliver;
-mod every;
 mod history;
-mod schedule;
+mod history_file;
+mod inbox_delivery;
 mod scheduler;
-mod schedules;
 mod tick;
-mod when;
-mod when_error;
 
 pub use action::{MISSED_AGE_DEFAULT, MissedPolicy};
-pub use config::ScheduleConfig;
-pub use cron::{Cron, ZONE_DEFAULT};
 pub use deliver::{Deliver, DeliverError, DeliveryStatus};
-pub use every::{EVERY_MAX, EVERY_MIN, Every};
 pub use history::{HistoryChange, ScheduleHistory};
-pub use schedule::{BODY_BYTES_MAX, Schedule};
+pub use history_file::updated_history;
+pub use inbox_delivery::InboxDelivery;
 pub use scheduler::{
     CLOCK_CHECK_EVERY, DELIVER_WAIT_MAX, RETRY_PAUSE_MAX, RETRY_PAUSE_MIN, Scheduler,
 };
-pub use schedules::{SCHEDULES_MAX, ScheduleError, Schedules};
 pub use tick::Tick;
-pub use when::When;
-pub use when_error::{WHEN_BYTES_MAX, WhenError};

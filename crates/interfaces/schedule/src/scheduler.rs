@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::Clock;
+use antiphon_project::schedules::{Schedule, Schedules};
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
@@ -16,8 +17,6 @@ use tokio_util::sync::CancellationToken;
 use crate::action::{Action, MissedPolicy, decide};
 use crate::deliver::{Deliver, DeliverError, DeliveryStatus};
 use crate::history::ScheduleHistory;
-use crate::schedule::Schedule;
-use crate::schedules::Schedules;
 use crate::tick::Tick;
 
 /// Longest time between two checks of the wall clock.

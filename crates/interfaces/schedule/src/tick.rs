@@ -6,9 +6,8 @@ use antiphon_core::{
     HandlingMode, Interaction, InteractionContent, InteractionId, RenderClass, RenderMetadata,
     Sender,
 };
+use antiphon_project::schedules::Schedule;
 use chrono::{DateTime, SecondsFormat, Utc};
-
-use crate::schedule::Schedule;
 
 /// A time at which a schedule is due.
 #[derive(Debug, Clone, PartialEq, Eq)]

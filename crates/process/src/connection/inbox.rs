@@ -10,12 +10,10 @@ use antiphon_api::{
 use antiphon_client::ClientError;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    AgentName, InteractionContent, InteractionId, Provenance, RenderMetadata, Sender, TaskId,
+    AgentName, InteractionContent, InteractionId, Provenance, RenderMetadata, Sender, TaskId, Wake,
 };
 use antiphon_project::{LIVE_MAX, sort_by_name};
-use antiphon_runtime::{
-    Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started, Wake,
-};
+use antiphon_runtime::{Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started};
 use chrono::TimeDelta;
 use serde::Serialize;
 use serde_json::Value;

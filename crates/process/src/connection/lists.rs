@@ -2,12 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_api::QueuedInteraction;
 use antiphon_api::{
-    ApprovalQuery, InboxQuery, LISTED_MAX, RequestStatus, SessionDetail, SessionQuery,
+    ApprovalQuery, InboxPage, InboxQuery, LISTED_MAX, RequestStatus, SessionDetail, SessionQuery,
 };
 use antiphon_client::ClientError;
-use antiphon_core::port::ApprovalSelector;
+use antiphon_core::port::{self, ApprovalSelector, QueuedQuery};
 use antiphon_core::{AgentName, Approval, InteractionId, Session, SessionSummary};
 use antiphon_project::{Inboxes, queued_interactions, request_status, session_of};
 
@@ -26,16 +25,31 @@ impl Connection {
         }
     }
 
-    /// Approvals, the oldest first.
-    pub async fn approvals(&self, which: ApprovalSelector) -> Result<Vec<Approval>, ProjectError> {
+    /// Approvals, the oldest first: all of a selection, or a page of it.
+    pub async fn approvals(
+        &self,
+        query: impl Into<port::ApprovalQuery>,
+    ) -> Result<Vec<Approval>, ProjectError> {
+        let query = query.into();
         let Some(server) = self.named_server() else {
-            return Ok(self.reader().approvals(which).await?);
+            return Ok(self.reader().approvals(query).await?);
         };
-        let all = which != ApprovalSelector::Pending;
-        let mut found =
-            server.answer(server.client.approvals(&ApprovalQuery { all }).await)?.approvals;
-        if let ApprovalSelector::One(id) = which {
-            found.retain(|approval| approval.approval_id == id);
+        let all = match query.which {
+            ApprovalSelector::All => true,
+            ApprovalSelector::Pending => false,
+            ApprovalSelector::One(id) => {
+                return Ok(server.known(server.client.approval(&id).await)?.into_iter().collect());
+            }
+        };
+        let (mut found, mut cursor) = (Vec::new(), query.after);
+        while let Some(limit) = NonZeroUsize::new(query.limit.get() - found.len()) {
+            let page = ApprovalQuery { all, limit: Some(limit.min(LISTED)), cursor };
+            let page = server.answer(server.client.approvals(&page).await)?;
+            found.extend(page.approvals);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
         }
         Ok(found)
     }
@@ -48,13 +62,26 @@ impl Connection {
         }
     }
 
-    /// Sessions, the one with the newest task first. A server sends the newest 1000.
-    pub async fn sessions(&self, limit: NonZeroUsize) -> Result<Vec<SessionSummary>, ProjectError> {
+    /// Sessions, the one with the newest task first: the first ones up to a limit, or a page of them.
+    pub async fn sessions(
+        &self,
+        query: impl Into<port::SessionQuery>,
+    ) -> Result<Vec<SessionSummary>, ProjectError> {
+        let query = query.into();
         let Some(server) = self.named_server() else {
-            return Ok(self.reader().sessions(limit).await?);
+            return Ok(self.reader().sessions(query).await?);
         };
-        let query = SessionQuery { limit: Some(limit.min(LISTED)) };
-        Ok(server.answer(server.client.sessions(&query).await)?.sessions)
+        let (mut found, mut cursor) = (Vec::new(), query.before);
+        while let Some(limit) = NonZeroUsize::new(query.limit.get() - found.len()) {
+            let page = SessionQuery { limit: Some(limit.min(LISTED)), cursor };
+            let page = server.answer(server.client.sessions(&page).await)?;
+            found.extend(page.sessions);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// A session with its messages.
@@ -77,21 +104,27 @@ impl Connection {
     pub async fn queued_interactions(
         &self,
         inboxes: Inboxes<'_>,
-        limit: NonZeroUsize,
-    ) -> Result<(Vec<QueuedInteraction>, usize), ProjectError> {
+        query: impl Into<QueuedQuery>,
+    ) -> Result<InboxPage, ProjectError> {
+        let query = query.into();
         let Some(server) = self.named_server() else {
-            let mut found = queued_interactions(self.reader(), inboxes).await?;
-            let total = found.len();
-            found.truncate(limit.get());
-            return Ok((found, total));
+            return Ok(queued_interactions(self.reader(), inboxes, query).await?);
         };
         let agent = match inboxes {
             Inboxes::All(_) => None,
             Inboxes::Of(agent) => Some(agent.clone()),
         };
-        let query = InboxQuery { agent, limit: Some(limit.min(LISTED)) };
-        let page = server.answer(server.client.inbox(&query).await)?;
-        Ok((page.waiting, page.total))
+        let mut found = InboxPage { waiting: Vec::new(), total: 0, next_cursor: Some(query.after) };
+        while let Some(limit) = NonZeroUsize::new(query.limit.get() - found.waiting.len())
+            && let Some(cursor) = found.next_cursor
+        {
+            let (agent, limit) = (agent.clone(), Some(limit.min(LISTED)));
+            let page = InboxQuery { agent, limit, cursor: Some(cursor) };
+            let page = server.answer(server.client.inbox(&page).await)?;
+            found.waiting.extend(page.waiting);
+            (found.total, found.next_cursor) = (page.total, page.next_cursor);
+        }
+        Ok(found)
     }
 
     /// How far a request got; `None` when it is not known.
@@ -103,15 +136,20 @@ impl Connection {
         let Some(server) = self.named_server() else {
             return Ok(request_status(self.reader(), names, id).await?);
         };
-        match server.client.request_status(id, None).await {
-            Ok(status) => Ok(Some(status)),
-            Err(ClientError::Refused { status: 404, .. }) => Ok(None),
-            Err(error) => Err(server.project_error(error)),
-        }
+        server.known(server.client.request_status(id, None).await)
     }
 }
 
 impl ProjectServer {
+    /// The answer to a request about one thing; `None` when the server does not know it.
+    fn known<T>(&self, answer: Result<T, ClientError>) -> Result<Option<T>, ProjectError> {
+        match answer {
+            Ok(found) => Ok(Some(found)),
+            Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(self.project_error(error)),
+        }
+    }
+
     /// Names of the defined agents.
     pub async fn agent_names(&self) -> Result<Vec<AgentName>, ProjectError> {
         let agents = self.answer(self.client.agents().await)?.agents;

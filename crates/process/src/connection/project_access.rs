@@ -2,7 +2,6 @@
 //! names. What a command prints is the same.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon_core::PriceTable;
 use antiphon_core::port::TaskJournal;
@@ -14,13 +13,8 @@ use antiphon_project::toolset::Toolset;
 use antiphon_sqlite::SqliteJournal;
 
 use super::{Connection, ProjectServer};
+use crate::tree_reader::TreeReader;
 use antiphon_project::error::ProjectError;
-
-/// How often a journal on this machine is polled.
-const POLL: Duration = Duration::from_millis(250);
-
-/// How often the journal of a server is polled.
-const POLL_SERVER: Duration = Duration::from_secs(1);
 
 /// The project of a command.
 pub enum ProjectAccess<'a> {
@@ -70,7 +64,7 @@ impl<'a> ProjectAccess<'a> {
     }
 
     /// The journal, to read it while another process writes it.
-    pub fn journal(&self) -> Result<Arc<dyn TaskJournal>, ProjectError> {
+    fn journal(&self) -> Result<Arc<dyn TaskJournal>, ProjectError> {
         match self {
             Self::Folder { project, .. } => {
                 Ok(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?))
@@ -79,12 +73,13 @@ impl<'a> ProjectAccess<'a> {
         }
     }
 
-    /// How often the journal is read while it is watched. A key of a server has a rate limit.
-    pub fn poll_interval(&self) -> Duration {
-        match self {
-            Self::Folder { .. } => POLL,
-            Self::Server { .. } => POLL_SERVER,
-        }
+    /// A reader of trees of tasks, beside the process that runs them.
+    pub async fn tree_reader(&self) -> Result<TreeReader, ProjectError> {
+        let server = match self {
+            Self::Folder { .. } => None,
+            Self::Server { server, .. } => Some((*server).clone()),
+        };
+        Ok(TreeReader::new(self.journal()?, self.owner().await, server))
     }
 
     /// Opens the project for a change.

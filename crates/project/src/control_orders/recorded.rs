@@ -2,8 +2,7 @@
 //! second effect. An outcome that cannot be recorded or read is not answered yet; the file drop tries again.
 
 use antiphon_core::port::{IdempotencyKey, KEY_BYTES_MAX};
-use antiphon_core::{Command, TaskId};
-use antiphon_file_drop::{Order, OrderError, OrderResult, OrderStatus};
+use antiphon_core::{Command, Order, OrderError, OrderResult, OrderStatus, TaskId};
 use antiphon_runtime::Orchestrator;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,7 +1,6 @@
 //! Errors of orders: refused for good, or unavailable and tried again.
 
-use antiphon_core::{ErrorCode, ErrorResponse};
-use antiphon_file_drop::OrderError;
+use antiphon_core::{ErrorCode, ErrorResponse, OrderError};
 use antiphon_runtime::{OrchestratorError, Rejection, ReplayError};
 
 pub(super) fn refused(code: ErrorCode, message: String) -> OrderError {

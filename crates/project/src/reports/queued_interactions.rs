@@ -3,10 +3,9 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_api::QueuedInteraction;
-use antiphon_core::{
-    AgentName, EventBody, InteractionId, MessageQueued, Position, QueuedMessage, TaskSummary,
-};
+use antiphon_api::{InboxPage, QueuedInteraction};
+use antiphon_core::port::QueuedQuery;
+use antiphon_core::{AgentName, EventBody, Position, QueuedMessage, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
 use crate::reports::presence::live_agents;
@@ -23,18 +22,19 @@ pub enum Inboxes<'a> {
     Of(&'a AgentName),
 }
 
-/// Interactions that wait, in the order of arrival, those of live agents first.
+/// Interactions that wait, in the order of arrival: all of them up to [`QUEUED_INTERACTIONS_MAX`], or a page.
 pub async fn queued_interactions(
     orchestrator: &Orchestrator,
     inboxes: Inboxes<'_>,
-) -> Result<Vec<QueuedInteraction>, OrchestratorError> {
+    page: impl Into<QueuedQuery>,
+) -> Result<InboxPage, OrchestratorError> {
     let live = live_agents(orchestrator).await?;
-    let mut found = Vec::new();
+    let mut found: Vec<(String, bool, QueuedMessage)> = Vec::new();
     for queued in orchestrator.queued(QUEUED_INTERACTIONS_MAX).await? {
         if let Some(task) = live.get(&queued.task_id)
             && inboxes.include(&task.agent)
         {
-            found.push(QueuedInteraction::of(&task.agent, true, queued));
+            found.push((task.agent.clone(), true, queued));
         }
     }
     let names = match inboxes {
@@ -47,12 +47,24 @@ pub async fn queued_interactions(
         }
         if let Some(last) = orchestrator.agent_task(name).await? {
             let unread = unread(orchestrator, &last).await?;
-            found.extend(
-                unread.into_iter().map(|queued| QueuedInteraction::of(&last.agent, false, queued)),
-            );
+            found.extend(unread.into_iter().map(|queued| (last.agent.clone(), false, queued)));
         }
     }
-    Ok(found)
+    found.sort_by_key(|(_, _, queued)| queued.position);
+    Ok(page_of(found, &page.into()))
+}
+
+/// One page of what was found.
+fn page_of(found: Vec<(String, bool, QueuedMessage)>, page: &QueuedQuery) -> InboxPage {
+    let total = found.len();
+    let mut rest = found.into_iter().filter(|(_, _, queued)| queued.position > page.after);
+    let waiting: Vec<QueuedInteraction> = rest
+        .by_ref()
+        .take(page.limit.get())
+        .map(|(agent, live, queued)| QueuedInteraction::of(&agent, live, queued))
+        .collect();
+    let next_cursor = rest.next().and_then(|_| waiting.last()).map(|last| last.position);
+    InboxPage { waiting, total, next_cursor }
 }
 
 impl Inboxes<'_> {
@@ -74,7 +86,7 @@ async fn unread(
     loop {
         let event = events.next().await?;
         let seq = event.seq;
-        let read = read_by(&event.body);
+        let read = event.body.leaves_inbox();
         unread.retain(|queued| Some(queued.message.id) != read);
         if let EventBody::MessageQueued(message) = event.body {
             unread.push(QueuedMessage {
@@ -87,18 +99,5 @@ async fn unread(
         if seq >= last.seq {
             return Ok(unread);
         }
-    }
-}
-
-/// The interaction that an event takes out of the inbox.
-fn read_by(body: &EventBody) -> Option<InteractionId> {
-    if let EventBody::MessageQueued(MessageQueued { replaces, .. }) = body {
-        *replaces
-    } else if let EventBody::MessageAppended(appended) = body {
-        appended.queued
-    } else if let EventBody::Replied(replied) = body {
-        Some(replied.in_reply_to)
-    } else {
-        None
     }
 }

@@ -5,7 +5,7 @@ use antiphon_core::{AgentName, EventBody, InteractionId, PeerInputClass, Positio
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
 use crate::reports::presence::live_agents;
-use crate::reports::queued_interactions::{Inboxes, queued_interactions};
+use crate::reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 
 /// The status of a request; `None` when there is no such request. Searches the inboxes of live agents, and
 /// of `agents` that are not live.
@@ -19,8 +19,9 @@ pub async fn request_status(
     }
     let is_request =
         |class| matches!(class, PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest);
-    let queued = queued_interactions(orchestrator, Inboxes::All(agents)).await?;
-    if let Some(found) = queued.into_iter().find(|queued| queued.id == id) {
+    let queued =
+        queued_interactions(orchestrator, Inboxes::All(agents), QUEUED_INTERACTIONS_MAX).await?;
+    if let Some(found) = queued.waiting.into_iter().find(|queued| queued.id == id) {
         let state = RequestState::Waiting;
         return Ok(is_request(found.class).then(|| RequestStatus::open(id, state, found.task_id)));
     }

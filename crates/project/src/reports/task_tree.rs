@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{Read, TaskQuery, TaskSelector};
+use antiphon_core::port::{Page, Read, TaskQuery, TaskSelector};
 use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
 
@@ -12,6 +12,9 @@ pub const TREE_TASKS_MAX: usize = 20_000;
 
 /// One more than is read says that a tree is too large.
 const TREE_LIMIT: NonZeroUsize = NonZeroUsize::new(TREE_TASKS_MAX + 1).unwrap();
+
+/// Events that are read at a time.
+const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Whether a tree has the tasks that peers dispatched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,11 @@ pub async fn task_and_descendants(
     let mut tasks = without_peer_tasks(tasks.collect());
     match scope {
         TreeScope::Journal => {}
-        TreeScope::WithPeers => add_peer_tasks(orchestrator, &mut tasks).await?,
+        TreeScope::WithPeers => {
+            let added =
+                peer_tasks_below(|query| orchestrator.read(query), &tasks).await?;
+            tasks.extend(added);
+        }
     }
     Ok((tasks.len() <= TREE_TASKS_MAX).then_some(tasks))
 }
@@ -64,19 +71,20 @@ fn without_peer_tasks(tasks: Vec<TaskSummary>) -> Vec<TaskSummary> {
     tasks.into_iter().filter(|task| !is_peers(task)).collect()
 }
 
-/// Adds the tasks that peers dispatched for these tasks.
-async fn add_peer_tasks(
-    orchestrator: &Orchestrator,
-    tasks: &mut Vec<TaskSummary>,
-) -> Result<(), OrchestratorError> {
-    let known: HashSet<TaskId> = tasks.iter().map(|task| task.task_id.clone()).collect();
+/// The tasks that peers dispatched for these tasks, as the peers last listed them. `read` reads the journal, wherever
+/// it is.
+pub async fn peer_tasks_below<E, F: Future<Output = Result<Page, E>>>(
+    read: impl Fn(Read) -> F,
+    tasks: &[TaskSummary],
+) -> Result<Vec<TaskSummary>, E> {
+    let known: HashSet<&TaskId> = tasks.iter().map(|task| &task.task_id).collect();
     let mut added = Vec::new();
     for task in tasks.iter().filter(|task| task.runs_on.peer.is_some()) {
         let mut peer_tasks = PeerTasks::default();
         let mut after = Position(0);
         loop {
             let task_id = Some(task.task_id.clone());
-            let page = orchestrator.read(Read { task_id, after, limit: NonZeroUsize::MAX }).await?;
+            let page = read(Read { task_id, after, limit: PAGE }).await?;
             if page.events.is_empty() {
                 break;
             }
@@ -87,9 +95,8 @@ async fn add_peer_tasks(
                 }
             }
         }
-        // An id of a task here is not a peer's to use.
+        // An id of a task here is not a peer's to use; the list of a server has these tasks already.
         added.extend(peer_tasks.below(task).into_iter().filter(|it| !known.contains(&it.task_id)));
     }
-    tasks.extend(added);
-    Ok(())
+    Ok(added)
 }

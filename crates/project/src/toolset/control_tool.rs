@@ -10,7 +10,6 @@ use antiphon_core::port::ToolContext;
 use antiphon_core::{
     CONTROL_REQUEST, Effect, OrchestratorRequest, RawJson, Tool, ToolError, ToolResult,
 };
-use antiphon_file_drop::drop_and_wait;
 use antiphon_toolbox::{ToolHandler, arguments};
 use async_trait::async_trait;
 use serde_json::json;
@@ -76,12 +75,13 @@ impl ToolHandler for ControlTool {
         // Only a server carries out requests from its start.
         self.project.requests_wanted().cancel();
         let ToolContext { agent, cancel, .. } = context;
+        let request_drop = self.project.request_drop().get();
         let response = tokio::select! {
             () = cancel => return Err(ToolError::Canceled),
-            response = drop_and_wait(folder, &agent, request, TIMEOUT) => response,
+            response = request_drop.submit(folder, &agent, request, TIMEOUT) => response,
         };
-        let response = response.map_err(|error| unavailable(error.to_string()))?;
-        let text = json!(response).to_string();
+        let response = response.map_err(unavailable)?;
+        let text = response.json.to_string();
         Ok(if response.ok { ToolResult::text(text) } else { ToolResult::failed(text) })
     }
 }

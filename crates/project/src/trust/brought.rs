@@ -3,12 +3,11 @@
 use antiphon_agent_files::{AgentCatalog, Entry, Folder, version_of};
 use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentDefinition, CallableAgents, Runtime};
-use antiphon_file_drop::count_waiting;
 use serde::Serialize;
 
 use super::record::{Pin, TrustRecord};
 use super::{ProjectTrust, only_reads};
-use crate::control_orders::drop_folders;
+use crate::control_orders::REQUEST_FOLDERS;
 use crate::error::{ProjectError, unusable};
 use crate::settings::project_file;
 
@@ -86,7 +85,7 @@ impl ProjectTrust {
             .map_err(|error| unusable(&TrustRecord::path(&self.state), &error))?;
         let mut brought: Vec<Brought> = self.settings(&record).into_iter().collect();
         brought.extend(self.agents(&record));
-        let folders = drop_folders().into_iter();
+        let folders = REQUEST_FOLDERS.into_iter();
         brought.extend(folders.filter_map(|path| self.requests(path, &record)));
         Ok(brought)
     }
@@ -117,7 +116,7 @@ impl ProjectTrust {
     fn requests(&self, path: &str, record: &TrustRecord) -> Option<Brought> {
         let folder = self.root.join(path);
         let pin = Pin::Folder(self.folder_identity(&folder).ok()?);
-        let waiting = match count_waiting(&folder, REQUESTS_MAX) {
+        let waiting = match self.request_drop.get().count_waiting(&folder, REQUESTS_MAX) {
             0 => "no request waits".to_owned(),
             1 => "1 request waits".to_owned(),
             REQUESTS_MAX => format!("{REQUESTS_MAX} requests or more wait"),

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentDefinition, AgentName, Interaction, InteractionContent, InteractionId, MessageQueued,
-    PeerInputClass, Provenance, Sender, TaskId, classify,
+    PeerInputClass, Provenance, Sender, TaskId, Wake, classify,
 };
 use chrono::TimeDelta;
 
-use crate::inbox::arrival::{Arrival, Receipt, Rejection, Wake, check, interface_refusal};
+use crate::inbox::arrival::{Arrival, Receipt, Rejection, check, interface_refusal};
 use crate::inbox::derived_id;
 use crate::inbox::lifecycle;
 use crate::inbox::peer_tools;

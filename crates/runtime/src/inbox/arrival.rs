@@ -2,7 +2,7 @@
 
 use antiphon_core::{
     AgentDefinition, AgentName, HandlingMode, InteractionContent, InteractionId, LifecycleIntent,
-    Provenance, RawJson, RenderMetadata, Sender, TaskId,
+    Provenance, RawJson, RenderMetadata, Sender, TaskId, Wake,
 };
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -45,16 +45,6 @@ pub struct Arrival {
     pub payload: Option<RawJson>,
     /// Where it came from, as the interface knows it. A sender cannot choose it.
     pub provenance: Provenance,
-}
-
-/// Whether an interaction wakes an idle agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wake {
-    /// It does if its kind wakes agents.
-    #[default]
-    Yes,
-    /// It is read together with the next interaction that wakes the agent.
-    No,
 }
 
 impl Arrival {

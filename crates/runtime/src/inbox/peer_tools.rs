@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentDefinition, AgentName, HandlingMode, InteractionId, RawJson, RenderClass, RenderMetadata,
-    RequestSent, ResponseStatus, Salience, Tool, ToolCallBlock, ToolResult,
+    RequestSent, ResponseStatus, Salience, Tool, ToolCallBlock, ToolResult, Wake,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::dispatch::refusal::Refusal;
 use crate::dispatch::supervisor_tools::read;
 use crate::inbox::admission;
 use crate::inbox::admission::{Origin, StartPolicy};
-use crate::inbox::arrival::{Arrival, Receipt, Rejection, Wake};
+use crate::inbox::arrival::{Arrival, Receipt, Rejection};
 use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
 use crate::inbox::request_waits;

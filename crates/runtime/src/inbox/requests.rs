@@ -18,13 +18,13 @@ use antiphon_core::port::{Append, Expected, IdempotencyKey, JournalError};
 use antiphon_core::{
     AgentName, EventBody, HandlingMode, Interaction, InteractionContent, InteractionId,
     MessageAppended, MessageQueued, Provenance, Replied, ResponseStatus, Sender, SilentIntents,
-    TaskId, ToolResult, classify,
+    TaskId, ToolResult, Wake, classify,
 };
 use serde_json::{Value, json};
 
 use crate::inbox::admission;
 use crate::inbox::admission::{Origin, StartPolicy};
-use crate::inbox::arrival::{Arrival, Receipt, Rejection, Wake};
+use crate::inbox::arrival::{Arrival, Receipt, Rejection};
 use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
 use crate::inbox::residents;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use antiphon_core::{
     AgentDefinition, CallableAgents, InteractionContent, InteractionId, PeerInputClass, RawJson,
-    RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus,
+    RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus, Wake,
 };
 use antiphon_runtime::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
-    SENDER_KEY_BYTES_MAX, Wake,
+    SENDER_KEY_BYTES_MAX,
 };
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! A turn is about one request, and what waits is never too much for one turn.
 
-use antiphon_core::{EventBody, ResponseStatus, SilentIntents};
-use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, QUIET_MESSAGES_MAX, Receipt, Wake};
+use antiphon_core::{EventBody, ResponseStatus, SilentIntents, Wake};
+use antiphon_runtime::{Arrival, INBOX_OF_SENDER_MAX, QUIET_MESSAGES_MAX, Receipt};
 use serde_json::json;
 
 use crate::office::{Office, clerk, message, request, said, steering};

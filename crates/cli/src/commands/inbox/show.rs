@@ -1,17 +1,9 @@
-//! `antiphon inbox show`: one interaction. It is searched in the inboxes, then in what agents have read, the
-//! newest first.
-
-use std::num::NonZeroUsize;
+//! `antiphon inbox show`: one interaction.
 
 use antiphon_api::{QueuedInteraction, RequestState};
-use antiphon_core::port::{Clock, SystemClock, TaskQuery, TaskSelector};
-use antiphon_core::{
-    AgentName, Event, EventBody, InteractionContent, InteractionId, PeerInputClass, Position,
-    QueuedMessage, TaskSummary,
-};
-use antiphon_process::Connection;
-use antiphon_project::{Inboxes, live_agents};
-use antiphon_runtime::{Orchestrator, session_of};
+use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::{AgentName, InteractionContent, PeerInputClass};
+use antiphon_process::{Connection, FoundInteraction};
 use antiphon_view::display::escaped;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,9 +11,6 @@ use serde_json::Value;
 use super::{mode, salience, word};
 use crate::failure::Failure;
 use crate::terminal;
-
-/// Most resident tasks of one agent that are searched, the newest first.
-const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// An interaction in JSON.
 #[derive(Serialize)]
@@ -34,12 +23,6 @@ struct Shown<'a> {
     result: Option<Value>,
 }
 
-/// An interaction, and whether it is still queued.
-struct Found {
-    interaction: QueuedInteraction,
-    waits: bool,
-}
-
 /// Shows one interaction.
 pub(super) async fn show(
     connection: &Connection,
@@ -47,14 +30,7 @@ pub(super) async fn show(
     id: &str,
     json: bool,
 ) -> Result<(), Failure> {
-    let Found { interaction, waits } = match find_waiting(connection, names, id).await? {
-        Some(found) => found,
-        None => find_read(connection.reader(), names, id).await?.ok_or_else(|| {
-            Failure::usage(format!(
-                "there is no interaction `{id}` here: see `antiphon inbox list`"
-            ))
-        })?,
-    };
+    let FoundInteraction { interaction, waits } = connection.find_interaction(names, id).await?;
     let is_request = matches!(
         interaction.class,
         PeerInputClass::ActionableRequest | PeerInputClass::SilentRequest
@@ -78,80 +54,6 @@ fn state(state: RequestState) -> &'static str {
         RequestState::Accepted => "accepted",
         RequestState::Completed => "completed",
         RequestState::Failed => "failed",
-    }
-}
-
-fn matches_id(found: InteractionId, id: &str) -> bool {
-    found.to_string().starts_with(&id.to_lowercase())
-}
-
-async fn find_waiting(
-    connection: &Connection,
-    names: &[AgentName],
-    id: &str,
-) -> Result<Option<Found>, Failure> {
-    let (found, _) = connection.queued_interactions(Inboxes::All(names), NonZeroUsize::MAX).await?;
-    let mut matching = found.into_iter().filter(|waiting| matches_id(waiting.id, id));
-    match (matching.next(), matching.next()) {
-        (Some(one), Some(other)) if one.id != other.id => Err(more_than_one(id)),
-        (first, _) => Ok(first.map(|interaction| Found { interaction, waits: true })),
-    }
-}
-
-fn more_than_one(id: &str) -> Failure {
-    Failure::usage(format!("more than one interaction begins with `{id}`: give more of it"))
-}
-
-/// Looks through what agents have read.
-async fn find_read(
-    books: &Orchestrator,
-    names: &[AgentName],
-    id: &str,
-) -> Result<Option<Found>, Failure> {
-    let mut names = names.to_vec();
-    for task in live_agents(books).await?.into_values() {
-        names.extend(AgentName::parse(&task.agent).ok().filter(|name| !names.contains(name)));
-    }
-    let mut found: Option<QueuedInteraction> = None;
-    for name in names {
-        let query =
-            TaskQuery { which: TaskSelector::Session(session_of(&name)?), limit: TASKS_MAX };
-        for task in books.tasks(query).await? {
-            for interaction in arrived(books, &task, id).await? {
-                if found.as_ref().is_some_and(|found| found.id != interaction.id) {
-                    return Err(more_than_one(id));
-                }
-                found.get_or_insert(interaction);
-            }
-        }
-    }
-    Ok(found.map(|interaction| Found { interaction, waits: false }))
-}
-
-/// What arrived at a task under an id that begins so.
-async fn arrived(
-    books: &Orchestrator,
-    task: &TaskSummary,
-    id: &str,
-) -> Result<Vec<QueuedInteraction>, Failure> {
-    let mut found = Vec::new();
-    let mut events = books.follow(Some(task.task_id.clone()), Position(0));
-    loop {
-        let unavailable =
-            |error: antiphon_core::port::JournalError| Failure::unavailable(error.to_string());
-        let event = events.next().await.map_err(unavailable)?;
-        let seq = event.seq;
-        if let EventBody::MessageQueued(message) = event.body
-            && matches_id(message.id, id)
-        {
-            let Event { task_id, position, at, .. } = event;
-            let queued = QueuedMessage { task_id, position, at, message };
-            let live = !task.status.is_terminal();
-            found.push(QueuedInteraction::of(&task.agent, live, queued));
-        }
-        if seq >= task.seq {
-            return Ok(found);
-        }
     }
 }
 

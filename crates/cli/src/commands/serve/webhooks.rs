@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use antiphon_core::SourceName;
+use antiphon_core::{SourceName, Wake};
 use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
 use antiphon_project::environment::Environment;
 use antiphon_project::settings::{WebhookConfig, WebhookScheme};
-use antiphon_runtime::Wake;
 
 use crate::failure::Failure;
 

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 
 use antiphon_core::PriceTable;
 use antiphon_core::port::{Clock, SystemClock};
+use antiphon_process::TreeReader;
 use antiphon_view::{Collapse, Colors, LastColumn, TaskTree, TreeDrawing, TreeNode, shown_tasks};
 
-use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::terminal;
 

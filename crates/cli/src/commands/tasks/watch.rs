@@ -1,21 +1,20 @@
 //! `antiphon tasks watch`: a tree of tasks while it changes, until the task at its top has ended.
 //!
-//! Another process runs the tasks, here or at a server, so the journal is polled. On a terminal the tree is drawn again in
+//! Another process runs the tasks, here or at a server. On a terminal the tree is drawn again in
 //! place when a task changed, and stays on the screen at the end; elsewhere, or as JSON, each change of
 //! a task is one line. Ctrl-C ends the watching and not the tasks.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Stdout};
-use std::time::Duration;
 
 use antiphon_core::PriceTable;
 use antiphon_core::port::{Clock, SystemClock};
+use antiphon_process::TreeReader;
 use antiphon_view::{Canvas, Collapse, LastColumn, TaskRow, TaskTree, change_line, shown_tasks};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::tree;
-use super::tree_reader::TreeReader;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -34,7 +33,6 @@ pub(super) enum Form {
 /// Watches the tree of a task.
 pub(super) async fn watch(
     mut reader: TreeReader,
-    poll: Duration,
     task: &str,
     prices: &PriceTable,
     form: Form,
@@ -50,19 +48,16 @@ pub(super) async fn watch(
     };
     let cannot = |error| Failure::failed(format!("cannot listen for Ctrl-C: {error}"));
     let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;
-    let mut polls = tokio::time::interval(poll);
-    polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut changed: Vec<usize> = (0..tree.tasks().len()).collect();
     loop {
         output.show(&reader, &mut tree, prices, &changed).await?;
         if tree.top().summary.status.is_terminal() {
             return output.finish(&reader, &mut tree, prices).await;
         }
-        tokio::select! {
+        changed = tokio::select! {
             _ = interrupts.recv() => return Err(Failure::interrupted()),
-            _ = polls.tick() => {}
-        }
-        changed = reader.update(&mut tree).await?;
+            changed = reader.changes(&mut tree) => changed?,
+        };
     }
 }
 

@@ -111,6 +111,15 @@ pub struct QueuedQuery {
     pub limit: NonZeroUsize,
 }
 
+/// Approvals of one selection, unless a query says otherwise.
+const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+impl From<ApprovalSelector> for ApprovalQuery {
+    fn from(which: ApprovalSelector) -> Self {
+        Self { which, after: None, limit: APPROVALS_MAX }
+    }
+}
+
 impl From<NonZeroUsize> for SessionQuery {
     fn from(limit: NonZeroUsize) -> Self {
         Self { before: None, limit }

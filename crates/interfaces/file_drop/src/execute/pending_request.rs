@@ -3,12 +3,11 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use antiphon_core::Command;
+use antiphon_core::{Command, Order, Wait};
 
 use crate::folder::file_state::FileState;
 use crate::folder::name::RequestName;
 use crate::folder::requester_folder::RequesterFolder;
-use crate::order::{Order, Wait};
 use crate::response::{RequestRef, Response, ResponseError};
 
 /// Identifies a file: index of its folder, requester and name.

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::port::OrderExecutor;
+use antiphon_core::{Order, OrderError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -17,8 +19,6 @@ use crate::execute::pending_request::{Outcome, PendingRequest, RequestAction};
 use crate::fault::Fault;
 use crate::folder::name::REJECTED;
 use crate::folder_trust::FolderTrust;
-use crate::order::{Order, OrderError};
-use crate::order_executor::OrderExecutor;
 use crate::response::{Response, ResponseError};
 
 /// Pause before the second attempt.

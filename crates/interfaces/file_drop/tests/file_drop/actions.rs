@@ -3,10 +3,10 @@
 use std::fs;
 
 use antiphon_core::{
-    AgentName, Command, HandlingMode, InteractionContent, InteractionId, ResponseStatus, Salience,
-    TaskId,
+    AgentName, Command, HandlingMode, InteractionContent, InteractionId, Order, ResponseStatus,
+    Salience, TaskId, Wait, Wake,
 };
-use antiphon_file_drop::{Order, Wait, Wake, WhenAbsent};
+use antiphon_file_drop::WhenAbsent;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use uuid::Uuid;

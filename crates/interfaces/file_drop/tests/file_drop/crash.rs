@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use antiphon_file_drop::{
-    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Settings, answer_waiting, watch,
-};
+use antiphon_core::port::OrderExecutor;
+use antiphon_core::{Order, OrderError, OrderResult, OrderStatus};
+use antiphon_file_drop::{Settings, answer_waiting, watch};
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use antiphon_file_drop::{OrderStatus, Response};
+use antiphon_core::OrderStatus;
+use antiphon_file_drop::Response;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use antiphon_core::{Command, InteractionId, TaskId};
-use antiphon_file_drop::{
-    Order, OrderError, OrderExecutor, OrderResult, OrderStatus, Response, Settings, Tally, Wait,
-    answer_waiting, watch,
+use antiphon_core::port::OrderExecutor;
+use antiphon_core::{
+    Command, InteractionId, Order, OrderError, OrderResult, OrderStatus, TaskId, Wait,
 };
+use antiphon_file_drop::{Response, Settings, Tally, answer_waiting, watch};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tempfile::TempDir;

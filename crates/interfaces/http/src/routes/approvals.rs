@@ -1,33 +1,63 @@
-//! Approvals: listed and decided.
+//! Approvals: listed, shown and decided.
 
 use std::sync::Arc;
 
 use antiphon_api::{ApprovalList, ApprovalQuery, DecideApproval};
-use antiphon_core::port::ApprovalSelector;
+use antiphon_core::port::{self, ApprovalSelector};
 use antiphon_core::{Approval, ApprovalId, Decision};
-use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
+use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, Decider, Json, PathId, QueryParams};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
+
+use crate::routes::{cut_page, page_size, unknown_cursor};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list = get_with(list, |route| {
         route.describe("list_approvals", Tag::Approvals, "Lists approvals, the oldest first.")
     });
-    let decide = post_with(decide, |route| {
+    let one = get_with(show, |route| {
+        route.describe("show_approval", Tag::Approvals, "One approval, pending or decided.")
+    });
+    let one = one.post_with(decide, |route| {
         let route = route.describe("decide_approval", Tag::Approvals, "Decides an approval.");
         route.description("An agent's key cannot decide.").fails(&[409])
     });
-    ApiRouter::new().api_route("/v1/approvals", list).api_route("/v1/approvals/{id}", decide)
+    ApiRouter::new().api_route("/v1/approvals", list).api_route("/v1/approvals/{id}", one)
 }
 
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     QueryParams(query): QueryParams<ApprovalQuery>,
 ) -> Result<axum::Json<ApprovalList>, ApiError> {
+    let limit = page_size(query.limit)?;
+    let orchestrator = &state.deps.orchestrator;
+    if let Some(cursor) = query.cursor.clone()
+        && orchestrator.approvals(ApprovalSelector::One(cursor)).await?.is_empty()
+    {
+        return Err(unknown_cursor());
+    }
     let which = if query.all { ApprovalSelector::All } else { ApprovalSelector::Pending };
-    let approvals = state.deps.orchestrator.approvals(which).await?;
-    Ok(axum::Json(ApprovalList { approvals }))
+    // One more approval says that there is another page.
+    let (after, one_more) = (query.cursor, limit.saturating_add(1));
+    let page = port::ApprovalQuery { which, after, limit: one_more };
+    let mut approvals = orchestrator.approvals(page).await?;
+    let next_cursor = cut_page(&mut approvals, limit).map(|last| last.approval_id.clone());
+    Ok(axum::Json(ApprovalList { approvals, next_cursor }))
+}
+
+pub(crate) async fn show(
+    State(state): State<Arc<AppState>>,
+    PathId(approval_id): PathId<ApprovalId>,
+) -> Result<axum::Json<Approval>, ApiError> {
+    find(&state, approval_id).await
+}
+
+async fn find(state: &AppState, approval_id: ApprovalId) -> Result<axum::Json<Approval>, ApiError> {
+    let which = ApprovalSelector::One(approval_id.clone());
+    let found = state.deps.orchestrator.approvals(which).await?;
+    let none = OrchestratorError::NoApproval { approval_id };
+    found.into_iter().next().map(axum::Json).ok_or_else(|| none.into())
 }
 
 pub(crate) async fn decide(
@@ -43,7 +73,5 @@ pub(crate) async fn decide(
     }
     let orchestrator = &state.deps.orchestrator;
     orchestrator.decide(&approval_id, deciding.decision, &by, deciding.comment).await?;
-    let decided = orchestrator.approvals(ApprovalSelector::One(approval_id.clone())).await?;
-    let none = OrchestratorError::NoApproval { approval_id };
-    decided.into_iter().next().map(axum::Json).ok_or_else(|| none.into())
+    find(&state, approval_id).await
 }

@@ -1,7 +1,6 @@
 //! `GET /v1/journal`: events that the journal has already, page by page. A client that waits for new events
 //! opens a stream.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{JournalPage, JournalPageQuery};
@@ -28,7 +27,7 @@ async fn page(
     State(state): State<Arc<AppState>>,
     QueryParams(query): QueryParams<JournalPageQuery>,
 ) -> Result<axum::Json<JournalPage>, ApiError> {
-    let limit = NonZeroUsize::new(page_size(query.limit)?).unwrap_or(NonZeroUsize::MIN);
+    let limit = page_size(query.limit)?;
     if let Some(task_id) = &query.task_id {
         state.summary(task_id).await?;
     }

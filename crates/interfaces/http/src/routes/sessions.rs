@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery};
+use antiphon_core::port::{self, TaskQuery, TaskSelector};
 use antiphon_core::{ErrorCode, Session, SessionId, SessionSummary};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{
@@ -17,7 +18,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::routes::page_size;
+use crate::routes::{cut_page, page_size, unknown_cursor};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let all = get_with(list, |route| {
@@ -66,9 +67,19 @@ async fn list(
     State(state): State<Arc<AppState>>,
     QueryParams(query): QueryParams<SessionQuery>,
 ) -> Result<axum::Json<SessionList>, ApiError> {
-    let limit = NonZeroUsize::new(page_size(query.limit)?).unwrap_or(NonZeroUsize::MIN);
-    let sessions = state.deps.orchestrator.sessions(limit).await?;
-    Ok(axum::Json(SessionList { sessions }))
+    let limit = page_size(query.limit)?;
+    let orchestrator = &state.deps.orchestrator;
+    if let Some(cursor) = query.cursor.clone() {
+        let existing = TaskQuery { which: TaskSelector::One(cursor), limit: NonZeroUsize::MIN };
+        if orchestrator.tasks(existing).await?.is_empty() {
+            return Err(unknown_cursor());
+        }
+    }
+    // One more session says that there is another page.
+    let page = port::SessionQuery { before: query.cursor, limit: limit.saturating_add(1) };
+    let mut sessions = orchestrator.sessions(page).await?;
+    let next_cursor = cut_page(&mut sessions, limit).map(|last| last.last_task.clone());
+    Ok(axum::Json(SessionList { sessions, next_cursor }))
 }
 
 async fn show(

@@ -22,7 +22,6 @@ use super::{ConfiguredWebhooks, Reads, WEBHOOK_TEXT_BYTES_MAX, Webhook, signatur
 
 /// The response to the sender, which does not learn which agent reads the event.
 #[derive(JsonSchema, Serialize)]
-#[schemars(rename = "EventTaken")]
 pub(crate) struct EventAccepted {
     /// `accepted`, `deduplicated` for a repeated delivery, or `filtered` when the agent ignores such events.
     receipt: &'static str,

@@ -225,6 +225,19 @@ async fn an_inbox_that_is_full_for_one_sender_accepts_another_sender() {
     let listed = get(server.address, "/v1/inbox?limit=3").await.json();
     assert_eq!(listed["total"], INBOX_OF_SENDER_MAX + 1);
     assert_eq!(listed["waiting"].as_array().unwrap().len(), 3);
+    let bodies = |page: &Value| -> Vec<String> {
+        let rows = page["waiting"].as_array().unwrap().iter();
+        rows.map(|row| row["content"]["body"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(bodies(&listed), ["0", "1", "2"]);
+    let cursor = &listed["next_cursor"];
+    assert_eq!(*cursor, listed["waiting"][2]["position"]);
+    let next = get(server.address, &format!("/v1/inbox?limit=3&cursor={cursor}")).await.json();
+    assert_eq!(bodies(&next), ["3", "4", "5"]);
+    assert_eq!(next["total"], listed["total"]);
+    let rest = get(server.address, &format!("/v1/inbox?limit=1000&cursor={cursor}")).await.json();
+    assert_eq!(rest["waiting"].as_array().unwrap().len(), INBOX_OF_SENDER_MAX - 2);
+    assert!(rest["next_cursor"].is_null(), "the last page");
     server.ended().await;
 }
 
@@ -242,6 +255,7 @@ async fn waiting_interactions_are_listed_with_their_sender_also_when_the_agent_i
             for varying in ["id", "at"] {
                 assert!(row.remove(varying).is_some_and(|value| value.is_string()));
             }
+            assert!(row.remove("position").is_some_and(|value| value.is_u64()));
         }
         rows
     };

@@ -1,4 +1,4 @@
-//! The door as a client meets it: over a socket, byte by byte, on a journal in memory and a
+//! The HTTP interface as a client meets it: over a socket, byte by byte, on a journal in memory and a
 //! scripted model.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]

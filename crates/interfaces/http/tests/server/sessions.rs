@@ -43,6 +43,26 @@ async fn a_session_is_listed_shown_and_exported_to_the_byte() {
 }
 
 #[tokio::test]
+async fn sessions_are_listed_page_by_page() {
+    let server = TestServer::new().await;
+    for id in ["one", "two", "three"] {
+        assert_eq!(post(server.address, SESSIONS, &file(id, &hello())).await.status, 201);
+    }
+    let ids = |page: &Value| -> Vec<String> {
+        let sessions = page["sessions"].as_array().unwrap().iter();
+        sessions.map(|session| session["session_id"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = get(server.address, &format!("{SESSIONS}?limit=2")).await.json();
+    assert_eq!(ids(&first), ["three", "two"]);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let last = get(server.address, &format!("{SESSIONS}?limit=2&cursor={cursor}")).await.json();
+    assert_eq!((ids(&last), &last["next_cursor"]), (vec!["one".to_owned()], &Value::Null));
+    let unknown = get(server.address, &format!("{SESSIONS}?cursor=none")).await;
+    assert_eq!((unknown.status, unknown.code().as_str()), (400, "INVALID_REQUEST"));
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn an_imported_session_is_exported_unchanged_and_can_be_continued() {
     let server = TestServer::new().await;
     let reply = post(server.address, SESSIONS, &file("talk", &hello())).await;

@@ -96,6 +96,35 @@ async fn a_message_to_a_task_is_read() {
 }
 
 #[tokio::test]
+async fn approvals_are_listed_page_by_page_and_one_is_shown() {
+    let server = TestServer::new().await;
+    for _ in 0..3 {
+        let task_id = accepted(&server, "act").await;
+        until(&server, &task_id, "approval_requested").await;
+    }
+    let ids = |page: &serde_json::Value| -> Vec<String> {
+        let approvals = page["approvals"].as_array().unwrap().iter();
+        approvals.map(|approval| approval["approval_id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = get(server.address, "/v1/approvals").await.json();
+    let first = get(server.address, "/v1/approvals?limit=2").await.json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let path = format!("/v1/approvals?limit=2&cursor={cursor}");
+    let last = get(server.address, &path).await.json();
+    assert!(last["next_cursor"].is_null(), "{last}");
+    assert_eq!([ids(&first), ids(&last)].concat(), ids(&all));
+    let path = format!("/v1/approvals/{}", ids(&all)[1]);
+    assert_eq!(get(server.address, &path).await.json(), all["approvals"][1]);
+    let denied = post(server.address, &path, &json!({"decision": "deny"})).await.json();
+    assert_eq!(get(server.address, &path).await.json(), denied, "a decided one is shown, too");
+    for unknown in ["/v1/approvals?cursor=none", "/v1/approvals?limit=1001"] {
+        assert_eq!(get(server.address, unknown).await.status, 400, "{unknown}");
+    }
+    assert_eq!(get(server.address, "/v1/approvals/none").await.status, 404);
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn an_approval_is_decided_once() {
     let server = TestServer::new().await;
     let task_id = accepted(&server, "act").await;

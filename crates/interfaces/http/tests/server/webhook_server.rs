@@ -1,10 +1,9 @@
 //! A server that takes events, and a sender that signs them.
 
-use antiphon_core::{AgentName, HandlingMode, Salience, SourceName};
+use antiphon_core::{AgentName, HandlingMode, Salience, SourceName, Wake};
 use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
 use antiphon_interface_transport::Limits;
 use antiphon_keys::RateLimit;
-use antiphon_runtime::Wake;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::Utc;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_schedule::Schedules;
+use antiphon_project::schedules::Schedules;
 use chrono::TimeDelta;
 use tokio::time::sleep;
 

@@ -7,10 +7,11 @@ use antiphon_core::{
     HandlingMode, Interaction, InteractionContent, InteractionId, RenderClass, RenderMetadata,
     Salience, Sender,
 };
-use antiphon_schedule::{
+use antiphon_project::schedules::{
     BODY_BYTES_MAX, Cron, Every, SCHEDULES_MAX, Schedule, ScheduleConfig, ScheduleError, Schedules,
-    Tick, When, WhenError,
+    When, WhenError,
 };
+use antiphon_schedule::Tick;
 use proptest::prelude::*;
 
 use super::{schedule, schedules, tables, time};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_schedule::Schedules;
+use antiphon_project::schedules::Schedules;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

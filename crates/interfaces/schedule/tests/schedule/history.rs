@@ -1,6 +1,7 @@
 //! When schedules take effect.
 
-use antiphon_schedule::{HistoryChange, ScheduleHistory, Schedules};
+use antiphon_project::schedules::Schedules;
+use antiphon_schedule::{HistoryChange, ScheduleHistory};
 use serde_json::json;
 
 use super::{schedule, schedules, time};

@@ -15,7 +15,7 @@ mod zones;
 
 use std::collections::BTreeMap;
 
-use antiphon_schedule::{Schedule, ScheduleConfig, Schedules, When};
+use antiphon_project::schedules::{Schedule, ScheduleConfig, Schedules, When};
 use chrono::{DateTime, Utc};
 
 /// Parses a time.

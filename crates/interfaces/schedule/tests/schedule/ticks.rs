@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_schedule::{Cron, Every, When, WhenError};
+use antiphon_project::schedules::{Cron, Every, When, WhenError};
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon_core::port::Clock;
+use antiphon_project::schedules::Schedules;
 use antiphon_schedule::{
-    Deliver, DeliverError, DeliveryStatus, MissedPolicy, ScheduleHistory, Scheduler, Schedules,
-    Tick,
+    Deliver, DeliverError, DeliveryStatus, MissedPolicy, ScheduleHistory, Scheduler, Tick,
 };
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};

@@ -1,7 +1,7 @@
 //! Clock changes. In Vienna, 2026: an hour is skipped on March 29 (02:00 is 03:00) and repeated on
 //! October 25 (03:00 is 02:00 again).
 
-use antiphon_schedule::{Cron, When};
+use antiphon_project::schedules::{Cron, When};
 use chrono::{
     DateTime, Datelike, NaiveDateTime, Offset, TimeDelta, TimeZone, Timelike, Utc, Weekday,
 };

@@ -75,7 +75,7 @@ impl OpenedPath {
         let about = fstatfs(&found.descriptor).map_err(|error| io(error.into()))?;
         let of_kernel =
             KERNEL_FILE_SYSTEMS.iter().any(|magic| i128::from(*magic) == i128::from(about.f_type));
-        match what.or(of_kernel.then_some("a door into the system")) {
+        match what.or(of_kernel.then_some("part of a kernel file system")) {
             Some(what) => Err(PathError::NotAFile { path: requested.to_owned(), what }),
             None if stat.st_nlink == 0 => {
                 Err(PathError::NotFound { path: requested.to_owned(), near: None })

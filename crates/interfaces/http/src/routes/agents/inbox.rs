@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use antiphon_api::{InboxPage, InboxQuery, RequestBody, SendInteraction};
-use antiphon_core::port::{Clock, SystemClock};
+use antiphon_core::port::{Clock, QueuedQuery, SystemClock};
 use antiphon_core::{
-    AgentName, ErrorCode, InteractionContent, RawJson, RenderMetadata, Sender, SourceName,
+    AgentName, ErrorCode, InteractionContent, RawJson, RenderMetadata, Sender, SourceName, Wake,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{
@@ -14,7 +14,7 @@ use antiphon_interface_transport::{
 use antiphon_project::{
     Inboxes, check_send_allowed, forbidden, queued_interactions, render_class, request_deadline,
 };
-use antiphon_runtime::{Arrival, Receipt, Wake};
+use antiphon_runtime::{Arrival, Receipt};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -163,8 +163,6 @@ pub(crate) async fn list(
     let limit = page_size(query.limit)?;
     let agents = state.deps.task_factory.agents();
     let inboxes = query.agent.as_ref().map_or(Inboxes::All(&agents), Inboxes::Of);
-    let mut found = queued_interactions(&state.deps.orchestrator, inboxes).await?;
-    let total = found.len();
-    found.truncate(limit);
-    Ok(axum::Json(InboxPage { waiting: found, total }))
+    let page = QueuedQuery { after: query.cursor.unwrap_or_default(), limit };
+    Ok(axum::Json(queued_interactions(&state.deps.orchestrator, inboxes, page).await?))
 }

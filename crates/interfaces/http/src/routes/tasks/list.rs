@@ -9,7 +9,7 @@ use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
 use antiphon_interface_transport::{ApiError, AppState, QueryParams};
 use axum::extract::State;
 
-use crate::routes::page_size;
+use crate::routes::{cut_page, page_size, unknown_cursor};
 
 /// Statuses of tasks that have not ended.
 const UNFINISHED: &str = "pending,running,input_required";
@@ -23,8 +23,7 @@ pub(crate) async fn list(
     if let Some(cursor) = query.cursor.clone() {
         let existing = TaskQuery { which: TaskSelector::One(cursor), limit: NonZeroUsize::MIN };
         if state.deps.orchestrator.tasks(existing).await?.is_empty() {
-            let message = "`cursor`: use `next_cursor` of the previous page";
-            return Err(ApiError::invalid(message));
+            return Err(unknown_cursor());
         }
     }
     let which = match &query.id_prefix {
@@ -43,13 +42,11 @@ pub(crate) async fn list(
         }
     };
     // One more task says that there is another page.
-    let one_more = NonZeroUsize::MIN.saturating_add(limit);
+    let one_more = limit.saturating_add(1);
     let mut tasks = state.deps.orchestrator.tasks(TaskQuery { which, limit: one_more }).await?;
-    let more = tasks.len() > limit;
-    tasks.truncate(limit);
     // A prefix has no second page: a client gives a longer one.
-    let more = more && !by_prefix;
-    let next_cursor = tasks.last().filter(|_| more).map(|last| last.task_id.clone());
+    let last = cut_page(&mut tasks, limit).filter(|_| !by_prefix);
+    let next_cursor = last.map(|last| last.task_id.clone());
     Ok(axum::Json(TaskPage { tasks, next_cursor }))
 }
 

@@ -1,11 +1,11 @@
-//! What a request asks for, and what its execution resulted in.
+//! What a control request asks for, and what its execution resulted in.
 
-use antiphon_core::{
-    AgentName, Command, HandlingMode, InteractionContent, InteractionId, ResponseStatus, Salience,
-    TaskId,
-};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::control_request::Command;
+use super::{HandlingMode, InteractionContent, ResponseStatus, Salience, Wake};
+use crate::{AgentName, InteractionId, TaskId};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,16 +50,6 @@ pub enum Order {
         /// Id of the task to cancel.
         task_id: TaskId,
     },
-}
-
-/// Whether an interaction starts its agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wake {
-    /// An agent that is not running is started.
-    #[default]
-    Yes,
-    /// The interaction starts no turn: an idle agent reads it with the next interaction that does.
-    No,
 }
 
 /// When the response to an invocation is written.

@@ -1,18 +1,20 @@
 //! Reads a tree of tasks from a journal, also while another process writes it, here or at a server. It takes no lock and
-//! delays no writer. It is not notified of new events: the caller polls.
+//! delays no writer. A journal on this machine is polled for changes; a server streams them.
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use antiphon_api::JournalEventQuery;
+use antiphon_client::{ClientError, EventStream, RetryPolicy};
 use antiphon_core::port::{JournalError, Read, TaskJournal, TaskSelector};
-use antiphon_core::{EventBody, PeerTasks, Position, TaskId, TaskSummary};
-use antiphon_process::ProjectServer;
+use antiphon_core::{Event, EventBody, Position, TaskId, TaskSummary};
+use antiphon_project::error::ProjectError;
+use antiphon_project::peer_tasks_below;
+use antiphon_project::task_lookup::find_task_in;
 use antiphon_view::{TASKS_MAX, TaskDetail, TaskTree};
 
-use crate::failure::Failure;
-use antiphon_project::task_lookup::find_task_in;
+use crate::connection::ProjectServer;
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
@@ -20,30 +22,41 @@ const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// A task with more events gets no detail.
 const DETAIL_EVENTS_MAX: u64 = 20_000;
 
-/// Events that one call of `update` reads at most.
+/// Events that are read between two answers of [`TreeReader::changes`], at most.
 const UPDATE_EVENTS_MAX: usize = 20_000;
+
+/// How often a journal on this machine is polled.
+const POLL: Duration = Duration::from_millis(250);
 
 /// How often the owner is asked what the journal cannot hold.
 const ASK_AFTER: Duration = Duration::from_secs(2);
 
 /// A read-only journal, and the position up to which it has been read.
-pub(super) struct TreeReader {
+pub struct TreeReader {
     journal: Arc<dyn TaskJournal>,
     after: Position,
     /// The process that runs the tasks, if there is one.
     owner: Option<ProjectServer>,
     /// When it was last asked.
     asked: Option<Instant>,
+    /// The server that `--server` names, if there is one.
+    server: Option<ProjectServer>,
+    /// The events of the tree at that server.
+    stream: Option<EventStream>,
 }
 
 impl TreeReader {
-    pub(super) fn new(journal: Arc<dyn TaskJournal>, owner: Option<ProjectServer>) -> Self {
-        Self { journal, after: Position(0), owner, asked: None }
+    pub(crate) fn new(
+        journal: Arc<dyn TaskJournal>,
+        owner: Option<ProjectServer>,
+        server: Option<ProjectServer>,
+    ) -> Self {
+        Self { journal, after: Position(0), owner, asked: None, server, stream: None }
     }
 
     /// The task of this name and its descendants.
-    pub(super) async fn tree(&mut self, name: &str) -> Result<TaskTree, Failure> {
-        // The head first: `update` reads what is appended meanwhile, and applies nothing twice.
+    pub async fn tree(&mut self, name: &str) -> Result<TaskTree, ProjectError> {
+        // The head first: `changes` reads what is appended meanwhile, and applies nothing twice.
         let read = Read { task_id: None, after: Position(u64::MAX), limit: NonZeroUsize::MIN };
         self.after = self.journal.read(read).await.map_err(unavailable)?.head;
         let list = async |query| self.journal.tasks(query).await.map_err(unavailable);
@@ -54,8 +67,13 @@ impl TreeReader {
             return Err(too_many(top));
         }
         let all = self.with_peer_tasks(all).await?;
+        self.stream = self.server.as_ref().map(|server| {
+            let (root, after) = (Some(task.root.clone()), Some(self.after));
+            let query = JournalEventQuery { root, after, ..JournalEventQuery::default() };
+            server.client.journal_events(query, RetryPolicy::default())
+        });
         let mut tree = TaskTree::new(top, all)
-            .ok_or_else(|| Failure::failed(format!("task {top} is not in the journal")))?;
+            .ok_or_else(|| ProjectError::Failed(format!("task {top} is not in the journal")))?;
         self.ask_owner(&mut tree).await;
         Ok(tree)
     }
@@ -71,40 +89,24 @@ impl TreeReader {
     }
 
     /// The same tasks, the newest first, with those that peers dispatched for them.
-    async fn with_peer_tasks(&self, all: Vec<TaskSummary>) -> Result<Vec<TaskSummary>, Failure> {
-        let known: HashSet<&TaskId> = all.iter().map(|task| &task.task_id).collect();
-        let mut added = Vec::new();
-        for task in all.iter().filter(|task| task.runs_on.peer.is_some()) {
-            let mut peer_tasks = PeerTasks::default();
-            let mut after = Position(0);
-            loop {
-                let read = Read { task_id: Some(task.task_id.clone()), after, limit: PAGE };
-                let page = self.journal.read(read).await.map_err(unavailable)?;
-                if page.events.is_empty() {
-                    break;
-                }
-                after = page.next;
-                for event in &page.events {
-                    if let EventBody::Relayed(relayed) = &event.body {
-                        peer_tasks.apply(relayed);
-                    }
-                }
-            }
-            // The list of a server has them already.
-            let new = |below: &TaskSummary| !known.contains(&below.task_id);
-            added.extend(peer_tasks.below(task).into_iter().filter(new));
-        }
+    async fn with_peer_tasks(
+        &self,
+        all: Vec<TaskSummary>,
+    ) -> Result<Vec<TaskSummary>, ProjectError> {
+        let journal = &self.journal;
+        let read = |query| async move { journal.read(query).await.map_err(unavailable) };
+        let mut added = peer_tasks_below(read, &all).await?;
         added.reverse();
         added.extend(all);
         Ok(added)
     }
 
     /// Reads the details of these tasks from their events, unless they have been read.
-    pub(super) async fn read_details(
+    pub async fn read_details(
         &self,
         tree: &mut TaskTree,
         indexes: impl IntoIterator<Item = usize>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ProjectError> {
         for index in indexes {
             let task = &tree.tasks()[index];
             if task.detail.is_some() || task.summary.seq.0 > DETAIL_EVENTS_MAX {
@@ -118,28 +120,53 @@ impl TreeReader {
         Ok(())
     }
 
-    /// Applies the events since the last call, at most [`UPDATE_EVENTS_MAX`]. Returns the indexes of the
-    /// changed tasks in order, each once.
-    pub(super) async fn update(&mut self, tree: &mut TaskTree) -> Result<Vec<usize>, Failure> {
-        let mut changed = Vec::new();
-        let mut count = 0;
-        while count < UPDATE_EVENTS_MAX {
-            let read = Read { task_id: None, after: self.after, limit: PAGE };
-            let page = self.journal.read(read).await.map_err(unavailable)?;
-            if page.events.is_empty() {
-                break;
+    /// Waits a little, or until the server sends events, and applies them to the tree. Returns the indexes of the
+    /// changed tasks in order, each once; there may be none.
+    pub async fn changes(&mut self, tree: &mut TaskTree) -> Result<Vec<usize>, ProjectError> {
+        let events = match &mut self.stream {
+            Some(stream) => tokio::select! {
+                events = stream.next_batch() => self.answered(events)?,
+                () = tokio::time::sleep(ASK_AFTER) => Vec::new(),
+            },
+            None => {
+                tokio::time::sleep(POLL).await;
+                self.read_new().await?
             }
-            count += page.events.len();
-            self.after = page.next;
-            changed.extend(page.events.iter().filter_map(|event| tree.apply(event)));
-        }
+        };
+        let mut changed: Vec<usize> = events.iter().filter_map(|event| tree.apply(event)).collect();
         changed.extend(self.ask_owner(tree).await);
         changed.sort_unstable();
         changed.dedup();
         Ok(changed)
     }
 
-    async fn detail(&self, task_id: TaskId, until: u64) -> Result<Option<TaskDetail>, Failure> {
+    fn answered<T>(&self, answer: Result<T, ClientError>) -> Result<T, ProjectError> {
+        answer.map_err(|error| match &self.server {
+            Some(server) => server.project_error(error),
+            None => ProjectError::Unavailable(error.to_string()),
+        })
+    }
+
+    /// Reads the events since the last call, at most [`UPDATE_EVENTS_MAX`].
+    async fn read_new(&mut self) -> Result<Vec<Event>, ProjectError> {
+        let mut events = Vec::new();
+        while events.len() < UPDATE_EVENTS_MAX {
+            let read = Read { task_id: None, after: self.after, limit: PAGE };
+            let page = self.journal.read(read).await.map_err(unavailable)?;
+            if page.events.is_empty() {
+                break;
+            }
+            self.after = page.next;
+            events.extend(page.events);
+        }
+        Ok(events)
+    }
+
+    async fn detail(
+        &self,
+        task_id: TaskId,
+        until: u64,
+    ) -> Result<Option<TaskDetail>, ProjectError> {
         let mut detail: Option<TaskDetail> = None;
         let mut after = Position(0);
         while detail.as_ref().is_none_or(|detail| detail.seq.0 < until) {
@@ -163,10 +190,10 @@ impl TreeReader {
     }
 }
 
-fn unavailable(error: JournalError) -> Failure {
-    Failure::unavailable(error.to_string())
+fn unavailable(error: JournalError) -> ProjectError {
+    ProjectError::Unavailable(error.to_string())
 }
 
-fn too_many(top: &TaskId) -> Failure {
-    Failure::refused(format!("the tree of task {top} has more than {TASKS_MAX} tasks"))
+fn too_many(top: &TaskId) -> ProjectError {
+    ProjectError::Refused(format!("the tree of task {top} has more than {TASKS_MAX} tasks"))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-use crate::when_error::{WhenError, bounded};
+use super::when_error::{WhenError, bounded};
 
 /// Shortest period.
 pub const EVERY_MIN: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl Every {
     }
 
     /// The first tick after `t`.
-    pub(crate) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(super) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self.last_due(t) {
             Some(last) => last.checked_add_signed(TimeDelta::try_seconds(self.period_s)?),
             None => Some(self.from),
@@ -64,7 +64,7 @@ impl Every {
     }
 
     /// The last tick at or before `now`.
-    pub(crate) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(super) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         if now < self.from {
             return None;
         }

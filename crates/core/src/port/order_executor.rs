@@ -1,4 +1,4 @@
-//! The port to the orchestrator: executes orders.
+//! Executes orders of control requests.
 //!
 //! The same order may be requested again: after a crash, after a failed write, and when a file is
 //! dropped a second time. It then has the same key. The implementation of [`OrderExecutor`] ensures that
@@ -6,7 +6,7 @@
 
 use async_trait::async_trait;
 
-use crate::order::{Order, OrderError, OrderResult};
+use crate::{Order, OrderError, OrderResult};
 
 /// Executes orders.
 #[async_trait]

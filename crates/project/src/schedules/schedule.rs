@@ -2,7 +2,7 @@
 
 use antiphon_core::{AgentName, Salience, SourceName};
 
-use crate::when::When;
+use super::when::When;
 
 /// Longest text of an event, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;

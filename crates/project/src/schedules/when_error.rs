@@ -90,7 +90,7 @@ pub enum WhenError {
 }
 
 /// The trimmed text, if it is not too long.
-pub(crate) fn bounded<'a>(field: &'static str, text: &'a str) -> Result<&'a str, WhenError> {
+pub(super) fn bounded<'a>(field: &'static str, text: &'a str) -> Result<&'a str, WhenError> {
     let text = text.trim();
     if text.len() > WHEN_BYTES_MAX { Err(WhenError::TooLong { field }) } else { Ok(text) }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use antiphon_core::{NameError, SourceName};
 
-use crate::config::ScheduleConfig;
-use crate::schedule::{BODY_BYTES_MAX, Schedule};
-use crate::when_error::WhenError;
+use super::config::ScheduleConfig;
+use super::schedule::{BODY_BYTES_MAX, Schedule};
+use super::when_error::WhenError;
 
 /// Most schedules in a set.
 pub const SCHEDULES_MAX: usize = 256;

@@ -6,12 +6,12 @@ use antiphon_core::{AgentName, Salience, SourceName};
 use chrono::{DateTime, Utc};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use crate::cron::{Cron, ZONE_DEFAULT};
-use crate::every::Every;
-use crate::schedule::Schedule;
-use crate::schedules::ScheduleError;
-use crate::when::When;
-use crate::when_error::{WhenError, bounded};
+use super::cron::{Cron, ZONE_DEFAULT};
+use super::every::Every;
+use super::schedule::Schedule;
+use super::schedule_set::ScheduleError;
+use super::when::When;
+use super::when_error::{WhenError, bounded};
 
 /// A schedule as the user writes it. Exactly one of `every`, `cron` and `at` must be present.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]

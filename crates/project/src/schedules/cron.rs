@@ -20,7 +20,7 @@ use chrono_tz::{GapInfo, TZ_VARIANTS, Tz};
 use croner::parser::{CronParser, Seconds, Year};
 use croner::{Direction, JobType, YEAR_LOWER_LIMIT, YEAR_UPPER_LIMIT};
 
-use crate::when_error::{WhenError, bounded};
+use super::when_error::{WhenError, bounded};
 
 /// The zone of an expression without one.
 pub const ZONE_DEFAULT: &str = "UTC";
@@ -69,12 +69,12 @@ impl Cron {
     }
 
     /// The first tick after `t`.
-    pub(crate) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(super) fn next_after(&self, t: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.find(t, Direction::Forward)
     }
 
     /// The last tick at or before `now`.
-    pub(crate) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(super) fn last_due(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.find(now, Direction::Backward)
     }
 

@@ -5,8 +5,8 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use crate::cron::Cron;
-use crate::every::Every;
+use super::cron::Cron;
+use super::every::Every;
 
 /// When a schedule ticks. Its text, such as `every 5m`, is complete: equal texts have equal ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
