@@ -153,8 +153,8 @@ impl Agents for Reviewer {
         (name == REVIEWER).then(|| Arc::clone(&self.0))
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
-        vec![Arc::clone(&self.0)]
+    fn list(&self) -> Arc<[Arc<AgentDefinition>]> {
+        Arc::new([Arc::clone(&self.0)])
     }
 
     fn system_prompt(&self, _: PromptSource<'_>) -> String {

@@ -73,7 +73,6 @@ fn reply(body: &[u8], n: usize) -> Reply {
         chunk(json!([{ "index": 0, "delta": {}, "finish_reason": finish }]), Value::Null),
         chunk(json!([]), usage),
     ];
-    let mut events: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
-    events.push_str("data: [DONE]\n\n");
-    Reply::events(events)
+    let chunks = chunks.map(|chunk| format!("data: {chunk}\n\n"));
+    Reply::events(chunks.concat() + "data: [DONE]\n\n")
 }

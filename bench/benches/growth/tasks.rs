@@ -24,7 +24,9 @@ pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
     let sizes = if std::env::var_os(MILLION).is_some() { &TASKS[..] } else { &TASKS[..3] };
     println!("with this many ended tasks; p50 of {REQUESTS} requests, one start\n");
     print!("{:>12}", "tasks");
-    NAMES.iter().for_each(|name| print!("{name:>12}"));
+    for name in NAMES {
+        print!("{name:>12}");
+    }
     println!();
     let (_model, project) = model::project("")?;
     project.serve(&[])?.end()?;
@@ -69,6 +71,6 @@ async fn ask(served: &Served, last: &TaskId, started: Duration) -> Result<[f64; 
         connection.post("/v1/chat/completions", &chat).await?;
         times[2].push(began.elapsed());
     }
-    let [list, show, chat] = times.map(|times| times.percentile_ms(50));
-    Ok([list, show, chat, started.as_secs_f64() * 1e3])
+    let [listed, shown, answered] = times.map(|times| times.percentile_ms(50));
+    Ok([listed, shown, answered, started.as_secs_f64() * 1e3])
 }

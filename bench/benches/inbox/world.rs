@@ -79,8 +79,8 @@ impl Agents for Definitions {
         self.0.iter().find(|agent| agent.name.as_str() == name).cloned()
     }
 
-    fn list(&self) -> Vec<Arc<AgentDefinition>> {
-        self.0.clone()
+    fn list(&self) -> Arc<[Arc<AgentDefinition>]> {
+        self.0.clone().into()
     }
 
     fn system_prompt(&self, _: PromptSource<'_>) -> String {

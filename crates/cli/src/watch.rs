@@ -200,7 +200,7 @@ impl WatchSession<'_, '_> {
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
     /// of its tools end with it.
     async fn end_at_once(&mut self) -> Failure {
-        let attachment = &mut self.watch.attachment;
+        let attachment = &mut *self.watch.attachment;
         if !attachment.works_for_others().await {
             crate::keyboard::exit_now(130);
         }

@@ -16,7 +16,7 @@ const KEYS_MAX: usize = 16;
 pub(crate) struct Keys {
     terminal: Terminal,
     original: Termios,
-    keys: mpsc::Receiver<u8>,
+    pressed: mpsc::Receiver<u8>,
 }
 
 impl Keys {
@@ -29,7 +29,7 @@ impl Keys {
         let mut raw = original.clone();
         raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         tcsetattr(stdin(), OptionalActions::Now, &raw).ok()?;
-        let (sender, keys) = mpsc::channel(KEYS_MAX);
+        let (sender, pressed) = mpsc::channel(KEYS_MAX);
         // A thread, because reading a terminal blocks; the program does not wait for it to end.
         let thread = std::thread::Builder::new().name("keys".to_owned());
         let reader = thread.spawn(move || {
@@ -41,13 +41,13 @@ impl Keys {
                 }
             }
         });
-        let keys = Self { terminal, original, keys };
+        let keys = Self { terminal, original, pressed };
         reader.is_ok().then_some(keys)
     }
 
     /// The next key. Cancel safe.
     pub(crate) async fn next(&mut self) -> u8 {
-        match self.keys.recv().await {
+        match self.pressed.recv().await {
             Some(key) => key,
             None => std::future::pending().await,
         }
@@ -55,7 +55,7 @@ impl Keys {
 
     /// Drops the keys pressed so far.
     pub(crate) fn clear(&mut self) {
-        while self.keys.try_recv().is_ok() {}
+        while self.pressed.try_recv().is_ok() {}
     }
 }
 

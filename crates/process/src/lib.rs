@@ -23,9 +23,9 @@ mod tree_reader;
 
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
-    AcceptedInteraction, Connection, FoundInteraction, InboxTarget, OutgoingInteraction,
-    Ownership, ProjectAccess, ProjectServer, ReceiptKind, RejectedInteraction,
-    RequestAnswer, Reservation, SendOutcome,
+    AcceptedInteraction, Connection, FoundInteraction, InboxTarget, OutgoingInteraction, Ownership,
+    ProjectAccess, ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation,
+    SendOutcome,
 };
 pub use owner::{Owner, keys, token};
 pub use socket_file::{SOCKET, SocketFile, bind};

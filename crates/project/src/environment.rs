@@ -119,6 +119,7 @@ impl Warnings {
         Self(Arc::new(report))
     }
 
+    /// Passes a warning on.
     pub fn report(&self, warning: &str) {
         (self.0)(warning);
     }

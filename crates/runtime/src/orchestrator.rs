@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    AgentQuery, ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, QueuedQuery, Read, SessionQuery,
-    TaskQuery, TaskSelector,
+    AgentQuery, ApprovalQuery, ApprovalSelector, IdempotencyKey, Page, QueuedQuery, Read,
+    SessionQuery, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     AgentName, AgentState, Approval, ApprovalDecided, ApprovalId, Decision, EventBody,
-    HandlingMode, InteractionId, LiveAgent, OutageWait, Position, PriceTable, Provenance,
-    QueuedMessage, Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary,
-    StatusChanged, TaskCreated, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId,
-    ToolResult, UserMessage, WaitingFor,
+    HandlingMode, InteractionId, LiveAgent, Position, PriceTable, Provenance, QueuedMessage,
+    Replied, ResponseStatus, RunnerConfig, Runtime, Sender, SessionSummary, StatusChanged,
+    TaskCreated, TaskId, TaskRestored, TaskStatus, TaskSummary, Tool, ToolCallId, ToolResult,
+    UserMessage, WaitingFor,
 };
 use serde_json::Value;
 
@@ -46,7 +46,6 @@ use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 use crate::task::state::reader::Before;
 use crate::task::state::state_cache::AfterEnd;
-use crate::task::step;
 use crate::watch::delta_watchers::DeltaWatcher;
 use crate::watch::follower::Follower;
 

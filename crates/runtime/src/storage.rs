@@ -48,7 +48,7 @@ pub struct StorageStatus {
 /// Knows whether the last append succeeded.
 #[derive(Debug)]
 pub(crate) struct StorageMonitor {
-    /// Why and since when appends fail; `None` while they succeed.
+    /// Since when appends fail; `None` while they succeed.
     failing: watch::Sender<Option<Failing>>,
     errors: AtomicU64,
     /// Tasks that wait, with the next attempt of each.
@@ -57,10 +57,9 @@ pub(crate) struct StorageMonitor {
     is_reported: AtomicBool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Failing {
     since: Instant,
-    reason: String,
 }
 
 /// The next attempt of a task to record what it has.
@@ -122,7 +121,7 @@ impl StorageMonitor {
                     reason,
                     "the journal cannot be written: tasks wait, and continue when it can"
                 );
-                *failing = Some(Failing { since: Instant::now(), reason: reason.to_owned() });
+                *failing = Some(Failing { since: Instant::now() });
             }
             began
         });

@@ -268,7 +268,9 @@ impl Run {
         let is_new = matches!(target, RunTarget::New(_));
         let RunStarted { task_id, root, after, warnings } =
             attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
-        warnings.iter().for_each(|it| environment.warnings.report(it));
+        for warning in &warnings {
+            environment.warnings.report(warning);
+        }
         let created = attachment.connection().reader().created(&task_id).await?;
         note_terminal(&created);
         let form = match (self.json, created.output_schema.is_some()) {

@@ -202,7 +202,9 @@ impl Tasks {
                 access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
                 describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
                 let hint = idle_hint(&access, std::slice::from_ref(&summary)).filter(|_| !json);
-                hint.into_iter().for_each(|hint| terminal::note(&hint));
+                if let Some(hint) = hint {
+                    terminal::note(&hint);
+                }
                 Ok(())
             }
             Self::Tree { task, all, ids, json } => {

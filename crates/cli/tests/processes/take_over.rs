@@ -206,7 +206,7 @@ fn the_tasks_of_a_killed_owner_go_on_when_a_new_process_is_the_next_owner() {
     let mut client = project.run("client");
     client.until_event("tool_started");
     // It does not take the journal: it is stopped.
-    let behind = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", client.child.id()));
+    let behind = fs::read_to_string(format!("/proc/{0}/task/{0}/children", client.child.id()));
     let behind = behind.unwrap().trim().to_owned();
     let signal = |name: &str, pid: &str| {
         assert!(Command::new("kill").args([name, pid]).status().unwrap().success());

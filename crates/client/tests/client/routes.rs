@@ -70,7 +70,14 @@ async fn an_approval_is_listed_and_decided_and_its_task_goes_on() {
     assert_eq!(decided.status, ApprovalStatus::Allowed);
     assert_eq!(client.wait_for_task(&task_id).await.unwrap().status, TaskStatus::Completed);
     assert_eq!(client.approvals(&ApprovalQuery::default()).await.unwrap().approvals, []);
-    assert_eq!(client.approvals(&ApprovalQuery { all: true, ..ApprovalQuery::default() }).await.unwrap().approvals, [decided]);
+    assert_eq!(
+        client
+            .approvals(&ApprovalQuery { all: true, ..ApprovalQuery::default() })
+            .await
+            .unwrap()
+            .approvals,
+        [decided]
+    );
     server.stop().await;
 }
 

@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_core::{
-    InputBlock, RawJson, Request, Temperature, Tool, ToolChoice, ToolResult, Usage, UserMessage,
+    InputBlock, RawJson, Request, Sampling, Temperature, Tool, ToolChoice, ToolResult, Usage,
+    UserMessage,
 };
 use serde_json::json;
 
@@ -30,6 +31,7 @@ fn a_full_request_has_every_field() {
             max_tokens: NonZeroU32::new(1000),
             thinking_tokens: NonZeroU32::new(500),
             temperature: Some(Temperature::new(0.7).unwrap()),
+            sampling: Sampling { seed: Some(7), ..Sampling::default() },
             is_urgent: false,
         },
         &json!({
@@ -46,7 +48,8 @@ fn a_full_request_has_every_field() {
             "tool_choice": {"named": "read"},
             "max_tokens": 1000,
             "thinking_tokens": 500,
-            "temperature": 0.7
+            "temperature": 0.7,
+            "sampling": {"seed": 7}
         }),
     );
 }
@@ -65,6 +68,7 @@ fn what_a_request_leaves_to_the_provider_is_left_out() {
             max_tokens: None,
             thinking_tokens: None,
             temperature: None,
+            sampling: Sampling::default(),
             is_urgent: false,
         }
     );

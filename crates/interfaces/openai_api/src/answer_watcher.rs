@@ -175,20 +175,8 @@ impl AnswerWatcher {
             if !self.concluded && self.answer.waits_for_client() {
                 self.conclude().await?;
             }
-            if let Some(away) = self.answer.away.take() {
-                return Ok(AnswerPart::Away(away));
-            }
-            let reached = |wait: &mut (Seq, ChatError)| wait.0 <= self.answer.seq;
-            if let Some((_, error)) = self.needs_approval.take_if(reached) {
-                return Ok(AnswerPart::Approval(error));
-            }
-            let read = |delta: &mut Delta| {
-                delta.turn <= self.answer.turn && delta.after <= self.answer.seq
-            };
-            if let Some(delta) = self.held.take_if(read)
-                && let Some(text) = self.answer.add_delta(delta)
-            {
-                return Ok(AnswerPart::Text(text));
+            if let Some(part) = self.ready() {
+                return Ok(part);
             }
             let receives = self.held.is_none();
             let waiting = self.waiting.get_or_insert_with(|| {
@@ -245,6 +233,21 @@ impl AnswerWatcher {
                 },
             }
         }
+    }
+
+    /// A part that needs no more reading.
+    fn ready(&mut self) -> Option<AnswerPart> {
+        if let Some(away) = self.answer.away.take() {
+            return Some(AnswerPart::Away(away));
+        }
+        let reached = |wait: &mut (Seq, ChatError)| wait.0 <= self.answer.seq;
+        if let Some((_, error)) = self.needs_approval.take_if(reached) {
+            return Some(AnswerPart::Approval(error));
+        }
+        let read =
+            |delta: &mut Delta| delta.turn <= self.answer.turn && delta.after <= self.answer.seq;
+        let text = self.held.take_if(read).and_then(|delta| self.answer.add_delta(delta));
+        text.map(AnswerPart::Text)
     }
 
     /// The task is suspended: nothing more is asked until its next event.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 #[serde(untagged)]
 pub(crate) enum ChatRequest {
     Canonical(ChatCompletionRequest),
-    OpenAi(OpenAiRequest),
+    OpenAi(Box<OpenAiRequest>),
 }
 
 /// A chat request as OpenAI's clients send it. Unsupported fields are refused by name.

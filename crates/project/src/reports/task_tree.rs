@@ -53,8 +53,7 @@ pub async fn task_and_descendants(
     match scope {
         TreeScope::Journal => {}
         TreeScope::WithPeers => {
-            let added =
-                peer_tasks_below(|query| orchestrator.read(query), &tasks).await?;
+            let added = peer_tasks_below(|query| orchestrator.read(query), &tasks).await?;
             tasks.extend(added);
         }
     }

@@ -77,10 +77,7 @@ pub(crate) async fn run(
         }
         wake_parent::start_parent(&services, &state);
     }
-    // A task that waited for its model goes on thinking: the next attempt writes nothing before it.
-    let waited = state.waiting_for == Some(WaitingFor::Model);
-    let waited = state.agent_id.filter(|_| waited && state.agent_state == AgentState::Thinking);
-    let thinking = thinking.or(waited);
+    let thinking = thinking.or_else(|| still_thinking(&state));
     let agent_state = first_state(thinking, state.agent_state);
     let new_id = || AgentId::from(services.deps.ids.random());
     let agent_id = thinking.or(state.agent_id).unwrap_or_else(new_id);
@@ -520,6 +517,12 @@ impl TaskRun {
         let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());
         calls.filter(|call| output::is_final(call)).cloned().collect()
     }
+}
+
+/// The agent of a task that waited for its model and goes on thinking: the next attempt writes nothing before it.
+fn still_thinking(state: &TaskState) -> Option<AgentId> {
+    let waited = state.waiting_for == Some(WaitingFor::Model);
+    state.agent_id.filter(|_| waited && state.agent_state == AgentState::Thinking)
 }
 
 /// The state of an agent when a run begins. `thinking` is the agent that goes on thinking.

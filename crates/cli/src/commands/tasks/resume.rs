@@ -37,9 +37,9 @@ pub(super) async fn resume_tasks(
     let (project, environment) = match &access {
         ProjectAccess::Folder { project, environment } => (project, environment),
         ProjectAccess::Server { .. } => {
-            let mut place = Place::Named(access.change().await?);
-            let begun = place.resume(task).await?;
-            return place.wait_for_all(&begun).await;
+            let mut owner = TaskOwner::Server(access.change().await?);
+            let begun = owner.resume(task).await?;
+            return owner.wait_for_all(&begun).await;
         }
     };
     let settings = project.reviewed_settings(environment)?;
@@ -49,31 +49,31 @@ pub(super) async fn resume_tasks(
     let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
     let mut attachment = AttachedTask::open(own).await?;
     attachment.serve();
-    let mut place = Place::Attached(attachment);
-    let resumed = match place.resume(task).await {
-        Ok(begun) => place.wait_or_stop(&begun, &mut stop_signal).await,
+    let mut owner = TaskOwner::Journal(Box::new(attachment));
+    let resumed = match owner.resume(task).await {
+        Ok(begun) => owner.wait_or_stop(&begun, &mut stop_signal).await,
         Err(failure) => Err(failure),
     };
     let stops = resumed.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
-    if let Place::Attached(attachment) = place {
-        leave(attachment, stops, afterwards).await;
+    if let TaskOwner::Journal(attachment) = owner {
+        leave(*attachment, stops, afterwards).await;
     }
     resumed
 }
 
-/// Where the tasks run.
-enum Place<'a> {
+/// Which process runs the tasks.
+enum TaskOwner<'a> {
     /// At the server that `--server` names.
-    Named(Connection),
+    Server(Connection),
     /// In the owner of the journal, which may be this process.
-    Attached(AttachedTask<'a>),
+    Journal(Box<AttachedTask<'a>>),
 }
 
-impl Place<'_> {
+impl TaskOwner<'_> {
     fn connection(&self) -> &Connection {
         match self {
-            Self::Named(connection) => connection,
-            Self::Attached(attachment) => attachment.connection(),
+            Self::Server(connection) => connection,
+            Self::Journal(attachment) => attachment.connection(),
         }
     }
 
@@ -97,7 +97,8 @@ impl Place<'_> {
             terminal::print("no interrupted tasks\n");
         }
         for task_id in waiting {
-            if let Err(failure) = outcome::outcome(&connection.reader().task_alone(&task_id).await?) {
+            if let Err(failure) = outcome::outcome(&connection.reader().task_alone(&task_id).await?)
+            {
                 terminal::note(&format!("{failure}\n"));
             }
         }
@@ -191,8 +192,8 @@ impl Place<'_> {
     /// A task, once it has ended or is suspended, whichever process owns the journal meanwhile.
     async fn wait(&mut self, task_id: &TaskId) -> Result<TaskState, Failure> {
         let attachment = match self {
-            Self::Named(connection) => return Ok(connection.wait(task_id).await?),
-            Self::Attached(attachment) => attachment,
+            Self::Server(connection) => return Ok(connection.wait(task_id).await?),
+            Self::Journal(attachment) => attachment,
         };
         loop {
             let connection = attachment.connection().clone();

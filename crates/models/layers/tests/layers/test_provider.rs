@@ -126,16 +126,16 @@ impl TestSource {
 }
 
 enum State {
-    Asked(Arc<Shared>, Request),
+    Asked(Arc<Shared>, Box<Request>),
     TestSource(TestSource),
 }
 
 impl Provider for TestProvider {
     fn open(&self, request: Request) -> PieceSource {
-        let requested = State::Asked(Arc::clone(&self.0), request);
+        let requested = State::Asked(Arc::clone(&self.0), Box::new(request));
         Box::pin(stream::unfold(requested, |state| async {
             let mut playing = match state {
-                State::Asked(shared, request) => shared.begin(request),
+                State::Asked(shared, request) => shared.begin(*request),
                 State::TestSource(playing) => playing,
             };
             Some((playing.next().await?, State::TestSource(playing)))

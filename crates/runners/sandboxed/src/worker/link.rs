@@ -68,6 +68,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each signal")]
 struct Signals {
     cancel: bool,
     interrupt: bool,

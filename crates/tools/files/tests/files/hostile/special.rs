@@ -48,9 +48,11 @@ fn devices() -> Vec<Case> {
         full(edits("editing nothing", "/dev/null", "a", "b")).fails("a device"),
         reads("a device in workspace mode", "/dev/zero").fails("outside"),
         reads("memory in workspace mode", "/proc/self/mem").fails("outside"),
-        full(reads("the memory of this process", "/proc/self/mem")).fails("part of a kernel file system"),
+        full(reads("the memory of this process", "/proc/self/mem"))
+            .fails("part of a kernel file system"),
         full(reads("its environment", "/proc/self/environ")).fails("part of a kernel file system"),
-        full(reads("its settings, written", "/proc/self/comm")).fails("part of a kernel file system"),
+        full(reads("its settings, written", "/proc/self/comm"))
+            .fails("part of a kernel file system"),
         full(writes("settings of the kernel", "/proc/sys/kernel/x", "x")).fails(""),
         full(reads("an open file by number", "/proc/self/fd/0")).fails("a link of the kernel's"),
         full(reads("the program itself", "/proc/self/exe")).fails("a link of the kernel's"),
