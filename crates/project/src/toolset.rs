@@ -4,7 +4,7 @@ mod control_tool;
 pub(crate) mod mcp_pool;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use antiphon_core::port::Gate;
 use antiphon_core::redaction::Secrets;
@@ -166,19 +166,20 @@ pub(crate) fn permissions(
 /// The hosts that a gate allows. It allows none until the gate is known: the gate knows the tools,
 /// and is made after them.
 #[derive(Clone, Default)]
-struct HostGate(Arc<OnceLock<Arc<antiphon_permissions::Gate>>>);
+struct HostGate(Arc<OnceLock<Weak<antiphon_permissions::Gate>>>);
 
 impl HostGate {
     fn network(&self) -> HostNetwork {
         let gate = Arc::clone(&self.0);
         HostNetwork::new(Arc::new(SystemResolver), move |granted| {
-            gate.get().map_or_else(HostAccess::default, |gate| gate.hosts(granted))
+            let gate = gate.get().and_then(Weak::upgrade);
+            gate.map_or_else(HostAccess::default, |gate| gate.hosts(granted))
         })
     }
 
     fn open(&self, gate: &Arc<antiphon_permissions::Gate>) {
-        // It is set once, by the function that made it.
-        let _ = self.0.set(Arc::clone(gate));
+        // It is set once, by the function that made it. Weak: the gate knows the tools, and they know this.
+        let _ = self.0.set(Arc::downgrade(gate));
     }
 }
 

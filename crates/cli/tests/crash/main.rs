@@ -160,14 +160,15 @@ fn gentle_stops_wanted() -> u64 {
     (setting("CRASH_KILLS", KILLS_DEFAULT) / GENTLE_PART).max(1)
 }
 
-/// Checks a task that was stopped, but never killed: it is as if it had not been.
+/// Checks a task that was stopped, but never killed: it is as if it had not been, apart from answers that broke off.
 fn check_undisturbed(task: &SingleTask, expected: &[String], context: &str) {
     let outcome = task.outcome();
     assert_eq!(outcome.status, "completed", "{context}");
     assert_eq!(outcome.interrupted(), 0, "{context}");
     task.check_events(context);
     task.check_effects(&outcome, context);
-    assert_eq!(outcome.messages, expected, "{context}");
+    let messages: Vec<&String> = expected.iter().collect();
+    assert_eq!(outcome.without_interrupted_answers(), messages, "{context}");
 }
 
 #[test]
@@ -222,7 +223,8 @@ fn a_task_goes_on_however_often_a_person_interrupts_it() {
         let outcome = task.outcome();
         assert_eq!(outcome.status, "completed", "{context}");
         task.check_events(&context);
-        task.check_effects(&outcome, &context);
+        // A change of a file that a person stopped was not made.
+        task.check_commands(&outcome, &context);
         let messages = outcome.without_interrupted_answers();
         assert_eq!(messages.len(), expected.messages.len(), "{context}: {messages:#?}");
         for (message, expected) in messages.into_iter().zip(&expected.messages) {

@@ -7,6 +7,7 @@ use crate::pty::Terminal;
 #[test]
 fn commands_that_would_read_the_terminal_are_not_stopped_in_the_background() {
     let project = Project::new();
+    project.succeed(&["agents", "new", "someone", "--description", "Waits."]);
     let mut terminal = Terminal::start(project.shell(&["-i"]));
     for (number, command) in ["run", "request -", "send someone -"].into_iter().enumerate() {
         terminal

@@ -1,5 +1,6 @@
 //! Ctrl-C on a task whose agents work: the whole tree is interrupted, and resumes with its root.
 
+use std::collections::HashSet;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -43,10 +44,13 @@ fn tree_at_work_with(project: &Project, command: &str, agent: &str, arguments: &
     fs::write(project.path().join("tree.toml"), script).unwrap();
     let run = Run::start(project.run_command("tree", arguments));
     until("a command", || project.path().join("started").exists());
-    until("an answer", || {
-        let is_half =
-            |line: &Value| line["type"] == "text_delta" && line.to_string().contains("half");
-        run.printed().iter().any(is_half)
+    until("the other agent", || {
+        let thinks =
+            |line: &&Value| line["type"] == "state_changed" && line["data"]["to"] == "thinking";
+        let printed = run.printed();
+        let tasks: HashSet<&str> =
+            printed.iter().filter(thinks).filter_map(|line| line["task_id"].as_str()).collect();
+        tasks.len() == 3
     });
     run
 }

@@ -389,14 +389,14 @@ fn a_server_that_stops_says_what_waits() {
 }
 
 #[test]
-fn a_fork_beside_a_server_does_not_name_a_command_that_cannot_work() {
+fn a_fork_beside_a_server_is_continued_as_without_it() {
     let project = Project::that_asks("go");
     assert_eq!(project.antiphon(&["tasks", "cancel", "last"]).code, 0);
     let alone = project.antiphon(&["sessions", "fork", "last"]).out;
     assert!(alone.contains(": continue it with `antiphon run --session "), "{alone}");
     let server = project.serve();
     let beside = project.antiphon(&["sessions", "fork", "last"]).out;
-    assert!(beside.contains("when the server has stopped"), "{beside}");
+    assert!(beside.contains(": continue it with `antiphon run --session "), "{beside}");
     server.end();
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::project_folder::{home, state, trust};
+use crate::project_folder::{home, state};
 use crate::server::{Server, commands, project, text, until, with_environment};
 
 /// A path in the namespace of a process.
@@ -158,9 +158,8 @@ fn a_worker_that_has_no_room_makes_its_task_wait() {
     fs::create_dir_all(&agents).unwrap();
     let boxed = "---\ndescription: Works in a worker.\ntools: [bash]\nruntimes: [sandbox]\n---\nYou work.\n";
     fs::write(agents.join("boxed.md"), boxed).unwrap();
-    trust(folder.path());
     // No room for a new file: the journal has all that it needs.
-    let server = on_disk(folder.path(), "size=64m,nr_inodes=400", "true", "");
+    let server = on_disk(folder.path(), "size=64m,nr_inodes=400", "true", "--trust");
     let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
     let filler = disk.join("filler");
     fs::create_dir(&filler).unwrap();

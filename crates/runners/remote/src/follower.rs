@@ -17,7 +17,7 @@ use tokio::time::MissedTickBehavior;
 use crate::control::ControlCommand;
 use crate::local_task::LocalTask;
 use crate::peer::{Peer, PeerFailure};
-use crate::relay::{is_creation, local_event};
+use crate::relay::{is_creation, local_event, waits_for_resume};
 use crate::task_request::{PeerConfig, RunLimits, create_task};
 
 /// How often the follower looks at the tasks below a remote task.
@@ -234,7 +234,13 @@ impl Follower<'_> {
             progress.seq = event.seq;
             progress.at_work |= !is_creation(&event.body);
             if progress.at_work {
-                bodies.extend(local_event(event.body, &self.peer.name, &progress.task_id));
+                // The interrupt came from here: a resume here ends this wait.
+                let is_own_wait = self.interrupted && waits_for_resume(&event.body);
+                bodies.extend(if is_own_wait {
+                    Some(event.body)
+                } else {
+                    local_event(event.body, &self.peer.name, &progress.task_id)
+                });
             }
         }
         // The tree here ends as it did there.

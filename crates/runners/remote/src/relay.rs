@@ -50,6 +50,18 @@ fn status(change: StatusChanged, peer: &str, task_id: &TaskId) -> Option<StatusC
     }
 }
 
+/// Whether the event is the wait for a resume.
+pub(crate) fn waits_for_resume(body: &EventBody) -> bool {
+    matches!(
+        body,
+        EventBody::StatusChanged(StatusChanged {
+            status: TaskStatus::InputRequired,
+            waiting_for: Some(WaitingFor::Resume),
+            ..
+        })
+    )
+}
+
 /// Whether an event belongs to the creation of the remote task: its first event, and the messages that it
 /// was created with. The first event of any other kind is the first of its work.
 pub(crate) fn is_creation(body: &EventBody) -> bool {

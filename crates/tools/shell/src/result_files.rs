@@ -37,6 +37,15 @@ impl ResultFiles {
         options.open(self.folder.join(name))
     }
 
+    /// Makes a file durable: its content, its name, and the folder of the task. Blocks.
+    pub(crate) fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_all()?;
+        for folder in self.folder.ancestors().take(2) {
+            File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+
     fn free_space(&self) -> io::Result<()> {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
         for entry in fs::read_dir(&self.folder)?.flatten() {

@@ -134,6 +134,16 @@ impl Transcript {
         }
     }
 
+    /// The same, for a result that names the file: the name must be good after a crash too.
+    fn file_durably(&mut self) {
+        self.file();
+        if self.lost.is_none()
+            && let Some(Err(error)) = self.file.as_ref().map(|file| self.results.sync(file))
+        {
+            self.lost = Some(error.to_string());
+        }
+    }
+
     fn try_file(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -168,7 +178,7 @@ impl Transcript {
         let tail_bytes = (TAIL_BYTES_MAX - pending.len()) as u64;
         let tail = self.range(self.end().saturating_sub(tail_bytes).max(from.bytes), self.end());
         let tail = whole_lines_to_end(tail);
-        self.file();
+        self.file_durably();
         let gap = Gap {
             lines: lines.saturating_sub(count(&head) + count(&tail)),
             bytes: bytes.saturating_sub((head.len() + tail.len()) as u64),
