@@ -13,7 +13,7 @@ fn main() {
     let mut runner = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
     let hello = read(&mut runner);
     let own = hello["hello"]["task_id"].clone();
-    send(&mut runner, &json!({ "ready": { "version": 1 } }));
+    send(&mut runner, &json!({ "ready": { "version": 2 } }));
     match std::env::args().nth(1).unwrap().as_str() {
         "garbage" => runner.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap(),
         "nonsense" => send(&mut runner, &json!({ "obey": {} })),
@@ -49,7 +49,7 @@ fn main() {
             self::read(&mut runner);
             (2..1000).for_each(|id| open(&mut runner, id, "test"));
         }
-        "newer" => send(&mut runner, &json!({ "ready": { "version": 2 } })),
+        "newer" => send(&mut runner, &json!({ "ready": { "version": 3 } })),
         "refuse" => send(&mut runner, &json!({ "refused": { "reason": "no namespaces" } })),
         "half" => runner.write_all(&[0, 0, 1, 0, b'{']).unwrap(),
         "die" => {}

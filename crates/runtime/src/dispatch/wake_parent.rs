@@ -36,11 +36,13 @@ pub(crate) fn found_ended(services: &Arc<Services>, state: &TaskState) {
 
 /// Starts the parent of a task that runs, unless it runs or waits for the task here: this process may have started the
 /// task alone, for a decision, a message or a resume, and its parent has to learn of the end. A running task has a
-/// parent that has not ended.
+/// parent that has not ended. One that stopped early for an error is left alone: it would start its children again, and
+/// they it.
 pub(crate) fn start_parent(services: &Arc<Services>, state: &TaskState) {
     let Some(parent) = &state.created.parent else { return };
     if services.deps.settings.dispatch == Dispatch::Here
         && !services.slots.is_active(parent)
+        && services.slots.stop_reason(parent).is_none()
         && !services.waiters.not_registered(parent, std::slice::from_ref(&state.task_id)).is_empty()
     {
         supervise::start(services, parent);

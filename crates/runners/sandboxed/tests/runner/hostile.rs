@@ -36,7 +36,7 @@ async fn a_worker_that_breaks_its_rules_is_refused_and_ended() {
         ("another-model", "it asked another model, `dear`"),
         ("twice", "it asked question 2 twice"),
         ("flood", "it asked more than 128 questions"),
-        ("newer", "it speaks version 2"),
+        ("newer", "it speaks version 3"),
     ] {
         let fate = fate(way).await;
         assert!(matches!(fate, RunnerError::Refused { .. }), "{way}: {fate}");
