@@ -107,9 +107,9 @@ impl ServerFault {
             }
             Self::Cut { .. } => *error == ProviderError::Cut,
             Self::Stalled { .. } => matches!(error, ProviderError::Timeout { .. }),
-            Self::Garbled { .. } | Self::Page { status: 200 } => {
-                matches!(error, ProviderError::Protocol { .. })
-            }
+            Self::Garbled { .. } => matches!(error, ProviderError::Protocol { .. }),
+            // As the login page of a network.
+            Self::Page { status: 200 } => matches!(error, ProviderError::Connection { .. }),
             Self::Page { status: found } => {
                 matches!(error, ProviderError::Server { status, .. } if *status == found)
             }
