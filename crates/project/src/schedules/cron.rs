@@ -2,7 +2,7 @@
 //! refused.
 //!
 //! An expression has five fields: minute, hour, day of month, month, day of week. The shortest
-//! period is a minute; [`Every`](crate::Every) allows shorter ones. When both a day of month and a
+//! period is a minute; [`Every`](crate::schedules::every::Every) allows shorter ones. When both a day of month and a
 //! day of week are given, a day matches if either does, as in every cron.
 //!
 //! When clocks change:
