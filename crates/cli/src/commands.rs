@@ -5,6 +5,7 @@ mod approvals;
 mod attach;
 mod backup;
 mod budget;
+pub(crate) mod chat;
 mod demo;
 mod doctor;
 mod inbox;
@@ -24,6 +25,8 @@ mod token;
 mod trust;
 mod usage;
 
+use std::ffi::OsString;
+
 use antiphon_process::{ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
@@ -33,8 +36,17 @@ use crate::failure::Failure;
 use crate::log::{LogDetail, LogFormat};
 use crate::server_args::not_through_server;
 
+/// The arguments with the command that `antiphon` alone stands for, on a terminal: the terminal program.
+pub(crate) fn with_default(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if chat::is_meant(&arguments) {
+        arguments.insert(1, chat::NAME.into());
+    }
+    arguments
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Chat(Box<chat::Chat>),
     Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
@@ -73,7 +85,8 @@ impl Command {
     pub(crate) fn log_format(&self) -> LogFormat {
         match self {
             Self::Serve(serve) => serve.log_format(),
-            Self::Demo(_)
+            Self::Chat(_)
+            | Self::Demo(_)
             | Self::Run(_)
             | Self::Agents(_)
             | Self::Tasks(_)
@@ -99,7 +112,11 @@ impl Command {
 
     /// What it shows besides its log.
     pub(crate) fn log_detail(&self) -> LogDetail {
-        if matches!(self, Self::Run(_)) { LogDetail::OnStatusLine } else { LogDetail::Usual }
+        if matches!(self, Self::Run(_) | Self::Chat(_)) {
+            LogDetail::OnStatusLine
+        } else {
+            LogDetail::Usual
+        }
     }
 
     /// Runs the command through a server elsewhere, if it can.
@@ -118,6 +135,7 @@ impl Command {
             Self::Inbox(inbox) => inbox.run_at(server, environment).await,
             Self::Budget(budget) => budget.run_at(server, environment).await,
             Self::Usage(usage) => usage.run_at(server).await,
+            Self::Chat(_) => Err(not_through_server("chat")),
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(_) => Err(not_through_server("run")),
             Self::Request(_) => Err(not_through_server("request")),
@@ -142,6 +160,7 @@ impl Command {
         afterwards: &mut Afterwards,
     ) -> Result<(), Failure> {
         match self {
+            Self::Chat(chat) => Box::pin(chat.run(environment, afterwards)).await,
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
             Self::Agents(agents) => agents.run(environment).await,

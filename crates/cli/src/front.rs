@@ -13,7 +13,7 @@
 //! | the process behind leaves the terminal | it ends with the exit code that the name of that process says   |
 
 use std::env;
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -24,12 +24,18 @@ use nix::sys::signalfd::SignalFd;
 use rustix::process::{
     Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
 };
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::commands::{chat, with_default};
 
 /// Variable that names the process in front.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FRONT";
 
 /// Name of a process that has left the terminal, before its exit code.
 const LEFT: &str = "antiphon:";
+
+/// Commands whose process may own the journal while others use it.
+const WORKS_FOR_OTHERS: [&str; 3] = ["run", "resume", chat::NAME];
 
 /// Signals that are passed on. The last one is of the process behind.
 const PASSED_ON: [Signal; 6] = [
@@ -40,6 +46,22 @@ const PASSED_ON: [Signal; 6] = [
     Signal::SIGUSR2,
     Signal::SIGUSR1,
 ];
+
+/// The mode of the terminal before the work began. A process that was killed does not restore it.
+struct TerminalMode(Option<Termios>);
+
+impl TerminalMode {
+    fn now() -> Self {
+        Self(tcgetattr(std::io::stdin()).ok())
+    }
+
+    fn restore(self) {
+        let Some(before) = self.0 else { return };
+        if tcgetattr(std::io::stdin()).is_ok_and(|now| now.local_modes != before.local_modes) {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
+        }
+    }
+}
 
 /// Stands in front of a process that does the work, and returns its exit code. `None` when this process does the
 /// work itself.
@@ -54,10 +76,15 @@ pub(crate) fn stand_in_front() -> Option<ExitCode> {
         }
         return None;
     }
-    // `antiphon run` and `antiphon tasks resume`: a command that has such a word elsewhere may have it too.
-    if !env::args_os().skip(1).any(|argument| argument == "run" || argument == "resume") {
+    // `antiphon run`, `antiphon tasks resume` and `antiphon chat`: a command that has such a word elsewhere may have
+    // it too.
+    let arguments = with_default(env::args_os().collect());
+    let works_for_others =
+        |argument: &OsString| WORKS_FOR_OTHERS.iter().any(|name| argument == name);
+    if !arguments.iter().skip(1).any(works_for_others) {
         return None;
     }
+    let terminal = TerminalMode::now();
     let signals = waited_for();
     let received = SignalFd::new(&signals).ok()?;
     let mut command = Command::new("/proc/self/exe");
@@ -67,7 +94,11 @@ pub(crate) fn stand_in_front() -> Option<ExitCode> {
     // Before the process starts, so that none of its signals is missed.
     signals.thread_block().ok()?;
     match command.spawn() {
-        Ok(child) => Some(watch(child, &received)),
+        Ok(child) => {
+            let exit_code = watch(child, &received);
+            terminal.restore();
+            Some(exit_code)
+        }
         Err(_) => {
             let _ = signals.thread_unblock();
             None

@@ -60,7 +60,8 @@ fn main() -> ExitCode {
     if let Some(exit_code) = front::stand_in_front() {
         return exit_code;
     }
-    let matches = server_args::hide(Cli::command()).try_get_matches();
+    let arguments = commands::with_default(std::env::args_os().collect());
+    let matches = server_args::hide(Cli::command()).try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return terminal::print_usage(&error),

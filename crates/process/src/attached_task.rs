@@ -190,7 +190,20 @@ impl<'a> AttachedTask<'a> {
                 TaskStream::local(orchestrator).following(orchestrator, after)
             }
             (Connection::Server(server, _), _) => {
-                TaskStream::remote(&server.client, root, after, RetryPolicy::NEVER)
+                TaskStream::remote(&server.client, Some(root), after, RetryPolicy::NEVER)
+            }
+        }
+    }
+
+    /// The events of all tasks behind a position, and deltas.
+    pub fn journal_stream(&mut self, after: Position) -> TaskStream {
+        self.deltas = None;
+        match &self.connection {
+            Connection::Local(orchestrator) => {
+                TaskStream::local(orchestrator).following(orchestrator, after)
+            }
+            Connection::Server(server, _) => {
+                TaskStream::remote(&server.client, None, after, RetryPolicy::NEVER)
             }
         }
     }

@@ -62,9 +62,14 @@ impl TaskStream {
         }
     }
 
-    /// Events and deltas of a tree from the owner of the journal.
-    pub fn remote(client: &Client, root: &TaskId, after: Position, retry: RetryPolicy) -> Self {
-        let (root, after) = (Some(root.clone()), Some(after));
+    /// Events and deltas of a tree, or of all tasks, from the owner of the journal.
+    pub fn remote(
+        client: &Client,
+        root: Option<&TaskId>,
+        after: Position,
+        retry: RetryPolicy,
+    ) -> Self {
+        let (root, after) = (root.cloned(), Some(after));
         let query = JournalEventQuery { root, after, deltas: true, ..JournalEventQuery::default() };
         Self::Remote(Box::new(client.live_journal_events(query, retry)))
     }

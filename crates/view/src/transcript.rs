@@ -183,18 +183,22 @@ impl Transcript {
         if !self.options.status_line || self.in_text {
             return;
         }
-        self.ticks += 1;
-        let spinner = SPINNER[self.ticks % SPINNER.len()];
-        let activity = self.waiting.as_ref().unwrap_or(&self.activity);
-        let line = format!("{spinner} {activity} {}", self.spent_text());
-        let line: String = line.chars().take(width).collect();
+        let line: String = self.activity_line().chars().take(width).collect();
         let line = self.options.colors.dim(&line);
         self.write_note(&format!("\r\x1b[2K{line}"));
         self.status_drawn = true;
     }
 
+    /// `⠙ bash │ compiling 3.2 s · 1204 tokens · $0.0123`, with the next sign of progress.
+    pub fn activity_line(&mut self) -> String {
+        self.ticks += 1;
+        let spinner = SPINNER[self.ticks % SPINNER.len()];
+        let activity = self.waiting.as_ref().unwrap_or(&self.activity);
+        format!("{spinner} {activity} {}", self.spent_text())
+    }
+
     /// `3.2 s · 1204 tokens · $0.0123`.
-    fn spent_text(&self) -> String {
+    pub fn spent_text(&self) -> String {
         let mut total = Usage::default();
         for usage in self.spent.values() {
             total += *usage;

@@ -1,0 +1,140 @@
+//! `antiphon` and `antiphon chat`: the terminal program.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use antiphon_core::ModelRef;
+use antiphon_process::{AttachedTask, OwnTask};
+use antiphon_project::agent_files::read_catalog;
+use antiphon_project::environment::Environment;
+use antiphon_project::models::Route;
+use antiphon_project::project::{OwnerRole, Project};
+use antiphon_project::settings::UserSettings;
+use antiphon_project::task_process::TaskProcess;
+use antiphon_tui::{ProgramOptions, StartWith};
+use clap::Args;
+use uuid::Uuid;
+
+use super::run::leave;
+use crate::afterwards::Afterwards;
+use crate::failure::Failure;
+use crate::interface::interface;
+use crate::terminal;
+
+/// Name of the command.
+pub(crate) const NAME: &str = "chat";
+
+/// Whether arguments without a command mean this one: there are none and a person is at the terminal, or the first is
+/// an option of it.
+pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
+    match arguments.get(1) {
+        None => has_terminal(),
+        Some(first) => first == "-c" || first == "--continue",
+    }
+}
+
+fn has_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Prompts of a project, in its state folder.
+const HISTORY: &str = "prompts";
+
+/// Talk to the agents of this project in the terminal.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Type a prompt; /help lists keys and commands (docs/terminal.md). What an agent answers stays in the scrollback of your terminal; beneath the prompt is everything at work in the project, also of other terminals.
+Ctrl-D quits. A task that works then is interrupted, and can be resumed.
+
+Examples:
+  antiphon
+  antiphon -c
+  antiphon chat --agent reviewer
+  antiphon chat --model anthropic/claude-sonnet-4-5")]
+pub(crate) struct Chat {
+    /// Continue the last conversation.
+    #[arg(short = 'c', long = "continue")]
+    continues: bool,
+
+    /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or `scripted/hello`.
+    #[arg(long)]
+    model: Option<ModelRef>,
+
+    /// Agent that new conversations begin with (see `antiphon agents list`).
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Script that answers in place of a built-in one (see docs/scripted.md).
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+}
+
+impl Chat {
+    pub(crate) async fn run(
+        self,
+        environment: &Environment,
+        afterwards: &mut Afterwards,
+    ) -> Result<(), Failure> {
+        if !has_terminal() {
+            return Err(Failure::usage(
+                "the terminal program needs a terminal: use `antiphon run` for a single prompt",
+            ));
+        }
+        let project = Project::find(environment)?;
+        let settings = project.reviewed_settings(environment)?;
+        let process = TaskProcess {
+            id: Some(Uuid::new_v4()),
+            folder: environment.current_dir.clone(),
+            ..TaskProcess::default()
+        };
+        let process = process.at_providers_of(&settings);
+        let options = self.options(environment, &project, &settings, process.clone())?;
+        let own = OwnTask {
+            project: &project,
+            environment,
+            settings: Some(settings),
+            role: OwnerRole::Run(process),
+            interface,
+        };
+        let mut attachment = AttachedTask::open(own).await?;
+        let ended = Box::pin(antiphon_tui::run(&mut attachment, options)).await;
+        leave(attachment, false, afterwards).await;
+        Ok(ended?)
+    }
+
+    fn options(
+        self,
+        environment: &Environment,
+        project: &Project,
+        settings: &UserSettings,
+        process: TaskProcess,
+    ) -> Result<ProgramOptions, Failure> {
+        let route = Route { script: self.script, process: Some(process), ..Route::default() };
+        let program = |names: &[&str], otherwise: &str| {
+            let named = names.iter().find_map(|name| environment.text(name));
+            named.unwrap_or_else(|| otherwise.to_owned())
+        };
+        let agents = read_catalog(project, settings).entries();
+        Ok(ProgramOptions {
+            start_with: if self.continues { StartWith::Last } else { StartWith::New },
+            model: self.model,
+            default_model: settings.default_model().to_string(),
+            agent: self.agent,
+            agents: agents
+                .into_iter()
+                .map(|entry| entry.definition)
+                .map(|agent| (agent.name.to_string(), agent.description.clone()))
+                .collect(),
+            route: route.absolute(environment)?,
+            prices: settings.prices.clone(),
+            root: project.root().to_owned(),
+            history: project.state().join(HISTORY),
+            decider: crate::DECIDER,
+            editor: program(&["VISUAL", "EDITOR"], "vi"),
+            pager: program(&["PAGER"], "less -R +G"),
+            shell: program(&["SHELL"], "/bin/sh"),
+            colors: terminal::stdout_colors() == antiphon_view::Colors::On,
+        })
+    }
+}

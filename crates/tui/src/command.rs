@@ -1,0 +1,96 @@
+//! Commands that begin with a slash.
+
+/// What a command does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    New,
+    Model,
+    Agent,
+    Sessions,
+    Tasks,
+    Resume,
+    Pause,
+    Cancel,
+    Approvals,
+    Fork,
+    Diff,
+    Cost,
+    Export,
+    Transcript,
+    Quit,
+}
+
+/// A command as it is typed and listed.
+pub(crate) struct CommandEntry {
+    pub(crate) command: Command,
+    pub(crate) name: &'static str,
+    /// What stands behind it; empty when nothing does.
+    pub(crate) argument: &'static str,
+    pub(crate) help: &'static str,
+}
+
+const fn entry(
+    command: Command,
+    name: &'static str,
+    argument: &'static str,
+    help: &'static str,
+) -> CommandEntry {
+    CommandEntry { command, name, argument, help }
+}
+
+/// All commands, in the order in which they are listed.
+pub(crate) const COMMANDS: [CommandEntry; 16] = [
+    entry(Command::Help, "help", "", "Show keys and commands"),
+    entry(Command::New, "new", "", "Begin a new conversation"),
+    entry(Command::Sessions, "sessions", "", "Continue another conversation"),
+    entry(Command::Fork, "fork", "", "Continue a copy of this conversation"),
+    entry(Command::Model, "model", "[PROVIDER/MODEL]", "Show or choose the model"),
+    entry(Command::Agent, "agent", "[NAME]", "Choose the agent of the next conversation"),
+    entry(Command::Tasks, "tasks", "", "Watch another task that is at work"),
+    entry(Command::Resume, "resume", "", "Resume the interrupted task"),
+    entry(Command::Pause, "pause", "", "Pause the task after its current step"),
+    entry(Command::Cancel, "cancel", "", "Cancel the task and every task below it"),
+    entry(Command::Approvals, "approvals", "", "Show the pending question again"),
+    entry(Command::Diff, "diff", "", "Show what changed in the git work tree"),
+    entry(Command::Cost, "cost", "", "Show what this conversation has spent"),
+    entry(Command::Export, "export", "[FILE]", "Save the conversation as a session file"),
+    entry(Command::Transcript, "transcript", "", "Show everything in a pager (Ctrl-T)"),
+    entry(Command::Quit, "quit", "", "Quit (Ctrl-D)"),
+];
+
+/// The command of a prompt and what stands behind it. `Err` names the word that is no command.
+pub(crate) fn parse(prompt: &str) -> Option<Result<(Command, &str), &str>> {
+    let typed = prompt.strip_prefix('/')?;
+    // A path is no command.
+    if typed.starts_with('/')
+        || typed.split_whitespace().next().is_some_and(|word| word.contains('/'))
+    {
+        return None;
+    }
+    let (name, argument) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    let found = COMMANDS.iter().find(|entry| entry.name == name);
+    Some(match found {
+        Some(entry) => Ok((entry.command, argument.trim())),
+        None => Err(name),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_a_name_and_an_argument() {
+        assert_eq!(parse("/model a/b "), Some(Ok((Command::Model, "a/b"))));
+        assert_eq!(parse("/quit"), Some(Ok((Command::Quit, ""))));
+        assert_eq!(parse("/nothing x"), Some(Err("nothing")));
+    }
+
+    #[test]
+    fn a_path_and_plain_text_are_no_commands() {
+        assert_eq!(parse("/etc/hosts is what?"), None);
+        assert_eq!(parse("hello /quit"), None);
+        assert_eq!(parse("// a comment"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! What can follow what is typed: commands behind a slash, files of the project behind an `@`.
+
+use std::path::Path;
+
+use antiphon_view::display::escaped;
+use ignore::WalkBuilder;
+
+use crate::choice::{Choice, ChoiceList};
+use crate::command::COMMANDS;
+use crate::composer::Composer;
+
+/// Files of a project that are looked at.
+const FILES_MAX: usize = 50_000;
+
+/// Completions that are offered.
+const OFFERED_MAX: usize = 50;
+
+/// Replaces the word before the cursor.
+pub(crate) type Completions = ChoiceList<String>;
+
+/// The completions of what is typed; `None` when there are none.
+pub(crate) fn completions(composer: &Composer, files: &[String]) -> Option<Completions> {
+    let (start, word) = composer.word_before_cursor();
+    if start == 0
+        && let Some(typed) = word.strip_prefix('/')
+    {
+        let matching = COMMANDS.iter().filter(|entry| entry.name.starts_with(typed));
+        let entries = matching.map(|entry| Choice {
+            label: format!("/{} {}", entry.name, entry.argument).trim_end().to_owned(),
+            detail: entry.help.to_owned(),
+            value: format!("/{} ", entry.name),
+        });
+        return ChoiceList::new("", entries.collect());
+    }
+    let typed = word.strip_prefix('@')?.to_lowercase();
+    let mut found: Vec<(u8, &String)> =
+        files.iter().filter_map(|file| Some((rank(file, &typed)?, file))).collect();
+    found.sort_by_key(|(rank, file)| (*rank, file.len(), (*file).clone()));
+    let entries = found.into_iter().take(OFFERED_MAX).map(|(_, file)| Choice {
+        label: escaped(file).into_owned(),
+        detail: String::new(),
+        value: format!("@{file} "),
+    });
+    ChoiceList::new("", entries.collect())
+}
+
+/// How well a file matches: its name begins with what is typed, its path contains it, or its characters in order.
+fn rank(file: &str, typed: &str) -> Option<u8> {
+    let path = file.to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    if name.starts_with(typed) {
+        return Some(0);
+    }
+    if path.contains(typed) {
+        return Some(1);
+    }
+    let mut rest = path.chars();
+    typed.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
+}
+
+/// The files of a project that git does not ignore, as paths from its root.
+pub(crate) fn project_files(root: &Path) -> Vec<String> {
+    let walk = WalkBuilder::new(root).follow_links(false).build();
+    let files = walk
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let paths = files.filter_map(|entry| {
+        let path = entry.path().strip_prefix(root).ok()?;
+        Some(path.to_str()?.to_owned())
+    });
+    paths.take(FILES_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(typed: &str, files: &[&str]) -> Vec<String> {
+        let mut composer = Composer::default();
+        composer.set(typed);
+        let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+        let Some(mut found) = completions(&composer, &files) else { return Vec::new() };
+        let mut labels = Vec::new();
+        loop {
+            let label = found.selected().label.clone();
+            if labels.contains(&label) {
+                return labels;
+            }
+            labels.push(label);
+            found.down();
+        }
+    }
+
+    #[test]
+    fn files_are_found_by_name_before_path() {
+        let files = ["src/login/mod.rs", "login.rs", "docs/other.md"];
+        assert_eq!(labels("look at @log", &files), ["login.rs", "src/login/mod.rs"]);
+        assert_eq!(labels("@slr", &files), ["src/login/mod.rs"]);
+    }
+
+    #[test]
+    fn commands_are_completed_at_the_beginning_only() {
+        assert_eq!(labels("/mo", &[]), ["/model [PROVIDER/MODEL]"]);
+        assert!(labels("see /mo", &[]).is_empty());
+    }
+}

@@ -1,0 +1,30 @@
+//! The terminal program: a prompt over a project's agents, with everything at work beneath it.
+//!
+//! It is a process of the project like every other one: it owns the journal or is a client of the owner, through
+//! [`AttachedTask`](antiphon_process::AttachedTask), and everything it shows comes from the journal. Finished blocks are
+//! written as plain lines into the terminal's own scrollback; only the rows at the lower end are drawn again.
+//!
+//! | module          | holds                                                                             |
+//! |-----------------|-----------------------------------------------------------------------------------|
+//! | `program`       | the loop: keys, events and deltas in, lines and orders out                        |
+//! | `inline_screen` | the rows that are drawn again, and the lines above them                           |
+//! | `composer`      | the editor of the prompt; `history`, `completion`, `choice` and `command` serve it |
+//! | `transcript`    | a watched task as lines; `answer` and `markdown` format what the model writes      |
+//! | `board`         | the tree of everything at work                                                    |
+
+mod answer;
+mod board;
+mod choice;
+mod command;
+mod completion;
+mod composer;
+mod history;
+mod inline_screen;
+mod markdown;
+mod program;
+mod sgr;
+mod terminal_mode;
+mod transcript;
+mod wrap;
+
+pub use program::{ProgramOptions, StartWith, run};

@@ -1,0 +1,271 @@
+//! The loop of the program: keys, events and deltas in, lines and orders out.
+//!
+//! Nothing is decided here about tasks: orders go to the [`Connection`], and what became of them comes back as events.
+
+mod commands;
+mod conversation;
+mod draw;
+mod events;
+mod keys;
+mod outside;
+mod questions;
+
+use std::collections::VecDeque;
+use std::io::{self, Stdout};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use antiphon_core::{Approval, ModelRef, Position, PriceTable, SessionId, TaskId};
+use antiphon_process::{AttachedTask, Connection, TaskStream};
+use antiphon_project::error::ProjectError;
+use antiphon_project::models::Route;
+use crossterm::event::EventStream;
+use futures_util::StreamExt as _;
+use ratatui_core::text::Line;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use crate::board::Board;
+use crate::choice::ChoiceList;
+use crate::completion::Completions;
+use crate::composer::Composer;
+use crate::history::History;
+use crate::inline_screen::{InlineScreen, Size, Styles};
+use crate::terminal_mode::{self, TerminalMode};
+use crate::transcript::WatchedTask;
+
+/// Shortest time between two frames that no key asked for.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// How often the sign of progress moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Lines that the pager shows. Earlier ones are in the scrollback of the terminal only.
+const KEPT_LINES_MAX: usize = 50_000;
+
+/// Which conversation the program begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartWith {
+    /// A new one.
+    New,
+    /// The one with the newest task.
+    Last,
+}
+
+/// What the program is started with.
+pub struct ProgramOptions {
+    /// The conversation it begins with.
+    pub start_with: StartWith,
+    /// Model of new tasks; when absent, the agent's, the conversation's or the default one.
+    pub model: Option<ModelRef>,
+    /// The model that is used when none is chosen, as it is shown.
+    pub default_model: String,
+    /// Agent of new conversations; the default one when absent.
+    pub agent: Option<String>,
+    /// Names and descriptions of the defined agents.
+    pub agents: Vec<(String, String)>,
+    /// How the model is reached, and what the process gives to its tasks.
+    pub route: Route,
+    /// Prices of models.
+    pub prices: PriceTable,
+    /// The folder whose files `@` completes.
+    pub root: PathBuf,
+    /// File that keeps the prompts.
+    pub history: PathBuf,
+    /// Name of the decider of an approval in the journal.
+    pub decider: &'static str,
+    /// Command line of the user's editor.
+    pub editor: String,
+    /// Command line of the user's pager.
+    pub pager: String,
+    /// Command line of the user's shell.
+    pub shell: String,
+    /// Whether text is colored.
+    pub colors: bool,
+}
+
+/// Runs the program until the user quits. The terminal is as before when this returns.
+pub async fn run(
+    attachment: &mut AttachedTask<'_>,
+    options: ProgramOptions,
+) -> Result<(), ProjectError> {
+    terminal_mode::restore_at_panic();
+    let mode = TerminalMode::enter().map_err(unusable)?;
+    let mut program = Program::new(attachment, options);
+    let ended = match program.begin().await {
+        Ok(()) => program.run().await,
+        Err(error) => Err(error),
+    };
+    program.screen.clear().map_err(unusable)?;
+    drop(mode);
+    ended?;
+    program.say_goodbye();
+    Ok(())
+}
+
+fn unusable(error: io::Error) -> ProjectError {
+    ProjectError::Failed(format!("the terminal cannot be used: {error}"))
+}
+
+/// The conversation that the next prompt continues.
+#[derive(Debug, Clone, Default)]
+struct Conversation {
+    /// Its session and the last task of it.
+    session: Option<(SessionId, TaskId)>,
+}
+
+/// What the user chooses from a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Picked {
+    Session(SessionId),
+    Task(TaskId),
+    Agent(String),
+    Prompt(String),
+}
+
+/// Whether the program goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Continue,
+    Quit,
+}
+
+struct Program<'a, 'p> {
+    attachment: &'a mut AttachedTask<'p>,
+    options: ProgramOptions,
+    screen: InlineScreen<Stdout>,
+    composer: Composer,
+    history: History,
+    completions: Option<Completions>,
+    list: Option<ChoiceList<Picked>>,
+    files: Option<Vec<String>>,
+    conversation: Conversation,
+    watched: Option<WatchedTask>,
+    /// The watched task works.
+    is_working: bool,
+    /// The watched task was interrupted or paused, and can go on.
+    is_suspended: bool,
+    /// Prompts that are sent when the task has ended.
+    queue: VecDeque<String>,
+    board: Board,
+    question: Option<Approval>,
+    /// Lines that are written above the live rows with the next frame.
+    finished: Vec<Line<'static>>,
+    /// What was written, for the pager.
+    kept: VecDeque<Line<'static>>,
+    position: Position,
+    stream: TaskStream,
+    keys: Option<EventStream>,
+    /// The key that quits was pressed once.
+    wants_to_quit: Option<Instant>,
+    is_dirty: bool,
+    drawn: Instant,
+}
+
+impl<'a, 'p> Program<'a, 'p> {
+    fn new(attachment: &'a mut AttachedTask<'p>, options: ProgramOptions) -> Self {
+        let styles = if options.colors { Styles::On } else { Styles::Off };
+        let size = Size::of(crossterm::terminal::size().unwrap_or((0, 0)));
+        let history = History::read(options.history.clone());
+        Self {
+            attachment,
+            options,
+            screen: InlineScreen::new(io::stdout(), styles, size),
+            composer: Composer::default(),
+            history,
+            completions: None,
+            list: None,
+            files: None,
+            conversation: Conversation::default(),
+            watched: None,
+            is_working: false,
+            is_suspended: false,
+            queue: VecDeque::new(),
+            board: Board::default(),
+            question: None,
+            finished: Vec::new(),
+            kept: VecDeque::new(),
+            position: Position(0),
+            stream: TaskStream::Nothing,
+            keys: None,
+            wants_to_quit: None,
+            is_dirty: true,
+            drawn: Instant::now(),
+        }
+    }
+
+    /// Reads what is at work, and follows it.
+    async fn begin(&mut self) -> Result<(), ProjectError> {
+        let reader = self.attachment.connection().reader().clone();
+        self.position = reader.head().await?;
+        self.board.read(&reader).await?;
+        self.stream = self.attachment.journal_stream(self.position);
+        self.attachment.serve();
+        self.keys = Some(EventStream::new());
+        self.welcome();
+        if self.options.start_with == StartWith::Last {
+            self.continue_last().await?;
+        }
+        Ok(())
+    }
+
+    async fn run(&mut self) -> Result<(), ProjectError> {
+        let cannot = |error| ProjectError::Failed(format!("cannot listen for signals: {error}"));
+        let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(cannot)?;
+        let mut ticks = tokio::time::interval(TICK);
+        let mut handing_over = JoinSet::new();
+        loop {
+            self.draw_if_due()?;
+            let seen = self.watched.as_ref().map_or(antiphon_core::Seq(0), |task| task.seen);
+            let frame_in = FRAME.saturating_sub(self.drawn.elapsed());
+            let next = tokio::select! {
+                biased;
+                key = next_key(&mut self.keys) => match key {
+                    Some(Ok(event)) => self.input(event).await?,
+                    // The terminal is gone.
+                    Some(Err(_)) | None => Next::Quit,
+                },
+                _ = terminated.recv() => Next::Quit,
+                _ = hung_up.recv() => Next::Quit,
+                _ = interrupted.recv() => self.interrupt_or_quit().await?,
+                item = self.stream.next(seen) => self.stream_item(item).await?,
+                () = self.attachment.asked_to_leave(), if handing_over.is_empty() => {
+                    handing_over.spawn(self.attachment.hand_over());
+                    Next::Continue
+                }
+                Some(_) = handing_over.join_next() => {
+                    self.stream = TaskStream::Nothing;
+                    self.attachment.leave().await;
+                    self.find_owner().await?
+                }
+                () = tokio::time::sleep(frame_in), if self.is_dirty => Next::Continue,
+                _ = ticks.tick(), if self.is_working => {
+                    self.is_dirty = true;
+                    Next::Continue
+                }
+            };
+            if next == Next::Quit {
+                self.leave_task().await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn connection(&self) -> &Connection {
+        self.attachment.connection()
+    }
+
+    fn width(&self) -> usize {
+        self.screen.size().columns
+    }
+}
+
+/// The next key, paste or size of the terminal.
+async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<crossterm::event::Event>> {
+    match keys {
+        Some(keys) => keys.next().await,
+        None => std::future::pending().await,
+    }
+}

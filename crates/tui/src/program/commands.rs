@@ -1,0 +1,276 @@
+//! What the commands behind a slash do.
+
+use std::num::NonZeroUsize;
+
+use antiphon_core::{ModelRef, SessionId, TaskId};
+use antiphon_project::error::ProjectError;
+use antiphon_view::text::{age, count, one_line};
+use chrono::Utc;
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::{Conversation, Next, Picked, Program};
+use crate::choice::{Choice, ChoiceList};
+use crate::command::{COMMANDS, Command};
+
+/// Sessions that are listed.
+const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
+
+const KEYS: [(&str, &str); 12] = [
+    ("Enter", "send; while an agent works it reads the message after its current step"),
+    ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
+    ("Tab", "queue the prompt until the task has ended; ↑ edits it"),
+    ("Esc", "interrupt the turn; Enter resumes it"),
+    ("↑ ↓, Ctrl-R", "earlier prompts"),
+    ("@", "a file of the project"),
+    ("!", "a shell command of yours; the agent does not see it"),
+    ("y t a n", "answer a question: once, for this task, always, no"),
+    ("Ctrl-T", "everything in a pager"),
+    ("Ctrl-G", "write the prompt in your editor"),
+    ("Ctrl-Z", "suspend the program; `fg` continues it"),
+    ("Ctrl-C, Ctrl-D", "clear the prompt, interrupt, or quit"),
+];
+
+impl Program<'_, '_> {
+    pub(super) async fn command(
+        &mut self,
+        command: Command,
+        argument: &str,
+    ) -> Result<Next, ProjectError> {
+        match command {
+            Command::Help => self.help(),
+            Command::New => self.new_conversation(),
+            Command::Model => self.choose_model(argument),
+            Command::Agent => self.choose_agent(argument),
+            Command::Sessions => self.list_sessions().await?,
+            Command::Tasks => self.list_tasks(),
+            Command::Resume => match self.open_task().filter(|_| self.is_suspended) {
+                Some(task_id) => self.resume(&task_id).await,
+                None => self.note("no task is interrupted here: see /sessions and /tasks"),
+            },
+            Command::Pause => self.pause().await,
+            Command::Cancel => self.cancel().await,
+            Command::Approvals => self.ask_next().await?,
+            Command::Fork => self.fork().await?,
+            Command::Diff => self.shell_command("git --no-pager diff --stat -p").await?,
+            Command::Cost => {
+                let spent = self.watched.as_ref().map(super::WatchedTask::spent);
+                self.note(&spent.unwrap_or_else(|| "nothing was asked yet".to_owned()));
+            }
+            Command::Export => self.export(argument).await?,
+            Command::Transcript => self.show_transcript().await?,
+            Command::Quit => return Ok(Next::Quit),
+        }
+        Ok(Next::Continue)
+    }
+
+    pub(super) fn welcome(&mut self) {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let dim = Style::new().add_modifier(Modifier::DIM);
+        let root = antiphon_view::display::escaped_path(&self.options.root);
+        let title = vec![
+            Span::styled("Antiphon ", bold),
+            Span::styled(format!("{} · {root}", antiphon_api::VERSION), dim),
+        ];
+        self.add_lines([Line::from(title), Line::default()]);
+    }
+
+    fn help(&mut self) {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let mut lines = Vec::new();
+        let row = |name: &str, help: &str| {
+            let name = format!("  {name:<27} ");
+            Line::from(vec![Span::styled(name, bold), Span::raw(help.to_owned())])
+        };
+        for (keys, help) in KEYS {
+            lines.extend(crate::wrap::wrap(&row(keys, help), self.width(), 4));
+        }
+        lines.push(Line::default());
+        for entry in &COMMANDS {
+            let name = format!("/{} {}", entry.name, entry.argument);
+            lines.extend(crate::wrap::wrap(&row(&name, entry.help), self.width(), 4));
+        }
+        lines.push(Line::default());
+        self.add_lines(lines);
+    }
+
+    fn new_conversation(&mut self) {
+        if self.open_task().is_some() {
+            self.note("the task of the last conversation goes on: see /tasks");
+        }
+        self.conversation = Conversation::default();
+        self.forget_watched();
+        self.note("A new conversation");
+    }
+
+    fn forget_watched(&mut self) {
+        if let Some(mut task) = self.watched.take() {
+            task.finish();
+            let lines = task.take_finished();
+            self.add_lines(lines);
+        }
+        (self.is_working, self.is_suspended, self.question) = (false, false, None);
+    }
+
+    fn choose_model(&mut self, argument: &str) {
+        if argument.is_empty() {
+            let model = &self.options.model;
+            let model =
+                model.as_ref().map_or(self.options.default_model.clone(), ToString::to_string);
+            return self.note(&format!("{model}; choose another with /model PROVIDER/MODEL"));
+        }
+        match ModelRef::parse(argument) {
+            Ok(model) => {
+                self.note(&format!("The next task uses {model}"));
+                self.options.model = Some(model);
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
+    }
+
+    fn choose_agent(&mut self, argument: &str) {
+        if !argument.is_empty() {
+            return self.set_agent(argument);
+        }
+        let entries = self.options.agents.iter().map(|(name, description)| Choice {
+            label: name.clone(),
+            detail: one_line(description),
+            value: Picked::Agent(name.clone()),
+        });
+        let entries: Vec<_> = entries.collect();
+        self.list = ChoiceList::new("Agents of this project: Enter chooses", entries);
+        if self.list.is_none() {
+            self.note("this project has no agents: `antiphon agents new NAME` makes one");
+        }
+    }
+
+    fn set_agent(&mut self, name: &str) {
+        if !self.options.agents.iter().any(|(known, _)| known == name) {
+            let name = antiphon_view::display::escaped(name).into_owned();
+            return self.error(&format!("there is no agent {name}: /agent lists them"));
+        }
+        self.options.agent = Some(name.to_owned());
+        self.conversation = Conversation::default();
+        self.note(&format!("The next prompt begins a conversation with {name}"));
+    }
+
+    async fn list_sessions(&mut self) -> Result<(), ProjectError> {
+        let now = Utc::now();
+        let sessions = self.connection().sessions(LISTED).await?;
+        let entries = sessions.into_iter().map(|session| Choice {
+            label: one_line(&session.title),
+            detail: format!(
+                "{} ago · {}",
+                age(now - session.updated_at),
+                count(session.tasks, "task")
+            ),
+            value: Picked::Session(session.session_id),
+        });
+        self.list = ChoiceList::new("Conversations: Enter continues one", entries.collect());
+        if self.list.is_none() {
+            self.note("there is no conversation yet");
+        }
+        Ok(())
+    }
+
+    fn list_tasks(&mut self) {
+        let entries = self.board.tasks().into_iter().map(|(task_id, name)| Choice {
+            label: name,
+            detail: String::new(),
+            value: Picked::Task(task_id),
+        });
+        let entries: Vec<_> = entries.collect();
+        self.list = ChoiceList::new("At work: Enter watches", entries);
+        if self.list.is_none() {
+            self.note("nothing is at work");
+        }
+    }
+
+    pub(super) async fn pick(&mut self, picked: Picked) -> Result<(), ProjectError> {
+        match picked {
+            Picked::Prompt(prompt) => self.composer.set(&prompt),
+            Picked::Agent(name) => self.set_agent(&name),
+            Picked::Session(session) => self.open_session(&session).await?,
+            Picked::Task(task) => self.open_other_task(&task).await?,
+        }
+        Ok(())
+    }
+
+    async fn open_session(&mut self, session: &SessionId) -> Result<(), ProjectError> {
+        match self.connection().find_session(&session.to_string()).await {
+            Ok(summary) => self.continue_session(summary).await,
+            Err(error) => {
+                self.error(&error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// Watches a task that another process or another agent began.
+    async fn open_other_task(&mut self, task_id: &TaskId) -> Result<(), ProjectError> {
+        let created = self.connection().reader().created(task_id).await?;
+        self.open_session(&created.session_id).await
+    }
+
+    async fn pause(&mut self) {
+        let Some(task_id) = self.open_task() else { return self.note("no task works here") };
+        match self.connection().pause(&task_id).await {
+            Ok(()) => self.note("Queued: the task pauses after the current step"),
+            Err(error) => self.error(&error.to_string()),
+        }
+    }
+
+    async fn cancel(&mut self) {
+        let Some(task_id) = self.open_task() else { return self.note("no task works here") };
+        if let Err(error) = self.connection().cancel(&task_id).await {
+            self.error(&error.to_string());
+        }
+    }
+
+    async fn fork(&mut self) -> Result<(), ProjectError> {
+        let Some((session, _)) = self.conversation.session.clone() else {
+            self.note("there is no conversation to copy yet");
+            return Ok(());
+        };
+        let summary = self.connection().find_session(&session.to_string()).await?;
+        match self.connection().fork(&summary).await {
+            Ok(fork) => {
+                let summary = self.connection().find_session(&fork.to_string()).await?;
+                self.conversation.session = Some((fork, summary.last_task));
+                self.forget_watched();
+                self.note("The next prompt continues a copy of the conversation");
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
+        Ok(())
+    }
+
+    async fn export(&mut self, file: &str) -> Result<(), ProjectError> {
+        let Some((session, _)) = &self.conversation.session else {
+            self.note("there is no conversation to export yet");
+            return Ok(());
+        };
+        let name =
+            if file.is_empty() { format!("session-{session}.json") } else { file.to_owned() };
+        let summary = self.connection().find_session(&session.to_string()).await?;
+        let session = self.connection().session(summary).await?;
+        let written = antiphon_session_file::to_json(&session)
+            .map_err(|error| error.to_string())
+            .and_then(|json| self.write_new(&name, &json));
+        match written {
+            Ok(()) => self.note(&format!("saved to {}", antiphon_view::display::escaped(&name))),
+            Err(error) => self.error(&error),
+        }
+        Ok(())
+    }
+
+    /// Writes a file that does not exist yet.
+    fn write_new(&self, name: &str, text: &str) -> Result<(), String> {
+        use std::io::Write as _;
+        let path = self.options.root.join(name);
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| format!("{name} cannot be written: {error}"))
+    }
+}

@@ -1,0 +1,259 @@
+//! What a prompt becomes: a new task of the conversation, a message to the task that works, or one that is sent when the
+//! task has ended.
+
+use antiphon_api::RunTarget;
+use antiphon_core::{
+    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits,
+    TaskStatus,
+};
+use antiphon_process::TaskStream;
+use antiphon_project::error::ProjectError;
+use antiphon_project::run_request::{RunRequest, RunSession};
+use antiphon_view::display::{Destination, escaped};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+use uuid::Uuid;
+
+use super::{Next, Program};
+use crate::markdown;
+use crate::transcript::WatchedTask;
+use crate::wrap::wrap;
+
+/// Messages of a continued conversation that are shown again.
+const SHOWN_MESSAGES: usize = 20;
+
+impl Program<'_, '_> {
+    /// Sends a prompt: to the task that works, or as a new task.
+    pub(super) async fn send(&mut self, prompt: String) -> Result<(), ProjectError> {
+        if let Some(task_id) = self.open_task() {
+            return self.steer(&task_id, prompt).await;
+        }
+        self.show_prompt(&prompt);
+        if let Err(error) = self.start(prompt).await {
+            self.error(&error.to_string());
+        }
+        Ok(())
+    }
+
+    /// The watched task, if it has not ended.
+    pub(super) fn open_task(&self) -> Option<TaskId> {
+        let task = self.watched.as_ref().filter(|_| self.is_working || self.is_suspended)?;
+        Some(task.task_id.clone())
+    }
+
+    async fn start(&mut self, prompt: String) -> Result<(), ProjectError> {
+        let session = self.conversation.session.clone();
+        let session =
+            session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
+        let request = RunRequest {
+            prompt,
+            agent: self.options.agent.clone().filter(|_| session.is_none()),
+            model: self.options.model.clone(),
+            system: None,
+            session,
+            limits: TaskLimits::default(),
+            output_schema: None,
+            route: self.options.route.clone(),
+        };
+        let request =
+            RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
+        let key = Uuid::new_v4().to_string();
+        let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
+        for warning in &started.warnings {
+            self.note(&escaped(warning));
+        }
+        self.watch(started.task_id.clone());
+        let created = self.connection().reader().created(&started.task_id).await?;
+        self.conversation.session = Some((created.session_id, started.task_id));
+        Ok(())
+    }
+
+    /// Shows a task from now on.
+    pub(super) fn watch(&mut self, task_id: TaskId) {
+        let finished = self.watched.as_mut().map_or(Vec::new(), |task| {
+            task.finish();
+            task.take_finished()
+        });
+        self.finished.extend(finished);
+        self.watched = Some(WatchedTask::new(task_id, self.options.prices.clone(), self.width()));
+        (self.is_working, self.is_suspended, self.question) = (true, false, None);
+        self.is_dirty = true;
+    }
+
+    async fn steer(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
+        let resumes = self.is_suspended;
+        if !prompt.trim().is_empty() {
+            self.show_prompt(&prompt);
+            let sent = self.connection().send(task_id, prompt, HandlingMode::Steer).await;
+            match sent {
+                Ok(()) if !resumes => {
+                    self.note("  Queued: the agent reads it after the current step")
+                }
+                Ok(()) => {}
+                Err(error) => self.error(&error.to_string()),
+            }
+        }
+        if resumes {
+            self.resume(task_id).await;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn resume(&mut self, task_id: &TaskId) {
+        match self.attachment.start(RunTarget::Resume(task_id.clone()), None).await {
+            Ok(_) => (self.is_working, self.is_suspended) = (true, false),
+            Err(error) => self.error(&error.to_string()),
+        }
+        self.is_dirty = true;
+    }
+
+    /// The watched task has ended: what it has spent, and the next prompt.
+    pub(super) async fn task_ended(&mut self, change: &StatusChanged) -> Result<(), ProjectError> {
+        let Some(task) = &mut self.watched else { return Ok(()) };
+        task.finish();
+        let spent = task.spent();
+        let detail = change.detail.as_ref().and_then(|detail| detail["error"].as_str());
+        match (change.status, detail) {
+            (TaskStatus::Failed, Some(error)) => {
+                let error = escaped(error).into_owned();
+                self.error(&error);
+            }
+            (TaskStatus::Failed, None) => self.error("the task failed"),
+            (TaskStatus::Canceled, _) => self.note("  canceled"),
+            (
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::InputRequired
+                | TaskStatus::Completed,
+                _,
+            ) => {}
+        }
+        self.note(&format!("  {spent}"));
+        self.add_lines([Line::default()]);
+        if let Some(prompt) = self.queue.pop_front() {
+            self.send(prompt).await?;
+        }
+        Ok(())
+    }
+
+    /// Interrupts the turn, or quits when nothing works and the key is pressed twice.
+    pub(super) async fn interrupt_or_quit(&mut self) -> Result<Next, ProjectError> {
+        if !self.composer.is_empty() {
+            self.composer.set("");
+            self.completions = None;
+            self.is_dirty = true;
+            return Ok(Next::Continue);
+        }
+        if self.is_working {
+            self.interrupt().await;
+            return Ok(Next::Continue);
+        }
+        if self.wants_to_quit.is_some_and(|at| at.elapsed().as_secs() < 2) {
+            return Ok(Next::Quit);
+        }
+        self.wants_to_quit = Some(std::time::Instant::now());
+        self.note("Press Ctrl-C again to quit");
+        Ok(Next::Continue)
+    }
+
+    pub(super) async fn interrupt(&mut self) {
+        let Some(task_id) = self.open_task().filter(|_| self.is_working) else { return };
+        if let Err(error) = self.connection().interrupt(&task_id).await {
+            self.error(&error.to_string());
+        }
+    }
+
+    /// The user quits: the own task is interrupted, and can be resumed.
+    pub(super) async fn leave_task(&mut self) {
+        if self.is_working && self.attachment.is_owner() {
+            self.interrupt().await;
+        }
+        (self.stream, self.keys) = (TaskStream::Nothing, None);
+    }
+
+    pub(super) fn say_goodbye(&self) {
+        if let Some(task_id) = self.open_task() {
+            eprintln!("The task goes on with: antiphon run --resume {task_id}");
+        } else if self.conversation.session.is_some() {
+            eprintln!("The conversation goes on with: antiphon -c");
+        }
+    }
+
+    /// Continues the conversation with the newest task.
+    pub(super) async fn continue_last(&mut self) -> Result<(), ProjectError> {
+        match self.connection().find_session("last").await {
+            Ok(session) => self.continue_session(session).await,
+            Err(error) => {
+                self.error(&error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn continue_session(
+        &mut self,
+        summary: SessionSummary,
+    ) -> Result<(), ProjectError> {
+        let (session_id, last_task) = (summary.session_id.clone(), summary.last_task.clone());
+        let status = summary.status;
+        let session = self.connection().session(summary).await?;
+        let first = session.messages.len().saturating_sub(SHOWN_MESSAGES);
+        if first > 0 {
+            self.note(&format!("… {first} earlier messages"));
+        }
+        for message in &session.messages[first..] {
+            self.show_message(message);
+        }
+        self.conversation.session = Some((session_id, last_task.clone()));
+        (self.is_working, self.is_suspended, self.question) = (false, false, None);
+        self.watched = None;
+        if !status.is_terminal() {
+            self.watch(last_task);
+            self.is_suspended = status == TaskStatus::InputRequired;
+            self.is_working = !self.is_suspended;
+            self.ask_next().await?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn show_prompt(&mut self, prompt: &str) {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let text = Destination::Terminal.text(prompt).into_owned();
+        let mut lines = Vec::new();
+        for (index, line) in text.trim_end().lines().enumerate() {
+            let sign = if index == 0 { "› " } else { "  " };
+            let line = Line::from(vec![
+                Span::styled(sign, Style::new().fg(Color::Cyan)),
+                Span::styled(markdown::expand_tabs(line), bold),
+            ]);
+            lines.extend(wrap(&line, self.width(), 2));
+        }
+        lines.push(Line::default());
+        self.add_lines(lines);
+    }
+
+    fn show_message(&mut self, message: &Message) {
+        match message {
+            Message::User(user) => {
+                let texts = user.content.iter().filter_map(|block| match block {
+                    InputBlock::Text(text) => Some(text.text.as_str()),
+                    InputBlock::Image(_) => None,
+                });
+                let text: String = texts.collect();
+                self.show_prompt(&text);
+            }
+            Message::Assistant(answer) => {
+                let text = Destination::Terminal.text(&answer.text()).into_owned();
+                let mut lines = markdown::lines(&text, self.width());
+                for call in answer.tool_calls() {
+                    let title = antiphon_view::tool_call_title(call);
+                    let dim = Style::new().add_modifier(Modifier::DIM);
+                    lines.push(Line::styled(format!("→ {title}"), dim));
+                }
+                lines.push(Line::default());
+                self.add_lines(lines);
+            }
+            Message::ToolResult(_) => {}
+        }
+    }
+}

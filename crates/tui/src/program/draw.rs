@@ -1,0 +1,145 @@
+//! The live rows, from top to bottom: what still changes of the transcript, queued prompts, the status, the prompt, lists
+//! to choose from, and everything at work.
+
+use std::time::Instant;
+
+use antiphon_core::port::{Clock as _, SystemClock};
+use antiphon_project::error::ProjectError;
+use antiphon_view::text::{fit, one_line};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::{Line, Span};
+
+use super::{FRAME, KEPT_LINES_MAX, Program, unusable};
+use crate::composer::ComposerView;
+use crate::inline_screen::Cursor;
+
+/// Rows of the prompt. A longer one scrolls.
+const COMPOSER_ROWS_MAX: usize = 10;
+
+/// Rows of everything at work.
+const BOARD_ROWS_MAX: usize = 8;
+
+const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+
+impl Program<'_, '_> {
+    /// Draws a frame, unless nothing changed or the last one was drawn just now.
+    pub(super) fn draw_if_due(&mut self) -> Result<(), ProjectError> {
+        if !self.is_dirty || self.drawn.elapsed() < FRAME {
+            return Ok(());
+        }
+        self.draw()
+    }
+
+    pub(super) fn draw(&mut self) -> Result<(), ProjectError> {
+        if let Some(task) = &mut self.watched {
+            self.finished.extend(task.take_finished());
+        }
+        let (live, cursor) = self.live();
+        let finished = std::mem::take(&mut self.finished);
+        self.screen.draw(&finished, &live, cursor).map_err(unusable)?;
+        self.kept.extend(finished);
+        while self.kept.len() > KEPT_LINES_MAX {
+            self.kept.pop_front();
+        }
+        (self.is_dirty, self.drawn) = (false, Instant::now());
+        Ok(())
+    }
+
+    /// Adds a line of the program to the scrollback.
+    pub(super) fn note(&mut self, text: &str) {
+        let dim = Line::styled(text.to_owned(), DIM);
+        self.add_lines(crate::wrap::wrap(&dim, self.width(), 2));
+    }
+
+    /// Adds an error to the scrollback.
+    pub(super) fn error(&mut self, text: &str) {
+        let line = Line::styled(format!("✗ {text}"), Style::new().fg(Color::Red));
+        self.add_lines(crate::wrap::wrap(&line, self.width(), 2));
+    }
+
+    pub(super) fn add_lines(&mut self, lines: impl IntoIterator<Item = Line<'static>>) {
+        if let Some(task) = &mut self.watched {
+            self.finished.extend(task.take_finished());
+        }
+        self.finished.extend(lines);
+        self.is_dirty = true;
+    }
+
+    fn live(&mut self) -> (Vec<Line<'static>>, Cursor) {
+        let (width, rows) = (self.width(), self.screen.live_rows_max());
+        let composer = ComposerView::new(&self.composer, width);
+        let (composer, mut cursor) = composer.lines(COMPOSER_ROWS_MAX.min(rows / 2), self.hint());
+        let status = self.status(width);
+        let mut below = self.lists(width, rows / 2);
+        let free = rows.saturating_sub(composer.len() + 2 + below.len());
+        let own = self.watched.as_ref().map(|task| &task.task_id);
+        let own = own.filter(|_| self.is_working || self.is_suspended);
+        let board = (width, BOARD_ROWS_MAX.min(free / 2));
+        below.extend(self.board.lines(own, board, SystemClock.now()));
+        let free = rows.saturating_sub(composer.len() + 2 + below.len());
+        let mut lines = self.above(width);
+        // The end of what is written is the newest.
+        let first = lines.len().saturating_sub(free);
+        lines.drain(..first);
+        lines.push(status);
+        cursor.row += lines.len();
+        lines.extend(composer);
+        lines.extend(below);
+        (lines, cursor)
+    }
+
+    /// What still changes of the transcript, and queued prompts.
+    fn above(&self, width: usize) -> Vec<Line<'static>> {
+        let mut lines = self.watched.as_ref().map_or(Vec::new(), |task| task.live_lines());
+        for prompt in &self.queue {
+            let text = format!("  ⋯ queued: {}", one_line(prompt));
+            lines.push(Line::styled(fit(&text, width), DIM));
+        }
+        lines
+    }
+
+    fn lists(&self, width: usize, rows_max: usize) -> Vec<Line<'static>> {
+        if let Some(list) = &self.list {
+            return list.lines(width, rows_max);
+        }
+        self.completions.as_ref().map_or(Vec::new(), |list| list.lines(width, rows_max))
+    }
+
+    fn hint(&self) -> &'static str {
+        if self.question.is_some() {
+            "y once, t for this task, a always, n no; or type why not"
+        } else if self.is_working {
+            "Enter steers, Tab queues, Esc interrupts"
+        } else if self.is_suspended {
+            "Enter resumes the task, or type how it should go on"
+        } else {
+            "Ask anything, / for commands, @ for files, ! for a shell command"
+        }
+    }
+
+    fn status(&mut self, width: usize) -> Line<'static> {
+        let working = self.is_working;
+        let text = match &mut self.watched {
+            Some(task) if working => task.activity(),
+            Some(_) | None if self.is_suspended => "⏸ interrupted".to_owned(),
+            Some(_) | None => self.options.default_status(),
+        };
+        let style = if self.question.is_some() {
+            Style::new().fg(Color::Yellow)
+        } else if working {
+            Style::new().fg(Color::Cyan)
+        } else {
+            DIM
+        };
+        Line::from(vec![Span::styled(fit(&one_line(&text), width), style)])
+    }
+}
+
+impl super::ProgramOptions {
+    /// Model and agent of the next task.
+    fn default_status(&self) -> String {
+        let model = self.model.as_ref().map_or(self.default_model.clone(), ToString::to_string);
+        let agent = self.agent.as_deref().map_or(String::new(), |agent| format!(" · {agent}"));
+        format!("{model}{agent} · /help")
+    }
+}

@@ -1,0 +1,110 @@
+//! Programs that get the terminal for a while: the user's editor, pager and shell. And suspending this one.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use antiphon_project::error::ProjectError;
+use crossterm::event::EventStream;
+use tokio::process::Command;
+
+use super::{Program, unusable};
+use crate::composer::PROMPT_BYTES_MAX;
+use crate::inline_screen::Size;
+use crate::sgr;
+use crate::terminal_mode::TerminalMode;
+
+impl Program<'_, '_> {
+    /// Runs a command of the user with the terminal. Its output stays in the scrollback.
+    pub(super) async fn shell_command(&mut self, command: &str) -> Result<(), ProjectError> {
+        if command.is_empty() {
+            self.note("type a shell command behind the !");
+            return Ok(());
+        }
+        self.show_prompt(&format!("!{command}"));
+        let shell = self.options.shell.clone();
+        self.outside(&shell, &["-c", command]).await
+    }
+
+    /// Shows everything in the user's pager.
+    pub(super) async fn show_transcript(&mut self) -> Result<(), ProjectError> {
+        self.draw()?;
+        let file = tempfile::NamedTempFile::new().map_err(unusable)?;
+        let mut text = String::new();
+        for line in &self.kept {
+            text.push_str(&sgr::encode(line));
+            text.push('\n');
+        }
+        file.as_file().write_all(text.as_bytes()).map_err(unusable)?;
+        let pager = format!("{} \"$1\"", self.options.pager);
+        let path = file.path().to_string_lossy().into_owned();
+        self.outside("/bin/sh", &["-c", &pager, "sh", &path]).await
+    }
+
+    /// Lets the user write the prompt in an editor.
+    pub(super) async fn edit_outside(&mut self) -> Result<(), ProjectError> {
+        let file = tempfile::Builder::new().suffix(".md").tempfile().map_err(unusable)?;
+        let text = self.composer.take();
+        file.as_file().write_all(text.as_bytes()).map_err(unusable)?;
+        let editor = format!("{} \"$1\"", self.options.editor);
+        let path = file.path().to_string_lossy().into_owned();
+        self.outside("/bin/sh", &["-c", &editor, "sh", &path]).await?;
+        match read_back(file.path()) {
+            Ok(edited) => self.composer.set(edited.trim_end()),
+            Err(reason) => {
+                self.composer.set(&text);
+                self.error(&reason);
+            }
+        }
+        Ok(())
+    }
+
+    async fn outside(&mut self, program: &str, arguments: &[&str]) -> Result<(), ProjectError> {
+        self.draw()?;
+        self.screen.clear().map_err(unusable)?;
+        // It reads the terminal no longer.
+        self.keys = None;
+        let mode = TerminalMode::leave();
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.options.root);
+        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let status = command.status().await;
+        mode.map_err(unusable)?;
+        self.return_to_terminal()?;
+        match status {
+            Ok(status) if status.success() => {}
+            Ok(status) => self.note(&format!("  {program}: {status}")),
+            Err(error) => self.error(&format!("{program} cannot be started: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Stops this program until the shell continues it.
+    pub(super) fn suspend(&mut self) -> Result<(), ProjectError> {
+        self.screen.clear().map_err(unusable)?;
+        self.keys = None;
+        TerminalMode::leave().map_err(unusable)?;
+        // The whole group, as the key of a terminal does: the process that the shell knows is another one.
+        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        stopped.map_err(|error| unusable(error.into()))?;
+        self.return_to_terminal()
+    }
+
+    fn return_to_terminal(&mut self) -> Result<(), ProjectError> {
+        TerminalMode::enter_again().map_err(unusable)?;
+        self.keys = Some(EventStream::new());
+        self.screen.resize(Size::of(crossterm::terminal::size().unwrap_or((0, 0))));
+        self.is_dirty = true;
+        Ok(())
+    }
+}
+
+/// What the user wrote.
+fn read_back(path: &Path) -> Result<String, String> {
+    let text =
+        std::fs::read(path).map_err(|error| format!("the prompt cannot be read: {error}"))?;
+    if text.len() > PROMPT_BYTES_MAX {
+        return Err("the prompt is too long: save it to a file and name that with @".to_owned());
+    }
+    String::from_utf8(text).map_err(|_| "the prompt is no UTF-8 text".to_owned())
+}

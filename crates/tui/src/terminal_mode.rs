@@ -1,0 +1,55 @@
+//! The terminal while the program has it: keys arrive one by one, pastes as one. It is restored when the program ends,
+//! also by a panic.
+
+use std::io::{self, Write};
+
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use crossterm::{ExecutableCommand, QueueableCommand};
+
+/// The terminal is in the mode of the program while this lives.
+pub(crate) struct TerminalMode;
+
+impl TerminalMode {
+    pub(crate) fn enter() -> io::Result<Self> {
+        Self::enter_again()?;
+        Ok(Self)
+    }
+
+    /// Takes the terminal again after [`leave`](Self::leave).
+    pub(crate) fn enter_again() -> io::Result<()> {
+        enable_raw_mode()?;
+        io::stdout().execute(EnableBracketedPaste)?;
+        Ok(())
+    }
+
+    /// Gives the terminal to another program for a while.
+    pub(crate) fn leave() -> io::Result<()> {
+        restore()
+    }
+}
+
+impl Drop for TerminalMode {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no restoring.
+        let _ = restore();
+    }
+}
+
+/// Gives the terminal back in the mode that it had.
+fn restore() -> io::Result<()> {
+    let mut output = io::stdout();
+    output.queue(DisableBracketedPaste)?;
+    output.write_all(b"\x1b[?2026l\x1b[?25h\x1b[0m")?;
+    output.flush()?;
+    disable_raw_mode()
+}
+
+/// Restores the terminal before a panic is reported.
+pub(crate) fn restore_at_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let _ = restore();
+        report(panic);
+    }));
+}
