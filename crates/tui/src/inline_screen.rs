@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use ratatui_core::text::Line;
 
 use crate::sgr;
+use crate::wrap::wrap;
 
 /// Whether styles are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,9 @@ impl<W: Write> InlineScreen<W> {
         cursor: Cursor,
     ) -> io::Result<()> {
         let live = &live[..live.len().min(self.live_rows_max())];
-        let rows: Vec<(String, usize)> = live.iter().map(|line| self.row(line)).collect();
+        // A row that is too wide would take two, and the next frame would begin at the wrong one.
+        let cut = |line| wrap(line, self.size.columns, 0).into_iter().next().unwrap_or_default();
+        let rows: Vec<(String, usize)> = live.iter().map(|line| self.row(&cut(line))).collect();
         let mut frame = String::from("\x1b[?2026h\x1b[?25l");
         self.to_top(&mut frame);
         if finished.is_empty() {

@@ -153,12 +153,6 @@ impl WatchedTask {
         self.transcript.missed(&self.task_id, count)
     }
 
-    /// A line of the program itself.
-    pub(crate) fn note(&mut self, text: &str) {
-        self.transcript.note(text);
-        self.take_pieces();
-    }
-
     /// What the task does now, how long it has taken and what it has spent.
     pub(crate) fn activity(&mut self) -> String {
         self.transcript.activity_line()
@@ -223,7 +217,11 @@ impl WatchedTask {
         } else {
             Style::new().add_modifier(Modifier::DIM)
         };
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        if result.is_error && !lines.is_empty() {
+            // The line before says the first one.
+            lines.remove(0);
+        }
         for line in lines.iter().take(RESULT_LINES) {
             let line = expand_tabs(&Destination::Terminal.text(line));
             let line = Line::from(vec![Span::styled(format!("  │ {line}"), style)]);

@@ -100,3 +100,13 @@ fn a_terminal_that_lies_about_its_size_gets_a_usable_one() {
     assert_eq!(Size::of((1, 1)), Size { columns: 10, rows: 4 });
     assert_eq!(Size::of((u16::MAX, u16::MAX)), Size { columns: 500, rows: 300 });
 }
+
+#[test]
+fn a_live_row_that_is_too_wide_is_cut() {
+    let mut terminal = Terminal::new(6, 20);
+    for _ in 0..3 {
+        terminal.draw(&[], &["a row that is wider than the terminal", "status"]);
+        terminal.draw(&["done"], &["a row that is wider than the terminal", "status!"]);
+    }
+    assert_eq!(terminal.all_lines(), ["done", "done", "done", "a row that is wider", "status!"]);
+}

@@ -47,6 +47,10 @@ impl Program<'_, '_> {
             width: self.width(),
         };
         let lines: Vec<_> = question.lines().iter().map(|line| sgr::decode(line)).collect();
+        if let Some(task) = &mut self.watched {
+            // The answer that asks is complete.
+            task.finish();
+        }
         self.add_lines(lines);
         self.question = Some(approval);
         Ok(())
