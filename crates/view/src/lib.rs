@@ -23,7 +23,7 @@ pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
 pub use note::{Note, Tone};
-pub use transcript::{Form, NotePlacement, Transcript, TranscriptOptions};
+pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};
 pub use tree::{
     Collapse, DisplayStatus, LastColumn, TASKS_MAX, TaskDetail, TaskRow, TaskTree, TreeDrawing,
     TreeNode, TreeTask, TreeTotals, change_line, shown_tasks,

@@ -28,12 +28,12 @@ use uuid::Uuid;
 
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use super::sessions;
-use crate::afterwards::Afterwards;
 use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::keyboard::Keyboard;
 use crate::outcome;
-use crate::screen::{Form, Screen};
+use crate::remaining_work::RemainingWork;
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::watch::{Watch, WatchResult, WatchStart};
@@ -218,7 +218,7 @@ impl Run {
     pub(crate) async fn run(
         self,
         environment: &Environment,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         let started = Instant::now();
         let project = Project::find(environment)?;
@@ -248,10 +248,10 @@ impl Run {
             Err(failure) => Err(failure),
         };
         let stops = watched.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
-        leave(attachment, stops, afterwards).await;
-        let (state, form) = watched?;
+        leave(attachment, stops, remaining_work).await;
+        let (state, format) = watched?;
         outcome::account(&state, &prices, started);
-        print_result(&state, form)?;
+        print_result(&state, format)?;
         saved_session::save(&state)?;
         outcome::outcome(&state)
     }
@@ -264,7 +264,7 @@ impl Run {
         target: RunTarget,
         (keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
-    ) -> Result<(WatchResult, Form), Failure> {
+    ) -> Result<(WatchResult, TranscriptFormat), Failure> {
         let is_new = matches!(target, RunTarget::New(_));
         let RunStarted { task_id, root, after, warnings } =
             attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
@@ -273,13 +273,13 @@ impl Run {
         }
         let created = attachment.connection().reader().created(&task_id).await?;
         note_terminal(&created);
-        let form = match (self.json, created.output_schema.is_some()) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Result,
-            (false, false) => Form::Text,
+        let format = match (self.json, created.output_schema.is_some()) {
+            (true, _) => TranscriptFormat::Json,
+            (false, true) => TranscriptFormat::Result,
+            (false, false) => TranscriptFormat::Text,
         };
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
-        let screen = Screen::new(form, prices);
+        let screen = Screen::new(format, prices);
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
         let (task_id, root) = (&task_id, &root);
@@ -307,7 +307,7 @@ impl Run {
             }
             return Err(outcome::suspended(task_id, "interrupted"));
         }
-        Ok((watched?, form))
+        Ok((watched?, format))
     }
 
     /// SIGTERM: what runs here may finish within the grace period. At another owner the task pauses.
@@ -420,7 +420,11 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
-pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
+pub(super) async fn leave(
+    attachment: AttachedTask<'_>,
+    stops: bool,
+    remaining_work: &mut RemainingWork,
+) {
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {
         if stops || !attachment.works_for_others().await {
@@ -432,7 +436,7 @@ pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards:
     let Some(owner) = attachment.into_owner() else { return };
     if goes_on {
         let terminate = signal(SignalKind::terminate());
-        afterwards.set(async move {
+        remaining_work.set(async move {
             let stopped = async {
                 match terminate {
                     Ok(mut terminate) => drop(terminate.recv().await),
@@ -450,14 +454,16 @@ pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards:
 }
 
 /// Prints the result itself, where the streamed text is not the result.
-fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
+fn print_result(state: &TaskState, format: TranscriptFormat) -> Result<(), Failure> {
     let Some(result) = state.detail.as_ref().filter(|_| state.status == TaskStatus::Completed)
     else {
         return Ok(());
     };
-    match (form, result.is_string()) {
-        (Form::Json, _) | (Form::Text, true) => {}
-        (Form::Text, false) | (Form::Result, _) => terminal::print(&terminal::json(result)?),
+    match (format, result.is_string()) {
+        (TranscriptFormat::Json, _) | (TranscriptFormat::Text, true) => {}
+        (TranscriptFormat::Text, false) | (TranscriptFormat::Result, _) => {
+            terminal::print(&terminal::json(result)?)
+        }
     }
     Ok(())
 }
