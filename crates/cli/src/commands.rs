@@ -119,7 +119,7 @@ impl Command {
             Self::Budget(budget) => budget.run_at(server, environment).await,
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Demo(_) => Err(not_through_server("demo")),
-            Self::Run(_) => Err(not_through_server("run")),
+            Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
             Self::Reply(_) => Err(not_through_server("reply")),
             Self::Serve(_) => Err(not_through_server("serve")),
@@ -130,7 +130,7 @@ impl Command {
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Journal(_) => Err(not_through_server("journal")),
-            Self::Models(_) => Err(not_through_server("models")),
+            Self::Models(models) => models.run_at(server, environment).await,
             Self::Doctor(_) => Err(not_through_server("doctor")),
         };
         done.map_err(|failure| server.journal_error().map_or(failure, Failure::from))

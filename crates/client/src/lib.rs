@@ -29,6 +29,7 @@ mod invocations;
 mod journal;
 mod live_delta;
 mod live_stream;
+mod models;
 mod response;
 mod retry_policy;
 mod server_journal;

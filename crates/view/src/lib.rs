@@ -6,6 +6,7 @@
 //! invisible characters in it first, with [`display`].
 
 mod approval;
+mod approval_answer;
 mod canvas;
 mod colors;
 mod deferred;
@@ -18,6 +19,7 @@ mod tree;
 mod wording;
 
 pub use approval::{ApprovalQuestion, call_text, rule_text};
+pub use approval_answer::{ANSWERS, ApprovalAnswer, settles};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;

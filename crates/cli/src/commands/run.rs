@@ -10,12 +10,13 @@ use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
 use antiphon_permissions::Mode;
-use antiphon_process::{AttachedTask, Connection, OwnTask};
+use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::saved_session;
+use antiphon_project::settings::UserSettings;
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::PermissionOverrides;
@@ -36,7 +37,7 @@ use crate::remaining_work::RemainingWork;
 use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
-use crate::watch::{Watch, WatchResult, WatchStart};
+use crate::watch::{Watch, WatchStart};
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -249,11 +250,57 @@ impl Run {
         };
         let stops = watched.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
         leave(attachment, stops, remaining_work).await;
-        let (state, format) = watched?;
-        outcome::account(&state, &prices, started);
-        print_result(&state, format)?;
-        saved_session::save(&state)?;
-        outcome::outcome(&state)
+        let (result, format) = watched?;
+        outcome::account(&result, &prices, started);
+        print_result(&result.state, format)?;
+        saved_session::save(&result.state)?;
+        outcome::outcome(&result.state)
+    }
+
+    /// The same at the server that the user named: the task has the folder, the permissions and the providers of that
+    /// server.
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let started = Instant::now();
+        self.check_server_options()?;
+        let order = self.order(environment)?;
+        let prices = UserSettings::load(environment)?.prices;
+        let keyboard = self.keyboard();
+        let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
+        let mut attachment = AttachedTask::at_server(server)?;
+        let target = self.target(order, TaskProcess::default(), &attachment).await?;
+        let shown = (keyboard, prices.clone());
+        let watched = self.watch(environment, &mut attachment, target, shown, &mut stop_signal);
+        let (result, format) = Box::pin(watched).await?;
+        outcome::account(&result, &prices, started);
+        print_result(&result.state, format)?;
+        outcome::outcome(&result.state)
+    }
+
+    /// Refuses what belongs to this machine: a task at a server has the server's permissions, providers and files.
+    fn check_server_options(&self) -> Result<(), Failure> {
+        let given = [
+            (!self.allow.is_empty(), "--allow"),
+            (self.mode.is_some(), "--mode"),
+            (self.network, "--network"),
+            (self.ask == Some(Ask::Refuse), "--ask refuse"),
+            (self.script.is_some(), "--script"),
+            (self.record.is_some(), "--record"),
+            (self.replay.is_some(), "--replay"),
+            (self.retries.is_some(), "--retries"),
+            (self.no_rules, "--no-rules"),
+            (self.save.is_some(), "--save"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            None => Ok(()),
+            Some((_, option)) => Err(Failure::usage(format!(
+                "{option} does not work with --server: permissions, providers and files of the task are those of \
+                 the server (docs/server.md). Omit it"
+            ))),
+        }
     }
 
     /// Starts the task and shows it until it has ended or is suspended.
@@ -283,17 +330,9 @@ impl Run {
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
         let (task_id, root) = (&task_id, &root);
-        let watch = Watch {
-            attachment: &mut *attachment,
-            task_id,
-            root,
-            screen,
-            keyboard,
-            asks,
-            asking: None,
-        };
+        let watch = Watch { task_id, root, screen, keyboard, asks };
         let watched = tokio::select! {
-            watched = watch.run(after) => watched,
+            watched = watch.run(attachment, after) => watched,
             () = stop_signal.received() => {
                 self.stop(attachment.connection(), task_id).await;
                 Err(Failure::terminated(task_id))
@@ -462,7 +501,7 @@ fn print_result(state: &TaskState, format: TranscriptFormat) -> Result<(), Failu
     match (format, result.is_string()) {
         (TranscriptFormat::Json, _) | (TranscriptFormat::Text, true) => {}
         (TranscriptFormat::Text, false) | (TranscriptFormat::Result, _) => {
-            terminal::print(&terminal::json(result)?)
+            terminal::print(&terminal::json(result)?);
         }
     }
     Ok(())

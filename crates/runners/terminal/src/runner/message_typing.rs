@@ -253,7 +253,7 @@ impl<'a> MessageTyping<'a> {
         let work = std::mem::replace(&mut self.current, CurrentMessage::None);
         match (typed, work) {
             (Typed::Withheld, CurrentMessage::Sent(message, _)) => {
-                self.current = CurrentMessage::Recorded(message)
+                self.current = CurrentMessage::Recorded(message);
             }
             (Typed::NotSubmitted, _) => {
                 tracing::warn!(

@@ -227,7 +227,7 @@ fn report(name: &str, document: &Document<'_>, changes: &[Change], now: &Replace
         TextEncoding::Utf8 => {}
         TextEncoding::Utf16(_) => report.push_str("[the file is still UTF-16]\n"),
         TextEncoding::Unknown => {
-            report.push_str("[the file is not UTF-8: other bytes are untouched]\n")
+            report.push_str("[the file is not UTF-8: other bytes are untouched]\n");
         }
     }
     if now.other_links > 0 {
