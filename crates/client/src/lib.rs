@@ -42,7 +42,7 @@ pub use client::{Client, ClientConfig, ConfigError, Timeouts};
 pub use endpoint::Endpoint;
 pub use error::ClientError;
 pub use event_stream::{EVENT_BYTES_MAX, EventStream};
-pub use live_delta::{DeltaPiece, LiveDelta, StreamItem};
+pub use live_delta::{DeltaNotice, DeltaPiece, LiveDelta, StreamItem};
 pub use live_stream::LiveStream;
 pub use response::RESPONSE_BYTES_MAX;
 pub use retry_policy::RetryPolicy;

@@ -1,4 +1,4 @@
-//! A small world behind the door: a scripted model that remembers what it was asked, a harmless tool,
+//! A small world behind the interface: a scripted model that remembers what it was asked, a harmless tool,
 //! two agents.
 
 use std::net::SocketAddr;
