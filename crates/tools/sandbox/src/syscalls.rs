@@ -10,9 +10,9 @@ use seccompiler::{
     SeccompRule, apply_filter, sock_filter,
 };
 
-use crate::SandboxError;
 use crate::policy::Runs;
 use crate::sandbox_error::Step;
+use crate::{SandboxError, limits};
 
 /// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
@@ -145,6 +145,9 @@ pub(crate) fn restrict(unix: UnixFamily, runs: Runs) -> Result<(), SandboxError>
     // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.
     let mut unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let mut refused = refused(unix).during(step)?;
+    if !limits::shared_memory_is_limited() {
+        refused.insert(libc::SYS_shmget, Vec::new());
+    }
     if geteuid().is_root() {
         refused.extend(privileged_files().during(step)?);
         match runs {
