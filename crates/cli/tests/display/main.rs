@@ -382,7 +382,8 @@ fn hidden_characters_of_a_session_file_reach_a_model_as_escapes() {
         "version": 1, "id": "from-elsewhere", "system_prompt": hidden, "created_at": at, "updated_at": at,
         "messages": [
             {"type": "user", "content": [text("text")], "timestamp": at},
-            {"type": "assistant", "stop_reason": "tool_use", "raw_stop_reason": "tool_use", "usage": {},
+            {"type": "assistant", "stop_reason": "tool_use", "raw_stop_reason": "tool_use",
+             "usage": {"input_tokens": 1, "output_tokens": 1},
              "timestamp": at, "content": [text("text"),
                 {"type": "tool_call", "id": "a", "name": "read", "arguments": {"path": hidden}}]},
             {"type": "tool_result", "tool_call_id": "a", "tool_name": "read", "content": [text("text")],
