@@ -5,6 +5,7 @@
 //! ends when the task has ended, or when it is suspended and the user is not present to resume it.
 
 mod approvals;
+mod steering;
 
 use std::num::NonZeroUsize;
 use std::ops::Deref;
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use antiphon_client::ClientError;
 use antiphon_core::port::{Read, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, Event, EventBody, HandlingMode, Position, Seq, TaskId, TaskStatus};
+use antiphon_core::{Approval, Event, EventBody, Position, Seq, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, Connection, TaskStream, TaskStreamEnd, TaskStreamItem};
 use antiphon_project::saved_session;
 use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
 use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use steering::Order;
 use tokio::task::JoinSet;
 
 use crate::failure::{Exit, Failure};
@@ -87,6 +89,7 @@ impl Watch<'_, '_> {
             has_begun: false,
             position,
             seen: Seq(0),
+            unconfirmed: None,
         };
         session.run(feed).await?;
         session.finish().await
@@ -117,6 +120,8 @@ struct WatchSession<'a, 'p> {
     position: Position,
     /// The last event of the task that was shown.
     seen: Seq,
+    /// An order that the owner did not confirm before it ended: the next one gets it.
+    unconfirmed: Option<Order>,
 }
 
 fn taken_by_server() -> TaskStreamEnd {
@@ -245,6 +250,7 @@ impl WatchSession<'_, '_> {
                 tracing::debug!(%error, "looks for the owner of the journal");
             }
         }
+        self.order_again().await?;
         if self.watch.attachment.attach_again(self.watch.task_id).await?
             && !self.watch.screen.is_json()
         {
@@ -362,32 +368,6 @@ impl WatchSession<'_, '_> {
         interrupting.spawn(async move { drop(connection.interrupt(&task_id).await) });
     }
 
-    async fn steer(&mut self, line: &str) -> Result<Next, Failure> {
-        let Watch { attachment, task_id, screen, .. } = &mut self.watch;
-        let connection = attachment.connection();
-        match line {
-            "" => {}
-            "/cancel" => drop(connection.cancel(task_id).await),
-            "/pause" => match connection.pause(task_id).await {
-                Ok(()) => screen.note("Queued: the task pauses after the current step"),
-                Err(_) if has_ended(connection, task_id).await => {}
-                Err(error) => screen.note(&error.to_string()),
-            },
-            _ if line.starts_with('/') => {
-                screen.note("Type /pause, /cancel, or a message for the agent");
-            }
-            _ => {
-                match connection.send(task_id, line.to_owned(), HandlingMode::Steer).await {
-                    Ok(()) => screen.note("Queued: the agent reads it after the current step"),
-                    // Too late: the end is about to be shown.
-                    Err(_) if has_ended(connection, task_id).await => {}
-                    Err(error) => screen.note(&error.to_string()),
-                }
-            }
-        }
-        Ok(Next::Continue)
-    }
-
     /// Shows the rest, and reads the state of the task.
     async fn finish(mut self) -> Result<WatchResult, Failure> {
         self.watch.asking = None;
@@ -421,10 +401,6 @@ impl WatchSession<'_, '_> {
         let totals = Totals::of(tree.tasks().iter().map(|task| &task.summary));
         Ok(WatchResult { state, totals, descendants: tree.tasks().len() - 1 })
     }
-}
-
-async fn has_ended(connection: &Connection, task_id: &TaskId) -> bool {
-    connection.reader().task_alone(task_id).await.is_ok_and(|state| state.status.is_terminal())
 }
 
 /// A task and its descendants, or the task alone when its tree is too large.
