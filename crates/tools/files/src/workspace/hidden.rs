@@ -186,7 +186,7 @@ mod tests {
     /// A home with two folders and an entry in the second.
     struct Home {
         looks: Cell<usize>,
-        home_changed_s: Cell<i64>,
+        changed_s: Cell<i64>,
         has_link: Cell<bool>,
     }
 
@@ -199,7 +199,7 @@ mod tests {
             match path.to_str() {
                 Some("/") => stamp(1, 10),
                 Some("/home") => stamp(2, 10),
-                Some("/home/ada") => stamp(3, self.home_changed_s.get()),
+                Some("/home/ada") => stamp(3, self.changed_s.get()),
                 Some("/home/ada/7") if self.has_link.get() => Found::Symlink,
                 Some(_) | None => Found::Nothing,
             }
@@ -213,7 +213,7 @@ mod tests {
         };
         let hidden = Hidden::new(named("/home/ada").chain(named("/home/ada/.config")).collect());
         let home =
-            Home { looks: Cell::new(0), home_changed_s: Cell::new(20), has_link: Cell::new(false) };
+            Home { looks: Cell::new(0), changed_s: Cell::new(20), has_link: Cell::new(false) };
         let linked =
             |now_s: i128| hidden.known(|path| home.look(path), now_s * 1_000_000_000).linked.len();
         assert_eq!((linked(21), home.looks.take()), (0, 3 + 50 + 1), "folders, names, `.config`");
@@ -222,7 +222,7 @@ mod tests {
             assert_eq!((linked(31), home.looks.take()), (0, 3));
         }
         home.has_link.set(true);
-        home.home_changed_s.set(40);
+        home.changed_s.set(40);
         assert_eq!(linked(40), 1, "a link has appeared");
     }
 
