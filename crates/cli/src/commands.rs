@@ -31,9 +31,9 @@ use antiphon_process::{ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
-use crate::afterwards::Afterwards;
 use crate::failure::Failure;
 use crate::log::{LogDetail, LogFormat};
+use crate::remaining_work::RemainingWork;
 use crate::server_args::not_through_server;
 
 /// The arguments with the command that `antiphon` alone stands for, on a terminal: the terminal program.
@@ -128,7 +128,7 @@ impl Command {
         let access = || ProjectAccess::of_server(server, environment);
         let done = match self {
             Self::Agents(agents) => agents.run_at(server).await,
-            Self::Tasks(tasks) => tasks.run(access(), &mut Afterwards::default()).await,
+            Self::Tasks(tasks) => tasks.run(access(), &mut RemainingWork::default()).await,
             Self::Approvals(approvals) => approvals.run(access()).await,
             Self::Sessions(sessions) => sessions.run(access()).await,
             Self::Send(send) => send.run_at(server).await,
@@ -137,7 +137,7 @@ impl Command {
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Chat(_) => Err(not_through_server("chat")),
             Self::Demo(_) => Err(not_through_server("demo")),
-            Self::Run(_) => Err(not_through_server("run")),
+            Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
             Self::Reply(_) => Err(not_through_server("reply")),
             Self::Serve(_) => Err(not_through_server("serve")),
@@ -148,7 +148,7 @@ impl Command {
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Journal(_) => Err(not_through_server("journal")),
-            Self::Models(_) => Err(not_through_server("models")),
+            Self::Models(models) => models.run_at(server, environment).await,
             Self::Doctor(_) => Err(not_through_server("doctor")),
         };
         done.map_err(|failure| server.journal_error().map_or(failure, Failure::from))
@@ -157,15 +157,15 @@ impl Command {
     pub(crate) async fn run(
         self,
         environment: &Environment,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         match self {
-            Self::Chat(chat) => Box::pin(chat.run(environment, afterwards)).await,
+            Self::Chat(chat) => Box::pin(chat.run(environment, remaining_work)).await,
             Self::Demo(demo) => demo.run(environment).await,
-            Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
+            Self::Run(run) => Box::pin(run.run(environment, remaining_work)).await,
             Self::Agents(agents) => agents.run(environment).await,
             Self::Tasks(tasks) => {
-                tasks.run(ProjectAccess::of_folder(environment)?, afterwards).await
+                tasks.run(ProjectAccess::of_folder(environment)?, remaining_work).await
             }
             Self::Approvals(approvals) => {
                 approvals.run(ProjectAccess::of_folder(environment)?).await

@@ -9,7 +9,9 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
 use antiphon_view::display::Destination;
-use antiphon_view::{Colors, Descendants, Form, NotePlacement, Transcript, TranscriptOptions};
+use antiphon_view::{
+    Colors, Descendants, NotePlacement, Transcript, TranscriptFormat, TranscriptOptions,
+};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
@@ -71,7 +73,7 @@ impl WatchedTask {
             Box::new(PieceWriter { pieces: Arc::clone(&pieces), kind })
         };
         let transcript = Transcript::new(TranscriptOptions {
-            form: Form::Text,
+            format: TranscriptFormat::Text,
             answers: writer(Piece::Answer),
             notes: writer(Piece::Note),
             note_placement: NotePlacement::Inline,

@@ -17,9 +17,9 @@ use clap::Args;
 use uuid::Uuid;
 
 use super::run::leave;
-use crate::afterwards::Afterwards;
 use crate::failure::Failure;
 use crate::interface::interface;
+use crate::remaining_work::RemainingWork;
 use crate::terminal;
 
 /// Name of the command.
@@ -74,7 +74,7 @@ impl Chat {
     pub(crate) async fn run(
         self,
         environment: &Environment,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         if !has_terminal() {
             return Err(Failure::usage(
@@ -99,7 +99,7 @@ impl Chat {
         };
         let mut attachment = AttachedTask::open(own).await?;
         let ended = Box::pin(antiphon_tui::run(&mut attachment, options)).await;
-        leave(attachment, false, afterwards).await;
+        leave(attachment, false, remaining_work).await;
         Ok(ended?)
     }
 
