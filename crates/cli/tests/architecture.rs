@@ -120,6 +120,18 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
     ("antiphon-demo", &["antiphon-core", "antiphon-view"]),
+    (
+        "antiphon-tui",
+        &[
+            "antiphon-api",
+            "antiphon-core",
+            "antiphon-process",
+            "antiphon-project",
+            "antiphon-runtime",
+            "antiphon-session-file",
+            "antiphon-view",
+        ],
+    ),
     ("antiphon-view", &["antiphon-core", "antiphon-runtime"]),
     ("antiphon-core", &[]),
 ];

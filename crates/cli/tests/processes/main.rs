@@ -11,6 +11,7 @@ mod pty;
 
 mod background;
 mod beside;
+mod chat;
 mod interrupted_tree;
 mod lingering;
 mod long_path;

@@ -1,0 +1,110 @@
+//! The terminal program at a terminal.
+
+use std::fs;
+
+use crate::project::{Project, until};
+use crate::pty::Terminal;
+
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const ESC: &str = "\x1b";
+const ENTER: &str = "\r";
+const TAB: &str = "\t";
+
+fn chat(project: &Project, script: &str) -> Terminal {
+    let (model, file) = (format!("scripted/{script}"), format!("{script}.toml"));
+    let mut command = project.command(&["chat", "--model", &model, "--script", &file]);
+    command.env("TERM", "xterm");
+    let mut terminal = Terminal::start(command);
+    terminal.until("Ask anything");
+    terminal
+}
+
+#[test]
+fn an_answer_is_formatted_and_the_next_prompt_continues_the_conversation() {
+    let project = Project::new();
+    let text = "# Title\\n\\n| a | b |\\n|---|---|\\n| one | two |\\n\\nSaid {{last_user}}, turn {{turn}}.";
+    let script = format!("name = \"t\"\n[[reply]]\nsteps = [{{ text = \"{text}\" }}]\n");
+    fs::write(project.path().join("t.toml"), script).unwrap();
+    let mut terminal = chat(&project, "t");
+    terminal.press("hello there");
+    terminal.press(ENTER);
+    terminal.until("one │ two");
+    terminal.until("Said hello there, turn 0.");
+    terminal.press("again");
+    terminal.press(ENTER);
+    terminal.until("Said again, turn 1.");
+    terminal.press(CTRL_D);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("antiphon -c"), "{shown}");
+    assert_eq!(project.tasks().len(), 2);
+}
+
+#[test]
+fn a_question_is_answered_with_a_key() {
+    let project = Project::new();
+    project.script("q", &["source x.sh"]);
+    let mut terminal = chat(&project, "q");
+    terminal.press("go");
+    terminal.press(ENTER);
+    terminal.until("allow? [y]es once");
+    terminal.press("y");
+    terminal.until("allowed once");
+    terminal.until("done");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn escape_interrupts_and_enter_resumes() {
+    let project = Project::new();
+    project.script("s", &["echo one >> effects; sleep 60", "echo two >> effects"]);
+    let mut terminal = chat(&project, "s");
+    terminal.press("/help");
+    terminal.press(ENTER);
+    terminal.until("write the prompt in your editor");
+    terminal.press("go");
+    terminal.press(ENTER);
+    until("the call", || project.read("effects") == "one\n");
+    terminal.press("afterwards");
+    terminal.press(TAB);
+    terminal.until("queued: afterwards");
+    terminal.press(ESC);
+    terminal.until("Enter resumes the task");
+    assert_eq!(project.tasks()[0]["waiting_for"], "resume");
+    terminal.press(ENTER);
+    until("the next call", || project.read("effects") == "one\ntwo\n");
+    terminal.until("› afterwards");
+    terminal.press(CTRL_C);
+    terminal.press(CTRL_D);
+    drop(terminal);
+}
+
+#[test]
+fn the_program_goes_on_when_the_owner_is_killed() {
+    let project = Project::new();
+    project.script("owner", &["sleep 30"]);
+    project.script("client", &["sleep 0.5; echo one >> effects", "echo two >> effects"]);
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    let mut terminal = chat(&project, "client");
+    terminal.press("go");
+    terminal.press(ENTER);
+    until("the first call", || project.read("effects") == "one\n");
+    owner.kill();
+    terminal.until("this one goes on");
+    until("the second call", || project.read("effects") == "one\ntwo\n");
+    terminal.press(CTRL_D);
+    drop(terminal);
+}
+
+#[test]
+fn without_a_terminal_the_program_says_what_to_use() {
+    let project = Project::new();
+    let output = project.output(&["chat"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("antiphon run"), "{said}");
+}
