@@ -32,6 +32,11 @@ use tokio::runtime::Runtime;
 use failure::Failure;
 use remaining_work::RemainingWork;
 
+/// Chosen by measurement: `docs/decisions.md`.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Name of the decider of an approval, or of a higher spend limit, in the journal.
 pub(crate) const DECIDER: &str = "the command line";
 

@@ -166,6 +166,10 @@ impl WatchSession<'_, '_> {
                     self.screen.missed(self.task.task_id(), count)?;
                     Next::Continue
                 }
+                WatchedItem::Note(text) => {
+                    self.screen.note(&text);
+                    Next::Continue
+                }
                 WatchedItem::Resting(state) => self.on_rest(&state).await?,
                 WatchedItem::OwnerHere => {
                     if !self.screen.is_json() {

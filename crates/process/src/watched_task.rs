@@ -38,6 +38,15 @@ pub struct WatchedTask<'a, 'p> {
     position: Position,
     /// The last event of the task itself.
     seen: Seq,
+    /// An order that the owner did not confirm before it ended: the next one gets it.
+    unconfirmed: Option<Order>,
+}
+
+/// An order about the task. Given twice it has the effect of once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Cancel,
+    Pause,
 }
 
 /// Whether the task rests: it has ended, or neither it nor a descendant it waits for runs.
@@ -75,6 +84,8 @@ pub enum WatchedItem {
     Resting(Box<TaskState>),
     /// The owner of the journal has ended, and this process runs the tasks of the project from now on.
     OwnerHere,
+    /// What became of an order of the user that the last owner did not confirm.
+    Note(String),
 }
 
 /// A task after it was watched.
@@ -99,8 +110,8 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
     ) -> Self {
         let stream = attachment.stream(&root, position);
         let rest = Rest::awaited(attachment.connection(), &task_id);
-        let (handing_over, seen) = (JoinSet::new(), Seq(0));
-        Self { attachment, task_id, root, stream, rest, handing_over, position, seen }
+        let (handing_over, seen, unconfirmed) = (JoinSet::new(), Seq(0), None);
+        Self { attachment, task_id, root, stream, rest, handing_over, position, seen, unconfirmed }
     }
 
     /// The watched task.
@@ -206,33 +217,52 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
 
     /// Carries out a line that the user typed: `/cancel`, `/pause`, or a message for the agent. Returns what to show
     /// about it.
-    pub async fn steer(&self, line: &str) -> Option<String> {
-        let connection = self.connection();
-        let (done, note) = match line {
-            "" => return None,
-            "/cancel" => {
-                // The end of the task is shown.
-                let _ = connection.cancel(&self.task_id).await;
-                return None;
-            }
-            "/pause" => (
-                connection.pause(&self.task_id).await,
-                "Queued: the task pauses after the current step",
-            ),
+    pub async fn steer(&mut self, line: &str) -> Option<String> {
+        match line {
+            "" => None,
+            "/cancel" => self.order(Order::Cancel).await,
+            "/pause" => self.order(Order::Pause).await,
             _ if line.starts_with('/') => {
-                return Some("Type /pause, /cancel, or a message for the agent".to_owned());
+                Some("Type /pause, /cancel, or a message for the agent".to_owned())
             }
-            _ => (
-                connection.send(&self.task_id, line.to_owned(), HandlingMode::Steer).await,
-                "Queued: the agent reads it after the current step",
+            _ => {
+                let sent = self.connection().send(&self.task_id, line.to_owned(), HandlingMode::Steer);
+                match sent.await {
+                    Ok(()) => Some("Queued: the agent reads it after the current step".to_owned()),
+                    // Too late: the end is about to be shown.
+                    Err(_) if self.has_ended().await => None,
+                    Err(error) => Some(error.to_string()),
+                }
+            }
+        }
+    }
+
+    async fn order(&mut self, order: Order) -> Option<String> {
+        let connection = self.connection();
+        let (given, note) = match order {
+            // The end of the task is shown.
+            Order::Cancel => (connection.cancel(&self.task_id).await, None),
+            Order::Pause => (
+                connection.pause(&self.task_id).await,
+                Some("Queued: the task pauses after the current step".to_owned()),
             ),
         };
-        match done {
-            Ok(()) => Some(note.to_owned()),
-            // Too late: the end is about to be shown.
+        match given {
+            Ok(()) => note,
             Err(_) if self.has_ended().await => None,
+            Err(ProjectError::Unavailable(_)) if !self.attachment.is_owner() => {
+                self.unconfirmed = Some(order);
+                None
+            }
             Err(error) => Some(error.to_string()),
         }
+    }
+
+    /// Gives the next owner the order that the last one did not confirm, before the task goes on there.
+    async fn order_again(&mut self) -> Result<Option<WatchedItem>, ProjectError> {
+        let Some(order) = self.unconfirmed.take() else { return Ok(None) };
+        self.attachment.find_next_owner().await?;
+        Ok(self.order(order).await.map(WatchedItem::Note))
     }
 
     /// The task and its descendants, or the task alone when its tree is too large.
@@ -298,10 +328,13 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
                 tracing::debug!(%error, "looks for the owner of the journal");
             }
         }
-        let is_owner_now = self.attachment.attach_again(&self.task_id).await?;
+        let mut items: Vec<WatchedItem> = self.order_again().await?.into_iter().collect();
+        if self.attachment.attach_again(&self.task_id).await? {
+            items.push(WatchedItem::OwnerHere);
+        }
         self.stream = self.attachment.stream(&self.root, self.position);
         self.rest = Rest::awaited(self.attachment.connection(), &self.task_id);
-        Ok(if is_owner_now { vec![WatchedItem::OwnerHere] } else { Vec::new() })
+        Ok(items)
     }
 }
 

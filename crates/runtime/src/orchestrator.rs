@@ -210,6 +210,12 @@ impl Orchestrator {
         self.services.background.drain(grace).await
     }
 
+    /// Returns at the first moment at which no model and no tool is called here. No task takes a step from then on;
+    /// until then tasks go on, and new ones are accepted.
+    pub async fn until_quiet(&self) {
+        self.services.background.until_quiet().await;
+    }
+
     /// Begins to stop for the next process: new work is refused, and no task takes another step. Returns when all
     /// calls of models and tools that run have answered, and their answers are recorded. Only a runner that works
     /// by itself is left as it is.

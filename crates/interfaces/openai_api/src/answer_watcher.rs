@@ -229,6 +229,7 @@ impl AnswerWatcher {
                     }
                     // The task is suspended, or the journal is about to record its end.
                     Ok(_) => self.rest(),
+                    Err(OrchestratorError::Stopping) => return Err(ChatError::closing()),
                     Err(error) => return Err(ChatError::native(error).await),
                 },
             }
