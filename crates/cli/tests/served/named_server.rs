@@ -264,6 +264,8 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         &["inbox", "show"],
         &["agents", "list"],
         &["send"],
+        &["run"],
+        &["models"],
         &["agents", "new"],
         &["budget", "allow"],
         &["usage"],
