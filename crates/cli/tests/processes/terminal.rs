@@ -48,7 +48,7 @@ fn a_pause_while_the_owner_dies_reaches_the_next_one() {
     client.press("/pause\n");
     owner.kill();
     let (code, shown) = client.end();
-    assert_eq!(code, 3, "{shown}");
+    assert_eq!(code, 130, "{shown}");
     assert!(shown.contains("--resume"), "{shown}");
     let is_paused = |task: &Value| task["waiting_for"] == "resume";
     assert_eq!(project.tasks().iter().filter(|task| is_paused(task)).count(), 1, "{shown}");
