@@ -249,7 +249,7 @@ const ADAPTERS: [&str; 10] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 15] = [
+const WIRING: [&str; 16] = [
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",
@@ -258,6 +258,7 @@ const WIRING: [&str; 15] = [
     "commands/request.rs",
     "commands/restore.rs",
     "commands/serve.rs",
+    "commands/serve/a2a.rs",
     "commands/serve/background_services.rs",
     "commands/serve/webhooks.rs",
     "commands/sessions.rs",

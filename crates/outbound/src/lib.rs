@@ -157,8 +157,20 @@ mod tests {
     #[tokio::test]
     async fn private_addresses_are_refused_in_every_spelling() {
         for host in [
-            "127.0.0.1", "localhost", "2130706433", "0x7f.1", "10.1.2.3", "172.16.0.1", "192.168.1.1",
-            "100.64.0.1", "169.254.169.254", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "[fd00::1]", "[fe80::1]",
+            "127.0.0.1",
+            "localhost",
+            "2130706433",
+            "0x7f.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "169.254.169.254",
+            "0.0.0.0",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[fd00::1]",
+            "[fe80::1]",
             "[64:ff9b::7f00:1]",
         ] {
             assert!(reach(&[], &format!("https://{host}/hook")).await.is_err(), "{host}");
@@ -178,9 +190,12 @@ mod tests {
 
     #[tokio::test]
     async fn other_schemes_credentials_and_plain_text_are_refused() {
-        for url in
-            ["ftp://1.1.1.1/", "file:///etc/passwd", "http://1.1.1.1/", "https://user:pass@1.1.1.1/"]
-        {
+        for url in [
+            "ftp://1.1.1.1/",
+            "file:///etc/passwd",
+            "http://1.1.1.1/",
+            "https://user:pass@1.1.1.1/",
+        ] {
             assert!(reach(&[], url).await.is_err(), "{url}");
         }
         let long = format!("https://1.1.1.1/{}", "x".repeat(URL_BYTES_MAX));
