@@ -75,6 +75,12 @@ impl A2aError {
         Self { status: StatusCode::NOT_FOUND, reason: "AGENT_NOT_FOUND", ..error }
     }
 
+    /// There is no such path.
+    pub(crate) fn no_route() -> Self {
+        let error = Self::new(error_code::METHOD_NOT_FOUND, "there is no such operation");
+        Self { status: StatusCode::NOT_FOUND, ..error }
+    }
+
     pub(crate) fn stopping() -> Self {
         let error = Self::new(error_code::INTERNAL_ERROR, "the server is shutting down: ask again");
         Self { status: StatusCode::SERVICE_UNAVAILABLE, reason: "UNAVAILABLE", ..error }

@@ -2,7 +2,7 @@
 //!
 //! A configuration is stored until its client deletes it. Each update of its task is posted in order, and the next one
 //! only when that was received: after a crash the last one may come twice, and none is lost. A receiver that does not
-//! answer is tried [`ATTEMPTS_MAX`] times; then the delivery ends until the server starts again.
+//! answer is tried six times; then the delivery ends until the server starts again.
 
 mod delivery;
 
@@ -23,8 +23,6 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::error::A2aError;
-
-pub(crate) use delivery::ATTEMPTS_MAX;
 
 /// Configurations of one task, at most.
 const PER_TASK_MAX: usize = 16;

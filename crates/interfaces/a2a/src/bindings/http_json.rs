@@ -6,8 +6,8 @@ use a2a::{error_code, methods};
 use antiphon_interface_transport::{AppState, Caller, read_body};
 use axum::Extension;
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
@@ -69,10 +69,7 @@ async fn call(state: Arc<AppState>, a2a: A2a, caller: Caller, request: Request) 
 
 /// The operation of a request.
 fn operation(parts: &Parts, body: &[u8]) -> Result<Operation, A2aError> {
-    let no_route = || {
-        let error = A2aError::new(error_code::METHOD_NOT_FOUND, "there is no such operation");
-        A2aError { status: StatusCode::NOT_FOUND, ..error }
-    };
+    let no_route = A2aError::no_route;
     let path = parts.uri.path().trim_end_matches('/');
     let segments: Vec<String> = path.split('/').skip(3).map(decoded).collect();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();

@@ -16,7 +16,7 @@ use crate::task_view::{self, Extent};
 use crate::watcher::{Until, Watcher};
 
 /// How often an update is sent, at most.
-pub(crate) const ATTEMPTS_MAX: u32 = 6;
+const ATTEMPTS_MAX: u32 = 6;
 
 /// Pause before the second attempt; it doubles with each further one.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
