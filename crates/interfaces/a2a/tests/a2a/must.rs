@@ -360,6 +360,7 @@ async fn versions_are_negotiated() {
 async fn a_card_declares_its_interfaces() {
     let names = ["other", "helper"].map(|name| AgentName::parse(name).unwrap());
     let world = World::with(ExposedAgents::Listed(names.to_vec()), &[]).await;
+    let port = world.server.address.port();
     let open = |path: &str| {
         let text = request("GET", path, "", None);
         let lines = text.lines().filter(|line| !line.starts_with("authorization"));
@@ -383,7 +384,7 @@ async fn a_card_declares_its_interfaces() {
         assert_eq!(bindings, ["JSONRPC", "HTTP+JSON"]);
         for interface in interfaces {
             assert_eq!(interface["protocolVersion"], "1.0");
-            assert_eq!(interface["url"], format!("http://localhost/a2a/{agent}"));
+            assert_eq!(interface["url"], format!("http://localhost:{port}/a2a/{agent}"));
         }
     }
     world.ended().await;

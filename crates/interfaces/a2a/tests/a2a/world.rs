@@ -118,6 +118,8 @@ impl World {
     /// Sends a request as it is written.
     pub(crate) async fn raw(&self, text: &str) -> Reply {
         let mut socket = TcpStream::connect(self.server.address).await.unwrap();
+        let host = format!("host: localhost:{}\r\n", self.server.address.port());
+        let text = text.replacen("host: localhost\r\n", &host, 1);
         socket.write_all(text.as_bytes()).await.unwrap();
         let mut bytes = Vec::new();
         let reading = socket.read_to_end(&mut bytes);
