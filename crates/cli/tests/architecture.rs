@@ -51,7 +51,8 @@ fn the_core_has_no_runtime_no_sockets_and_no_files() {
 }
 
 /// Crates that wrap the file system or are pure, need none of ours, and may be used by every adapter.
-const LEAVES: [&str; 3] = ["antiphon-folder-watch", "antiphon-hosts", "antiphon-private-file"];
+const LEAVES: [&str; 4] =
+    ["antiphon-folder-watch", "antiphon-hosts", "antiphon-outbound", "antiphon-private-file"];
 
 /// Crates of this workspace that each may depend on.
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
@@ -88,6 +89,16 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-api",
             "antiphon-core",
             "antiphon-interface-transport",
+            "antiphon-project",
+            "antiphon-runtime",
+        ],
+    ),
+    (
+        "antiphon-a2a-api",
+        &[
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-keys",
             "antiphon-project",
             "antiphon-runtime",
         ],
@@ -171,8 +182,13 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 4] =
-    ["antiphon-file-drop", "antiphon-http", "antiphon-openai-api", "antiphon-schedule"];
+const INTERFACES: [&str; 5] = [
+    "antiphon-a2a-api",
+    "antiphon-file-drop",
+    "antiphon-http",
+    "antiphon-openai-api",
+    "antiphon-schedule",
+];
 
 /// Every package that a package needs, directly or through others.
 fn reached(all: &BTreeMap<String, BTreeSet<String>>, name: &str) -> BTreeSet<String> {
@@ -231,7 +247,8 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 9] = [
+const ADAPTERS: [&str; 10] = [
+    "antiphon_a2a_api",
     "antiphon_file_drop",
     "antiphon_http",
     "antiphon_mcp",
@@ -244,7 +261,7 @@ const ADAPTERS: [&str; 9] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 15] = [
+const WIRING: [&str; 16] = [
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",
@@ -253,6 +270,7 @@ const WIRING: [&str; 15] = [
     "commands/request.rs",
     "commands/restore.rs",
     "commands/serve.rs",
+    "commands/serve/a2a.rs",
     "commands/serve/background_services.rs",
     "commands/serve/webhooks.rs",
     "commands/sessions.rs",

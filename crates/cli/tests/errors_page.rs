@@ -12,6 +12,7 @@ type Codes = BTreeSet<String>;
 const PROVIDER: &str = "crates/core/src/port/provider.rs";
 const REFUSAL: &str = "crates/runtime/src/dispatch/refusal.rs";
 const CHAT_ERROR: &str = "crates/interfaces/openai_api/src/chat_error.rs";
+const A2A_ERROR: &str = "crates/interfaces/a2a/src/error.rs";
 /// Agents record the answers to requests here, tasks their failures elsewhere.
 const INBOX: &str = "crates/runtime/src/inbox/";
 
@@ -163,8 +164,9 @@ fn recorded_codes() -> (Codes, Codes) {
             }
         }
     }
-    // Chat errors have their own section.
+    // Errors of chat and of A2A have their own sections.
     assert!(variable.remove(CHAT_ERROR));
+    assert!(variable.remove(A2A_ERROR));
     for (path, begin, end) in VARIABLE_CODES.into_iter().chain([REPLY_CODES]) {
         assert!(variable.remove(path), "{path} writes no `\"code\": VARIABLE` any more");
         let text = source(path);
@@ -254,6 +256,18 @@ fn every_code_and_type_of_a_chat_is_on_the_page() {
     let mut types = literals(&part(CHAT_ERROR, "fn kind(&self)", "\n    }"));
     types.extend(quota);
     check("### Chat types", &types);
+}
+
+#[test]
+fn every_reason_of_a2a_is_on_the_page() {
+    let text = source(A2A_ERROR);
+    // What `google.rpc.Status` names is not a reason.
+    let (before, rest) = text.split_once("pub(crate) fn http(").unwrap();
+    let after = rest.split_once("\n    }").unwrap().1;
+    let words = [before, after].into_iter().flat_map(|text| text.split('"').skip(1).step_by(2));
+    let is_reason =
+        |word: &&str| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    check("## A2A reasons", &words.filter(is_reason).map(str::to_owned).collect());
 }
 
 #[test]

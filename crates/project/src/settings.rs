@@ -3,6 +3,7 @@
 //! Read once, at the start, into plain values. A file that cannot be parsed is an error that names the
 //! line. Keys are never printed.
 
+mod a2a;
 mod budget;
 mod context_windows;
 mod models;
@@ -25,6 +26,7 @@ use crate::environment::Environment;
 use crate::error::ProjectError;
 use crate::policy::{self, Policy};
 use crate::schedules::{ScheduleConfig, Schedules};
+pub use a2a::A2aConfig;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;
@@ -81,6 +83,8 @@ pub struct UserSettings {
     pub telemetry: TelemetryConfig,
     /// Sources of signed events by name.
     pub webhooks: BTreeMap<SourceName, WebhookConfig>,
+    /// Agents that are exposed over A2A.
+    pub a2a: A2aConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -146,6 +150,7 @@ struct File {
     scripts: BTreeMap<String, PathBuf>,
     telemetry: TelemetryConfig,
     webhooks: BTreeMap<SourceName, WebhookConfig>,
+    a2a: A2aConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -194,6 +199,7 @@ impl UserSettings {
             scripts: scripts(&path, file.scripts),
             telemetry: file.telemetry,
             webhooks: file.webhooks,
+            a2a: file.a2a,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

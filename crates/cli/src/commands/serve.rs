@@ -1,5 +1,6 @@
 //! `antiphon serve`: the orchestrator behind its HTTP interfaces, until a signal stops it.
 
+mod a2a;
 mod background_services;
 mod files;
 mod listening;
@@ -9,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_a2a_api::A2a;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{
@@ -141,7 +143,9 @@ impl Serve {
         let schedules = settings.schedules.clone();
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
+        let a2a_settings = settings.a2a.clone();
         let (journal, address) = self.journal(&project, limits).await?;
+        let a2a = a2a::a2a(&a2a_settings, project.state(), address.url.as_deref())?;
         let role = OwnerRole::Server(self.process());
         let owner = ProjectOwner::open(&project, environment, settings, journal, role).await?;
         let orchestrator = owner.orchestrator.clone();
@@ -175,10 +179,12 @@ impl Serve {
             removed: owner.own.take_removed(),
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
-        let (telemetry, interface) = (Some(telemetry), interface(webhooks));
+        let (telemetry, interface) = (Some(telemetry), interface(webhooks, &a2a));
         let server = ServerConfig { deps, keys, telemetry, interface };
+        a2a.resume_push(&orchestrator);
         let ended = self.serve((server, address), &server_files, services).await;
         server_files.unpublish();
+        a2a.shutdown().await;
         follower.shutdown().await;
         owner.shutdown().await;
         ended
@@ -407,6 +413,8 @@ async fn ask_for_journal(
 }
 
 /// All HTTP interfaces.
-fn interface(webhooks: Webhooks) -> Interface {
-    antiphon_http::interface(Some(webhooks)).merge(antiphon_openai_api::interface())
+fn interface(webhooks: Webhooks, a2a: &A2a) -> Interface {
+    antiphon_http::interface(Some(webhooks))
+        .merge(antiphon_openai_api::interface())
+        .merge(a2a.interface())
 }

@@ -52,6 +52,16 @@ impl ApiError {
         Self::new(ErrorCode::InvalidRequest, message)
     }
 
+    /// Its HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its body, for an interface that has an error shape of its own.
+    pub fn body(&self) -> &ErrorResponse {
+        &self.body
+    }
+
     /// The same error, about this field of the body.
     pub(crate) fn of_field(mut self, field: &str, reason: &str) -> Self {
         self.body.details = Some(named_details(field, reason));

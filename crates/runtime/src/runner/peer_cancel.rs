@@ -37,6 +37,15 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
 const ORDERS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 impl Orchestrator {
+    /// The task that was created under this key, if one was.
+    pub async fn task_of_key(
+        &self,
+        key: &IdempotencyKey,
+    ) -> Result<Option<TaskId>, OrchestratorError> {
+        let answered = self.services.deps.journal.answered(key).await?;
+        Ok(answered.map(|appended| appended.task_id))
+    }
+
     /// Cancels the task that was created under this key. When there is none, a creation under this key that comes
     /// later finds a canceled task. Returns the id of the task. When this returns, the cancellation is durable.
     pub async fn cancel_by_key(&self, key: IdempotencyKey) -> Result<TaskId, OrchestratorError> {

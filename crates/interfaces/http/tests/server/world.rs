@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
+use antiphon_a2a_api::{A2a, A2aConfig};
 use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{AgentList, Agents, Journal, PromptSource, Run, Runner, RunnerError};
@@ -211,7 +212,12 @@ pub(crate) fn server_config(deps: ServerDeps) -> ServerConfig {
 
 /// The same, with webhooks.
 pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> ServerConfig {
-    let interface = antiphon_http::interface(webhooks).merge(antiphon_openai_api::interface());
+    // Only its routes are of interest here.
+    let folder = tempfile::tempdir().unwrap();
+    let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
+    let interface = antiphon_http::interface(webhooks)
+        .merge(antiphon_openai_api::interface())
+        .merge(a2a.interface());
     ServerConfig::new(deps, interface)
 }
 

@@ -150,7 +150,7 @@ fn check(state: &Arc<AppState>, request: &Request) -> Result<Checked, ApiError> 
         return Err(refuse("requests from pages of other origins are refused"));
     }
     let without_credentials = Checked { caller: None, key: None };
-    if state.access.is_open(request.uri().path()) {
+    if state.access.is_open(request.uri().path(), route(request)) {
         return Ok(without_credentials);
     }
     if state.access.is_signed(request.method(), route(request)) {

@@ -26,9 +26,9 @@ impl RouteAccess {
         (routes(), Self { open, signed, agent_writable, admin })
     }
 
-    /// Whether a route needs no credentials.
-    pub(crate) fn is_open(&self, route: &str) -> bool {
-        self.open.contains(&route)
+    /// Whether a request needs no credentials, by its path or by the route that matches it.
+    pub(crate) fn is_open(&self, path: &str, route: Option<&str>) -> bool {
+        self.open.contains(&path) || route.is_some_and(|route| self.open.contains(&route))
     }
 
     /// Whether a request needs no credentials because its sender signs it.

@@ -91,7 +91,7 @@ fn path_item(access: &RouteAccess, path: &str, mut item: Value) -> (String, Valu
         if let (Ok(method), Some(operation)) =
             (method.to_uppercase().parse(), operation.as_object_mut())
         {
-            name_path_parameter(path, operation);
+            name_path_parameters(path, operation);
             add_guard(access, path, &method, operation);
         }
     }
@@ -99,18 +99,18 @@ fn path_item(access: &RouteAccess, path: &str, mut item: Value) -> (String, Valu
     (path.replace("{*", "{"), item)
 }
 
-/// Names the path parameter, whose name only the route knows.
-fn name_path_parameter(path: &str, operation: &mut Map<String, Value>) {
-    let mut names = path.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
-    let Some((name, _)) = names.next() else { return };
-    let name = json!(name.trim_start_matches('*'));
-    let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
-    let Some(parameters) = parameters.as_array_mut() else { return };
-    match parameters.iter_mut().find(|parameter| parameter["name"] == PATH_PARAMETER) {
-        Some(parameter) => parameter["name"] = name,
-        None => parameters.push(json!({
-            "name": name, "in": "path", "required": true, "schema": { "type": "string" },
-        })),
+/// Names the path parameters, whose names only the route knows.
+fn name_path_parameters(path: &str, operation: &mut Map<String, Value>) {
+    for (name, _) in path.split('{').skip(1).filter_map(|rest| rest.split_once('}')) {
+        let name = json!(name.trim_start_matches('*'));
+        let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
+        let Some(parameters) = parameters.as_array_mut() else { return };
+        match parameters.iter_mut().find(|parameter| parameter["name"] == PATH_PARAMETER) {
+            Some(parameter) => parameter["name"] = name,
+            None => parameters.push(json!({
+                "name": name, "in": "path", "required": true, "schema": { "type": "string" },
+            })),
+        }
     }
 }
 
@@ -121,7 +121,7 @@ fn add_guard(
     method: &Method,
     operation: &mut Map<String, Value>,
 ) {
-    if access.is_open(path) {
+    if access.is_open(path, None) {
         operation.insert("security".to_owned(), json!([]));
         operation.insert("description".to_owned(), json!("Needs no credentials."));
         add_errors(operation, &[403, 431]);

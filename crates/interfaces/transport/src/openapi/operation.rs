@@ -33,6 +33,8 @@ pub enum Tag {
     Money,
     /// Chat completions.
     Chat,
+    /// The Agent2Agent protocol.
+    A2a,
     /// State of the server.
     Server,
     /// The description of the API.
@@ -41,13 +43,14 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the page.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tasks,
         Self::Agents,
         Self::Sessions,
         Self::Approvals,
         Self::Money,
         Self::Chat,
+        Self::A2a,
         Self::Server,
         Self::About,
     ];
@@ -60,6 +63,7 @@ impl Tag {
             Self::Approvals => "approvals",
             Self::Money => "money",
             Self::Chat => "chat",
+            Self::A2a => "a2a",
             Self::Server => "server",
             Self::About => "about",
         }
@@ -73,6 +77,7 @@ impl Tag {
             Self::Approvals => "Tool calls that wait for a decision of a person.",
             Self::Money => "Usage, cost and spend limits.",
             Self::Chat => "Chat completions, compatible with OpenAI's API.",
+            Self::A2a => "The Agent2Agent protocol (A2A) 1.0.",
             Self::Server => "Health and metrics of the server.",
             Self::About => "The description of this API.",
         }

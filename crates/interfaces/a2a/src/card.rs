@@ -1,0 +1,169 @@
+//! Agent cards. A card is public when the user lists the exposed agents; the extended card needs credentials.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use a2a::{
+    AgentCapabilities, AgentCard, AgentInterface, AgentSkill, HttpAuthSecurityScheme,
+    SecurityScheme, TRANSPORT_PROTOCOL_HTTP_JSON, TRANSPORT_PROTOCOL_JSONRPC, VERSION,
+};
+use antiphon_core::{AgentDefinition, AgentName};
+use antiphon_interface_transport::AppState;
+use axum::Extension;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+
+use crate::A2a;
+use crate::bindings::{Binding, agent_name};
+use crate::error::A2aError;
+use crate::message::INPUT_MODES;
+
+/// The card of the first exposed agent.
+pub(crate) const WELL_KNOWN: &str = "/.well-known/agent-card.json";
+
+/// The card of an agent.
+pub(crate) const OF_AGENT: &str = "/a2a/{agent}/.well-known/agent-card.json";
+
+/// Routes of cards.
+pub(crate) const ROUTES: [&str; 2] = [WELL_KNOWN, OF_AGENT];
+
+/// Name of the security scheme.
+const BEARER: &str = "bearer";
+
+/// `GET /.well-known/agent-card.json`.
+pub(crate) async fn first(
+    State(state): State<Arc<AppState>>,
+    Extension(a2a): Extension<A2a>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let visible = a2a.config.visible(&state, &parts);
+    match visible.first() {
+        Some(agent) => respond(&parts, &card(&state, &a2a, &parts, agent, Detail::Public)),
+        None => {
+            let message = "no agent is exposed here: see docs/a2a.md";
+            Binding::Http.error(&A2aError::no_agent(message))
+        }
+    }
+}
+
+/// `GET /a2a/{agent}/.well-known/agent-card.json`.
+pub(crate) async fn of_agent(
+    State(state): State<Arc<AppState>>,
+    Extension(a2a): Extension<A2a>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    match a2a.config.find(&state, &parts, agent_name(&parts)) {
+        Ok(agent) => respond(&parts, &card(&state, &a2a, &parts, &agent, Detail::Public)),
+        Err(error) => Binding::Http.error(&error),
+    }
+}
+
+/// How much a card tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Public,
+    /// With the tools and the model of the agent.
+    Extended,
+}
+
+/// The card of an agent.
+pub(crate) fn card(
+    state: &AppState,
+    a2a: &A2a,
+    parts: &Parts,
+    agent: &AgentName,
+    detail: Detail,
+) -> AgentCard {
+    let defined = state.deps.task_factory.defined().into_iter().map(|defined| defined.definition);
+    let definition = defined.into_iter().find(|defined| defined.name == *agent);
+    let about = definition.as_ref().map_or("", |defined| defined.description.trim());
+    let description =
+        if about.is_empty() { format!("The agent {agent}.") } else { about.to_owned() };
+    let url = format!("{}/a2a/{agent}", a2a.config.base_url(parts));
+    let interface = |binding: &str| AgentInterface {
+        url: url.clone(),
+        protocol_binding: binding.to_owned(),
+        protocol_version: VERSION.to_owned(),
+        tenant: None,
+    };
+    let modes = |modes: &[&str]| modes.iter().map(|mode| (*mode).to_owned()).collect();
+    let scheme = HttpAuthSecurityScheme {
+        scheme: "Bearer".to_owned(),
+        description: Some("The server's token, or an API key.".to_owned()),
+        bearer_format: None,
+    };
+    let security = HashMap::from([(BEARER.to_owned(), SecurityScheme::HttpAuth(scheme))]);
+    AgentCard {
+        name: agent.to_string(),
+        description: description.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        supported_interfaces: vec![
+            interface(TRANSPORT_PROTOCOL_JSONRPC),
+            interface(TRANSPORT_PROTOCOL_HTTP_JSON),
+        ],
+        capabilities: AgentCapabilities {
+            streaming: Some(true),
+            push_notifications: Some(true),
+            extensions: None,
+            extended_agent_card: Some(true),
+        },
+        default_input_modes: modes(&INPUT_MODES),
+        default_output_modes: modes(&["text/plain", "application/json", "text/x-diff"]),
+        skills: skills(agent, &description, definition.as_deref(), detail),
+        provider: None,
+        documentation_url: None,
+        icon_url: None,
+        security_schemes: Some(security),
+        security_requirements: Some(vec![HashMap::from([(BEARER.to_owned(), Vec::new())])]),
+        signatures: None,
+    }
+}
+
+fn skills(
+    agent: &AgentName,
+    description: &str,
+    definition: Option<&AgentDefinition>,
+    detail: Detail,
+) -> Vec<AgentSkill> {
+    let mut tags = vec!["agent".to_owned()];
+    if let (Detail::Extended, Some(definition)) = (detail, definition) {
+        tags.extend(definition.model.iter().map(|model| format!("model:{model}")));
+        let tools = definition.tools.iter().flatten();
+        tags.extend(tools.map(|tool| format!("tool:{tool}")));
+    }
+    vec![AgentSkill {
+        id: agent.to_string(),
+        name: agent.to_string(),
+        description: description.to_owned(),
+        tags,
+        examples: None,
+        input_modes: None,
+        output_modes: None,
+        security_requirements: None,
+    }]
+}
+
+fn respond(parts: &Parts, card: &AgentCard) -> Response {
+    let body = serde_json::to_string(card).unwrap_or_default();
+    let digest = Sha256::digest(body.as_bytes());
+    let tag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{tag}\"");
+    let cache = [(CACHE_CONTROL, "private, max-age=60")];
+    let known =
+        parts.headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
+    let mut response = if known {
+        (StatusCode::NOT_MODIFIED, cache).into_response()
+    } else {
+        (cache, [(CONTENT_TYPE, "application/json")], body).into_response()
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}

@@ -1,0 +1,83 @@
+//! A2A 1.0: agents of the project as A2A servers, over JSON-RPC and HTTP+JSON.
+//!
+//! | route                                              | does                                                |
+//! |----------------------------------------------------|-----------------------------------------------------|
+//! | `GET /.well-known/agent-card.json`                 | the card of the first exposed agent                 |
+//! | `GET /a2a/{agent}/.well-known/agent-card.json`     | the card of an agent                                |
+//! | `POST /a2a/{agent}`                                | JSON-RPC                                            |
+//! | `/a2a/{agent}/message:send`, `message:stream`, `tasks…`, `extendedAgentCard` | HTTP+JSON                 |
+//!
+//! A message becomes a task of the agent, a `contextId` is a session, and a `messageId` is sent once. A caller sees the
+//! tasks that its own key pays for; the owner and `admin` keys see all tasks of the agent. Which agents are exposed is
+//! the user's setting. A request for a hidden agent is answered as one for an agent that does not exist.
+
+mod approval;
+mod bindings;
+mod card;
+mod error;
+mod exposure;
+mod message;
+mod operations;
+mod push;
+mod reply;
+mod requests;
+mod task_view;
+mod watcher;
+
+use std::sync::Arc;
+
+use antiphon_interface_transport::Interface;
+
+pub use crate::exposure::{A2aConfig, ExposedAgents};
+pub use crate::push::PushError;
+use crate::push::PushService;
+
+/// The A2A interface of a server.
+#[derive(Clone)]
+pub struct A2a {
+    pub(crate) config: Arc<A2aConfig>,
+    pub(crate) push: PushService,
+}
+
+impl A2a {
+    /// The interface with these settings. Reads the push notification configurations that are stored.
+    pub fn new(config: A2aConfig) -> Result<Self, PushError> {
+        let push = PushService::open(config.push_folder.clone(), config.push_hosts.clone())?;
+        Ok(Self { config: Arc::new(config), push })
+    }
+
+    /// Its routes. The cards need no credentials when the user lists the agents that are exposed.
+    pub fn interface(&self) -> Interface {
+        let a2a = self.clone();
+        let open = match self.config.agents {
+            ExposedAgents::Listed(_) => card::ROUTES.to_vec(),
+            ExposedAgents::AllOnLoopback => Vec::new(),
+        };
+        let agent_writable = bindings::AGENT_WRITABLE.to_vec();
+        Interface { open, agent_writable, ..Interface::new(move || bindings::routes(a2a)) }
+    }
+
+    /// Goes on with the push notifications that were not delivered when the last process ended.
+    pub fn resume_push(&self, orchestrator: &antiphon_runtime::Orchestrator) {
+        self.push.resume(orchestrator);
+    }
+
+    /// Ends the delivery of push notifications. The next process goes on with them.
+    pub async fn shutdown(&self) {
+        self.push.shutdown().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_interface_transport::openapi::undescribed_paths;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_in_the_document() {
+        let folder = tempfile::tempdir().unwrap();
+        let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
+        assert_eq!(undescribed_paths(a2a.interface()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,153 @@
+//! What the operations do, the same for both bindings.
+
+mod list;
+mod send;
+
+use std::sync::Arc;
+
+use a2a::{SubscribeToTaskRequest, TaskState, error_code};
+use antiphon_core::{AgentName, TaskId, TaskStatus, TaskSummary};
+use antiphon_interface_transport::{AppState, Caller};
+use antiphon_runtime::{Follower, OrchestratorError};
+use axum::http::request::Parts;
+use serde_json::{Value, json};
+
+use crate::A2a;
+use crate::card::{Detail, card};
+use crate::error::A2aError;
+use crate::exposure::may_see;
+use crate::reply::{Reply, Updates};
+use crate::requests::Operation;
+use crate::task_view::{self, Extent, check_history};
+use crate::watcher::{Until, Watcher};
+
+/// A request to an agent.
+pub(crate) struct AgentRequest {
+    pub(crate) state: Arc<AppState>,
+    pub(crate) a2a: A2a,
+    pub(crate) caller: Caller,
+    pub(crate) agent: AgentName,
+    pub(crate) parts: Parts,
+}
+
+impl AgentRequest {
+    pub(crate) async fn run(&self, operation: Operation) -> Result<Reply, A2aError> {
+        let value = match operation {
+            Operation::Send(request) => return send::send(self, *request).await,
+            Operation::Stream(request) => return send::stream(self, *request).await,
+            Operation::Subscribe(request) => return self.subscribe(request).await,
+            Operation::Get(request) => {
+                check_history(request.history_length)?;
+                let summary = self.find(&request.id).await?;
+                let extent = Extent { history: request.history_length, artifacts: true };
+                json!(self.view(&summary, extent).await?)
+            }
+            Operation::List(request) => json!(list::list(self, request).await?),
+            Operation::Cancel(request) => self.cancel(&request.id).await?,
+            Operation::CreatePush(config) => {
+                let summary = self.find(&config.task_id).await?;
+                let orchestrator = &self.state.deps.orchestrator;
+                json!(self.a2a.push.create(orchestrator, &summary.task_id, config).await?)
+            }
+            Operation::GetPush(request) => {
+                let summary = self.find(&request.task_id).await?;
+                json!(self.a2a.push.get(&summary.task_id, &request.id)?)
+            }
+            Operation::ListPush(request) => {
+                let summary = self.find(&request.task_id).await?;
+                json!({ "configs": self.a2a.push.list(&summary.task_id), "nextPageToken": "" })
+            }
+            Operation::DeletePush(request) => {
+                let summary = self.find(&request.task_id).await?;
+                self.a2a.push.delete(&summary.task_id, &request.id)?;
+                json!({})
+            }
+            Operation::ExtendedCard => {
+                json!(card(&self.state, &self.a2a, &self.parts, &self.agent, Detail::Extended))
+            }
+        };
+        Ok(Reply::Value(value))
+    }
+
+    /// A task that the caller may see.
+    pub(crate) async fn find(&self, task_id: &str) -> Result<TaskSummary, A2aError> {
+        let task_id = TaskId::parse(task_id).map_err(|_| A2aError::no_task())?;
+        let summary = self.state.summary(&task_id).await?;
+        if may_see(&self.caller, &self.agent, &summary) {
+            Ok(summary)
+        } else {
+            Err(A2aError::no_task())
+        }
+    }
+
+    pub(crate) async fn view(
+        &self,
+        summary: &TaskSummary,
+        extent: Extent,
+    ) -> Result<a2a::Task, A2aError> {
+        task_view::task(&self.state.deps.orchestrator, summary, extent).await
+    }
+
+    async fn cancel(&self, task_id: &str) -> Result<Value, A2aError> {
+        let summary = self.find(task_id).await?;
+        let ended = |status: TaskStatus| {
+            let message = format!("the task has ended: {}", status.as_str());
+            A2aError::new(error_code::TASK_NOT_CANCELABLE, message)
+        };
+        match self.state.deps.orchestrator.cancel(&summary.task_id).await {
+            Ok(()) => {}
+            Err(OrchestratorError::Ended { .. }) => {
+                return Err(ended(self.state.summary(&summary.task_id).await?.status));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let summary = self.state.summary(&summary.task_id).await?;
+        Ok(json!(self.view(&summary, Extent { history: None, artifacts: true }).await?))
+    }
+
+    async fn subscribe(&self, request: SubscribeToTaskRequest) -> Result<Reply, A2aError> {
+        let summary = self.find(&request.id).await?;
+        if summary.status.is_terminal() {
+            let message = format!("the task has ended: {}; get it", summary.status.as_str());
+            return Err(A2aError::unsupported(message));
+        }
+        self.updates(&summary.task_id, None).await
+    }
+
+    /// The task and its updates from now on. `from` begins at or before the current state.
+    pub(crate) async fn updates(
+        &self,
+        task_id: &TaskId,
+        from: Option<Source>,
+    ) -> Result<Reply, A2aError> {
+        let (task, watcher) = self.watch(task_id, from).await?;
+        let state = Arc::clone(&self.state);
+        Ok(Reply::Updates(Box::new(Updates { state, task: Some(task), watcher })))
+    }
+
+    pub(crate) async fn watch(
+        &self,
+        task_id: &TaskId,
+        from: Option<Source>,
+    ) -> Result<(a2a::Task, Watcher), A2aError> {
+        let orchestrator = &self.state.deps.orchestrator;
+        let source = match from {
+            Some(source) => source,
+            None => {
+                let head = orchestrator.head().await?;
+                let deltas = orchestrator.task_deltas(task_id);
+                (orchestrator.follow(Some(task_id.clone()), head), Some(deltas))
+            }
+        };
+        let summary = self.state.summary(task_id).await?;
+        let extent = Extent { history: None, artifacts: true };
+        let task = self.view(&summary, extent).await?;
+        let state: TaskState = task.status.state.clone();
+        let watcher =
+            Watcher::new(orchestrator, &summary, state, source, Until::Interrupted).await?;
+        Ok((task, watcher))
+    }
+}
+
+/// Where a watcher reads from.
+pub(crate) type Source = (Follower, Option<antiphon_runtime::DeltaWatcher>);

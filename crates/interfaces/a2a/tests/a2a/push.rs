@@ -1,0 +1,127 @@
+//! Push notifications: configurations, delivery, and where they may not go.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use antiphon_a2a_api::ExposedAgents;
+
+use crate::world::{World, error, message};
+
+/// Receives one notification and answers with `status`.
+async fn receive(listener: &TcpListener, status: &str) -> (String, Value) {
+    let receiving = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut bytes = Vec::new();
+        loop {
+            let mut chunk = [0; 4096];
+            let count = socket.read(&mut chunk).await.unwrap();
+            bytes.extend_from_slice(&chunk[..count]);
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+            let head = head.to_ascii_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.unwrap().parse::<usize>().unwrap() {
+                let answer =
+                    format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                socket.write_all(answer.as_bytes()).await.unwrap();
+                return (head, serde_json::from_str(body).unwrap());
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(15), receiving).await.unwrap()
+}
+
+#[tokio::test]
+async fn updates_are_delivered_in_order_and_again_when_they_were_not_received() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let world = World::with(ExposedAgents::AllOnLoopback, &[&host]).await;
+    let mut params = message("m1", "slow");
+    params["configuration"] = json!({ "returnImmediately": true, "taskPushNotificationConfig": {
+        "url": format!("http://{host}/hook"), "token": "secret-token",
+        "authentication": { "scheme": "Bearer", "credentials": "abc" },
+    }});
+    let task = world.rpc("SendMessage", params).await["result"]["task"].clone();
+    let (head, first) = receive(&listener, "500 Not now").await;
+    assert!(head.contains("x-a2a-notification-token: secret-token"), "{head}");
+    assert!(head.contains("authorization: bearer abc"), "{head}");
+    assert!(head.contains("content-type: application/a2a+json"), "{head}");
+    assert_eq!(first["task"]["id"], task["id"], "{first}");
+    let (_, again) = receive(&listener, "200 OK").await;
+    assert_eq!(again, first);
+    let mut updates = Vec::new();
+    loop {
+        let (_, update) = receive(&listener, "204 No Content").await;
+        let state = update["statusUpdate"]["status"]["state"].clone();
+        updates.push(update);
+        if state == "TASK_STATE_COMPLETED" {
+            break;
+        }
+    }
+    let artifact = &updates[updates.len() - 2]["artifactUpdate"]["artifact"];
+    assert_eq!(artifact["parts"][0]["text"], "At last.", "{updates:?}");
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn configurations_are_stored_listed_and_deleted() {
+    let world = World::with(ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let id = world.stalling("m1").await["id"].clone();
+    let config =
+        json!({ "taskId": id, "id": "mine", "url": "http://127.0.0.1:9/hook", "token": "t" });
+    let created = world.rpc("CreateTaskPushNotificationConfig", config.clone()).await;
+    assert_eq!(created["result"], config, "{created}");
+    let one = json!({ "taskId": id, "id": "mine" });
+    let got = world.rpc("GetTaskPushNotificationConfig", one.clone()).await;
+    assert_eq!(got["result"], config);
+    let path = format!("/a2a/helper/tasks/{}/pushNotificationConfigs", id.as_str().unwrap());
+    let more = json!({ "url": "http://127.0.0.1:9/other" });
+    let more = world.http("POST", &path, Some(&more)).await.json();
+    assert!(more["id"].is_string(), "{more}");
+    let listed = world.http("GET", &path, None).await.json();
+    assert_eq!(listed["configs"].as_array().unwrap().len(), 2, "{listed}");
+    let stored = antiphon_a2a_api::A2a::new(antiphon_a2a_api::A2aConfig::new(
+        world.folder.path().join("push"),
+    ));
+    assert!(stored.is_ok(), "another process reads them");
+    for _ in 0..2 {
+        let deleted = world.rpc("DeleteTaskPushNotificationConfig", one.clone()).await;
+        assert!(deleted["result"].is_object(), "{deleted}");
+    }
+    let got = world.rpc("GetTaskPushNotificationConfig", one).await;
+    assert_eq!(error(&got).0, -32001);
+    let none = json!({ "taskId": "none", "url": "http://127.0.0.1:9/" });
+    let none = world.rpc("CreateTaskPushNotificationConfig", none).await;
+    assert_eq!(error(&none).0, -32001);
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn addresses_that_are_not_public_are_refused() {
+    let world = World::new().await;
+    let id = world.stalling("m1").await["id"].clone();
+    for url in [
+        "http://127.0.0.1/",
+        "https://127.0.0.1/",
+        "https://localhost/",
+        "https://10.0.0.1/",
+        "https://[::1]/",
+        "https://169.254.169.254/latest/meta-data",
+        "https://0x7f.1/",
+        "https://[::ffff:10.0.0.1]/",
+        "ftp://1.1.1.1/",
+        "file:///etc/passwd",
+        "https://user:pass@1.1.1.1/",
+        "nonsense",
+        "",
+    ] {
+        let config = json!({ "taskId": id, "url": url });
+        let reply = world.rpc("CreateTaskPushNotificationConfig", config).await;
+        assert_eq!(error(&reply).0, -32602, "{url}: {reply}");
+        let mut params = message("m2", "hello");
+        params["configuration"] = json!({ "taskPushNotificationConfig": { "url": url } });
+        assert_eq!(error(&world.rpc("SendMessage", params).await).0, -32602, "{url}");
+    }
+    world.ended().await;
+}
