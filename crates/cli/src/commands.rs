@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod acp;
 mod agents;
 mod approvals;
 mod attach;
@@ -35,6 +36,7 @@ use crate::server_args::not_through_server;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Acp(acp::Acp),
     Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
@@ -73,7 +75,8 @@ impl Command {
     pub(crate) fn log_format(&self) -> LogFormat {
         match self {
             Self::Serve(serve) => serve.log_format(),
-            Self::Demo(_)
+            Self::Acp(_)
+            | Self::Demo(_)
             | Self::Run(_)
             | Self::Agents(_)
             | Self::Tasks(_)
@@ -118,6 +121,7 @@ impl Command {
             Self::Inbox(inbox) => inbox.run_at(server, environment).await,
             Self::Budget(budget) => budget.run_at(server, environment).await,
             Self::Usage(usage) => usage.run_at(server).await,
+            Self::Acp(_) => Err(not_through_server("acp")),
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(_) => Err(not_through_server("run")),
             Self::Request(_) => Err(not_through_server("request")),
@@ -142,6 +146,7 @@ impl Command {
         afterwards: &mut Afterwards,
     ) -> Result<(), Failure> {
         match self {
+            Self::Acp(acp) => Box::pin(acp.run(environment)).await,
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
             Self::Agents(agents) => agents.run(environment).await,

@@ -92,6 +92,19 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-runtime",
         ],
     ),
+    (
+        "antiphon-acp",
+        &[
+            "antiphon-api",
+            "antiphon-client",
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-permissions",
+            "antiphon-process",
+            "antiphon-project",
+            "antiphon-view",
+        ],
+    ),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
     ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
@@ -159,8 +172,13 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 4] =
-    ["antiphon-file-drop", "antiphon-http", "antiphon-openai-api", "antiphon-schedule"];
+const INTERFACES: [&str; 5] = [
+    "antiphon-acp",
+    "antiphon-file-drop",
+    "antiphon-http",
+    "antiphon-openai-api",
+    "antiphon-schedule",
+];
 
 /// Every package that a package needs, directly or through others.
 fn reached(all: &BTreeMap<String, BTreeSet<String>>, name: &str) -> BTreeSet<String> {
@@ -219,7 +237,8 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 9] = [
+const ADAPTERS: [&str; 10] = [
+    "antiphon_acp",
     "antiphon_file_drop",
     "antiphon_http",
     "antiphon_mcp",
@@ -232,7 +251,8 @@ const ADAPTERS: [&str; 9] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 15] = [
+const WIRING: [&str; 16] = [
+    "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",

@@ -17,7 +17,7 @@ mod transcript;
 mod tree;
 mod wording;
 
-pub use approval::{ApprovalQuestion, call_text, rule_text};
+pub use approval::{ApprovalQuestion, call_lines, call_text, rule_text};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
