@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod acp;
 mod agents;
 mod approvals;
 mod attach;
@@ -47,6 +48,7 @@ pub(crate) fn with_default(mut arguments: Vec<OsString>) -> Vec<OsString> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Chat(Box<chat::Chat>),
+    Acp(acp::Acp),
     Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
@@ -86,6 +88,7 @@ impl Command {
         match self {
             Self::Serve(serve) => serve.log_format(),
             Self::Chat(_)
+            | Self::Acp(_)
             | Self::Demo(_)
             | Self::Run(_)
             | Self::Agents(_)
@@ -136,6 +139,7 @@ impl Command {
             Self::Budget(budget) => budget.run_at(server, environment).await,
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Chat(_) => Err(not_through_server("chat")),
+            Self::Acp(_) => Err(not_through_server("acp")),
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
@@ -161,6 +165,7 @@ impl Command {
     ) -> Result<(), Failure> {
         match self {
             Self::Chat(chat) => Box::pin(chat.run(environment, remaining_work)).await,
+            Self::Acp(acp) => Box::pin(acp.run(environment)).await,
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, remaining_work)).await,
             Self::Agents(agents) => agents.run(environment).await,

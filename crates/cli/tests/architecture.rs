@@ -103,6 +103,19 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-runtime",
         ],
     ),
+    (
+        "antiphon-acp",
+        &[
+            "antiphon-api",
+            "antiphon-client",
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-permissions",
+            "antiphon-process",
+            "antiphon-project",
+            "antiphon-view",
+        ],
+    ),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
     ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
@@ -182,8 +195,9 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 5] = [
+const INTERFACES: [&str; 6] = [
     "antiphon-a2a-api",
+    "antiphon-acp",
     "antiphon-file-drop",
     "antiphon-http",
     "antiphon-openai-api",
@@ -247,8 +261,9 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 10] = [
+const ADAPTERS: [&str; 11] = [
     "antiphon_a2a_api",
+    "antiphon_acp",
     "antiphon_file_drop",
     "antiphon_http",
     "antiphon_mcp",
@@ -261,7 +276,8 @@ const ADAPTERS: [&str; 10] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 16] = [
+const WIRING: [&str; 17] = [
+    "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",

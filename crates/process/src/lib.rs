@@ -11,6 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
+//! | [`Participant`]   | this process for as long as it lives, with any number of tasks                    |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
 //! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
 //! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |
@@ -18,6 +19,7 @@
 mod attached_task;
 mod connection;
 mod owner;
+mod participant;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
@@ -30,6 +32,7 @@ pub use connection::{
     SendOutcome,
 };
 pub use owner::{Owner, keys, token};
+pub use participant::{FollowedTask, Participant};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;

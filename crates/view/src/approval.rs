@@ -137,6 +137,12 @@ fn text_lines(text: &str) -> Vec<String> {
     text.split('\n').map(readable).collect()
 }
 
+/// Every line of a call, escaped, behind a bar: for a question that is not asked on a terminal.
+pub fn call_lines(approval: &Approval) -> Vec<String> {
+    let lines = argument_lines(approval.arguments.as_str());
+    lines.iter().map(|line| format!("{BAR}{line}")).collect()
+}
+
 /// A call on one line, escaped whole, with the number of characters that are not shown.
 pub fn call_text(approval: &Approval) -> String {
     let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());

@@ -18,7 +18,7 @@ mod transcript;
 mod tree;
 mod wording;
 
-pub use approval::{ApprovalQuestion, call_text, rule_text};
+pub use approval::{ApprovalQuestion, call_lines, call_text, rule_text};
 pub use approval_answer::{ANSWERS, ApprovalAnswer, settles};
 pub use canvas::Canvas;
 pub use colors::Colors;

@@ -390,6 +390,7 @@ impl Run {
         };
         let request = RunRequest {
             prompt: order.prompt,
+            blocks: None,
             agent: self.agent.clone(),
             model: self.model.clone(),
             system: self.system.clone(),

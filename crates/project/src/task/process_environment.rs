@@ -17,6 +17,7 @@ use crate::models::Models;
 use crate::project::Project;
 use crate::project_agents::ProjectAgents;
 use crate::prompt::Rules;
+use crate::request::user_input::parse_blocks;
 use crate::settings::UserSettings;
 use crate::task::run_request::{RunRequest, RunSession};
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
@@ -106,6 +107,7 @@ impl ProcessEnvironment {
         let agent = request.agent.as_deref().map(|name| find_entry(&self.catalog, name));
         let agent = agent.transpose()?.map(|entry| entry.definition);
         self.check_model(&request, agent.as_deref())?;
+        let message = message(&request)?;
         let conversation = conversation(orchestrator, request.session).await?;
         let system_prompt = match (request.system, &conversation.system_prompt) {
             (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
@@ -120,7 +122,7 @@ impl ProcessEnvironment {
             limits: request.limits,
             output_schema: request.output_schema,
             route: request.route,
-            ..TaskSpec::new(UserMessage::text(request.prompt, SystemClock.now()))
+            ..TaskSpec::new(message)
         };
         let builder = TaskBuilder {
             orchestrator,
@@ -141,7 +143,9 @@ impl ProcessEnvironment {
     ) -> Result<(), ProjectError> {
         let of_agent = || agent.and_then(|agent| agent.model.clone());
         let model: Option<ModelRef> = request.model.clone().or_else(of_agent);
-        if request.session.is_some() && model.is_none() {
+        let is_continued =
+            matches!(request.session, Some(RunSession::File(_) | RunSession::Stored { .. }));
+        if is_continued && model.is_none() {
             return Ok(());
         }
         let model = model.unwrap_or_else(|| self.settings().default_model());
@@ -154,12 +158,26 @@ impl ProcessEnvironment {
     }
 }
 
+/// The first message: the prompt, or its blocks.
+fn message(request: &RunRequest) -> Result<UserMessage, ProjectError> {
+    let Some(blocks) = &request.blocks else {
+        return Ok(UserMessage::text(request.prompt.clone(), SystemClock.now()));
+    };
+    let blocks = serde_json::from_str(blocks.as_str());
+    let blocks = blocks.map_err(|error| ProjectError::InvalidInput(error.to_string()))?;
+    let content = parse_blocks("blocks", blocks)?;
+    Ok(UserMessage { content, timestamp: SystemClock.now() })
+}
+
 async fn conversation(
     orchestrator: &Orchestrator,
     session: Option<RunSession>,
 ) -> Result<Conversation, ProjectError> {
     match session {
         None => Ok(Conversation::default()),
+        Some(RunSession::New { session_id }) => {
+            Ok(Conversation { session_id: Some(session_id), ..Conversation::default() })
+        }
         Some(RunSession::File(path)) => {
             let session = antiphon_session_file::load(&path);
             let session = session.map_err(|error| ProjectError::InvalidInput(error.to_string()))?;

@@ -13,6 +13,9 @@ use crate::models::Route;
 pub struct RunRequest {
     /// The first message.
     pub prompt: String,
+    /// The first message with its images, in place of the prompt: blocks in the form of a user message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<RawJson>,
     /// Name of the agent; the default one when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -42,6 +45,11 @@ pub struct RunRequest {
 pub enum RunSession {
     /// A session file.
     File(PathBuf),
+    /// A new session under an id that the process has chosen.
+    New {
+        /// Its id.
+        session_id: SessionId,
+    },
     /// A session of the project.
     Stored {
         /// Its id.

@@ -1,0 +1,67 @@
+//! Sessions: listed, loaded, resumed, closed; modes and options.
+
+use serde_json::{Value, json};
+
+use crate::editor::World;
+
+const HELLO: &str = "[[reply]]\nsteps = [{ text = \"Hello.\" }]\n";
+
+#[test]
+fn a_session_is_listed_loaded_and_continued_by_another_process() {
+    let world = World::new(&[("hello", HELLO)]);
+    let mut first = world.editor("hello");
+    let session = first.new_session();
+    first.prompt(&session, "Hi");
+    first.kill();
+    let mut second = world.editor("hello");
+    let listed = second.ask("session/list", &json!({}));
+    assert_eq!(listed["result"]["sessions"][0]["sessionId"], *session, "{listed}");
+    let loaded = second.load(&session);
+    assert!(loaded["result"]["configOptions"].is_array(), "{loaded}");
+    let shown: Vec<(&str, &str)> = second
+        .updates
+        .iter()
+        .map(|it| (it["sessionUpdate"].as_str().unwrap(), it["content"]["text"].as_str().unwrap()))
+        .collect();
+    assert_eq!(shown, [("user_message_chunk", "Hi"), ("agent_message_chunk", "Hello.")]);
+    assert_eq!(second.prompt(&session, "Again")["result"]["stopReason"], "end_turn");
+    let sessions = world.json(&["sessions", "list", "--json"]);
+    assert_eq!(sessions[0]["tasks"], 2, "{sessions}");
+}
+
+#[test]
+fn two_editors_and_a_command_work_in_one_project() {
+    let world = World::new(&[("hello", HELLO)]);
+    let (mut one, mut other) = (world.editor("hello"), world.editor("hello"));
+    let (mine, theirs) = (one.new_session(), other.new_session());
+    assert_eq!(one.prompt(&mine, "Hi")["result"]["stopReason"], "end_turn");
+    assert_eq!(other.prompt(&theirs, "Hi")["result"]["stopReason"], "end_turn");
+    let run = world.command(&["run", "--model", "scripted/hello", "Hi"]).output().unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
+fn modes_and_options_can_be_changed_and_unknown_ones_are_refused() {
+    let world = World::new(&[("hello", HELLO)]);
+    let mut editor = world.editor("hello");
+    let session = editor.new_session();
+    let mode = json!({ "sessionId": session, "modeId": "read-only" });
+    assert!(editor.ask("session/set_mode", &mode)["result"].is_object());
+    let update = editor.until_update(|it| it["sessionUpdate"] == "config_option_update");
+    assert_eq!(update["configOptions"][0]["currentValue"], "read-only", "{update}");
+    for (option, value) in [("mode", "god"), ("agent", "nobody"), ("model", "x"), ("size", "1")] {
+        let params = json!({ "sessionId": session, "configId": option, "value": value });
+        let answer = editor.ask("session/set_config_option", &params);
+        assert_eq!(answer["error"]["code"], -32602, "{option}: {answer}");
+    }
+    editor.prompt(&session, "Hi");
+    let tasks = world.json(&["tasks", "list", "--json"]);
+    let task = tasks[0]["task_id"].as_str().unwrap();
+    let events = world.command(&["tasks", "watch", task, "--json"]).output().unwrap();
+    let first = String::from_utf8_lossy(&events.stdout);
+    let first: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    assert_eq!(first["data"]["route"]["process"]["mode"], "read-only", "{first}");
+    let closed = editor.ask("session/close", &json!({ "sessionId": session }));
+    assert!(closed["result"].is_object(), "{closed}");
+    assert_eq!(editor.prompt(&session, "Hi")["error"]["code"], -32002);
+}
