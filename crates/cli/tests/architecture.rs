@@ -92,6 +92,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-runtime",
         ],
     ),
+    ("antiphon-anthropic-api", &["antiphon-core", "antiphon-interface-transport"]),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
     ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
@@ -159,8 +160,13 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 4] =
-    ["antiphon-file-drop", "antiphon-http", "antiphon-openai-api", "antiphon-schedule"];
+const INTERFACES: [&str; 5] = [
+    "antiphon-anthropic-api",
+    "antiphon-file-drop",
+    "antiphon-http",
+    "antiphon-openai-api",
+    "antiphon-schedule",
+];
 
 /// Every package that a package needs, directly or through others.
 fn reached(all: &BTreeMap<String, BTreeSet<String>>, name: &str) -> BTreeSet<String> {
@@ -219,7 +225,8 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 9] = [
+const ADAPTERS: [&str; 10] = [
+    "antiphon_anthropic_api",
     "antiphon_file_drop",
     "antiphon_http",
     "antiphon_mcp",

@@ -3,6 +3,7 @@
 //! Read once, at the start, into plain values. A file that cannot be parsed is an error that names the
 //! line. Keys are never printed.
 
+mod aliases;
 mod budget;
 mod context_windows;
 mod models;
@@ -25,6 +26,7 @@ use crate::environment::Environment;
 use crate::error::ProjectError;
 use crate::policy::{self, Policy};
 use crate::schedules::{ScheduleConfig, Schedules};
+pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;
@@ -60,6 +62,8 @@ pub struct UserSettings {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// Settings of single models.
     pub models: BTreeMap<ModelRef, ModelConfig>,
+    /// Names of models that clients send, and what answers them.
+    pub aliases: ModelAliases,
     /// Built-in prices; the user's own replace them.
     pub prices: PriceTable,
     windows: ContextWindows,
@@ -137,6 +141,7 @@ struct File {
     model: Option<ModelRef>,
     providers: BTreeMap<String, ProviderFile>,
     models: BTreeMap<ModelRef, ModelConfig>,
+    aliases: ModelAliases,
     permissions: antiphon_permissions::Config,
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
@@ -198,6 +203,7 @@ impl UserSettings {
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,
             models: file.models,
+            aliases: file.aliases,
             prices,
             environment: environment.clone(),
         })

@@ -408,5 +408,5 @@ async fn ask_for_journal(
 
 /// All HTTP interfaces.
 fn interface(webhooks: Webhooks) -> Interface {
-    antiphon_http::interface(Some(webhooks)).merge(antiphon_openai_api::interface())
+    antiphon_http::interface(Some(webhooks)).merge(crate::interface::model_apis())
 }
