@@ -207,11 +207,9 @@ impl<F: AnswerFormat> Streaming<F> {
     async fn next(mut self) -> Option<(Result<sse::Event, Infallible>, Self)> {
         loop {
             if let Some(StreamLine { event, data }) = self.lines.pop_front() {
-                let line = sse::Event::default().data(data);
-                let line = match event {
-                    Some(event) => line.event(event),
-                    None => line,
-                };
+                let line = event
+                    .map_or_else(sse::Event::default, |event| sse::Event::default().event(event));
+                let line = line.data(data);
                 return Some((Ok(line), self));
             }
             if self.ended {
