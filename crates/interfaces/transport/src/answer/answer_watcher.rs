@@ -140,9 +140,9 @@ pub struct AnswerWatcher {
     answer: AnswerState,
 }
 
-/// The form of an answer.
+/// The format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Form {
+enum TextFormat {
     /// The text of the messages.
     #[default]
     Text,
@@ -155,7 +155,7 @@ enum Form {
 struct AnswerState {
     /// Whether the task has started. Earlier messages are the history that the client sent.
     started: bool,
-    form: Form,
+    format: TextFormat,
     /// The last journal event that was read.
     seq: Seq,
     /// Its time.
@@ -282,6 +282,7 @@ impl AnswerWatcher {
                     }
                     // The task is suspended, or the journal is about to record its end.
                     Ok(_) => self.rest(),
+                    Err(OrchestratorError::Stopping) => return Err(AnswerError::closing()),
                     Err(error) => return Err(AnswerError::native(error).await),
                 },
             }
@@ -351,7 +352,7 @@ impl AnswerState {
     fn add_delta(&mut self, delta: Delta) -> Option<AnswerPart> {
         let is_current = delta.turn == self.turn
             && delta.after >= self.superseded_at
-            && self.form == Form::Text
+            && self.format == TextFormat::Text
             && !self.whole;
         match delta.event {
             DeltaEvent::Answer(StreamEvent::TextDelta { delta: text }) if is_current => {
@@ -385,7 +386,7 @@ impl AnswerState {
         self.at = event.at;
         if let EventBody::TaskCreated(created) = &event.body {
             let structured = created.output_schema.is_some();
-            self.form = if structured { Form::Json } else { Form::Text };
+            self.format = if structured { TextFormat::Json } else { TextFormat::Text };
             self.clients = created.external_tools.iter().map(|tool| tool.name.clone()).collect();
         } else if let EventBody::StatusChanged(change) = &event.body {
             self.started = true;
@@ -433,7 +434,7 @@ impl AnswerState {
         self.open = answer.tool_calls().cloned().collect();
         self.requested.clear();
         let step = self.step(answer);
-        if self.form == Form::Text {
+        if self.format == TextFormat::Text {
             self.catch_up(&step)?;
         }
         self.ready.push_back(AnswerPart::Step(step));
@@ -559,7 +560,7 @@ impl AnswerState {
         self.end(if length { FinishReason::Length } else { FinishReason::Stop }, Vec::new());
         // A result that no message contains.
         match result {
-            Some(result) if self.form == Form::Json => Some(result.to_string()),
+            Some(result) if self.format == TextFormat::Json => Some(result.to_string()),
             Some(Value::String(text)) if !self.has_earlier_text => self.add_text(text),
             Some(Value::Null | Value::String(_)) | None => None,
             Some(result) if !self.has_earlier_text => Some(result.to_string()),
