@@ -116,6 +116,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-view",
         ],
     ),
+    ("antiphon-anthropic-api", &["antiphon-core", "antiphon-interface-transport"]),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
     ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
@@ -195,9 +196,10 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 6] = [
+const INTERFACES: [&str; 7] = [
     "antiphon-a2a-api",
     "antiphon-acp",
+    "antiphon-anthropic-api",
     "antiphon-file-drop",
     "antiphon-http",
     "antiphon-openai-api",
@@ -261,9 +263,10 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 11] = [
+const ADAPTERS: [&str; 12] = [
     "antiphon_a2a_api",
     "antiphon_acp",
+    "antiphon_anthropic_api",
     "antiphon_file_drop",
     "antiphon_http",
     "antiphon_mcp",

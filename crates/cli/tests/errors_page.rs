@@ -11,8 +11,12 @@ type Codes = BTreeSet<String>;
 
 const PROVIDER: &str = "crates/core/src/port/provider.rs";
 const REFUSAL: &str = "crates/runtime/src/dispatch/refusal.rs";
-const CHAT_ERROR: &str = "crates/interfaces/openai_api/src/chat_error.rs";
 const A2A_ERROR: &str = "crates/interfaces/a2a/src/error.rs";
+const ANSWER_ERROR: &str = "crates/interfaces/transport/src/answer/answer_error.rs";
+const OPENAI_ERROR: &str = "crates/interfaces/openai_api/src/openai_error.rs";
+/// Where answers of chats, responses and messages get their codes.
+const ANSWER_CODES: [&str; 2] =
+    ["crates/interfaces/openai_api/src", "crates/interfaces/transport/src/answer"];
 /// Agents record the answers to requests here, tasks their failures elsewhere.
 const INBOX: &str = "crates/runtime/src/inbox/";
 
@@ -229,14 +233,14 @@ fn every_rejection_and_every_failed_answer_is_on_the_page() {
 
 #[test]
 fn every_code_and_type_of_a_chat_is_on_the_page() {
-    let quota = literals(&part(CHAT_ERROR, "const QUOTA: &str = ", ";"));
-    let failed = part(CHAT_ERROR, "pub(crate) fn failed(", "\n    }");
+    let quota = literals(&part(ANSWER_ERROR, "const QUOTA: &str = ", ";"));
+    let failed = part(ANSWER_ERROR, "pub fn failed(", "\n    }");
     let mut codes = quota.clone();
-    for path in sources().iter().filter(|path| path.starts_with("crates/interfaces/openai_api/src"))
-    {
+    let in_answers = |path: &&String| ANSWER_CODES.iter().any(|folder| path.starts_with(folder));
+    for path in sources().iter().filter(in_answers) {
         for found in parts(&source(path), ".coded(", ")") {
             match &found[".coded(".len()..] {
-                "QUOTA" | "code" => assert_eq!(path, CHAT_ERROR, "{found}"),
+                "QUOTA" | "code" => assert_eq!(path, ANSWER_ERROR, "{found}"),
                 literal => {
                     let code = literals(literal);
                     assert_eq!(code.len(), 1, "{path}: a literal is expected: {found}");
@@ -248,12 +252,13 @@ fn every_code_and_type_of_a_chat_is_on_the_page() {
     // `failed` passes the codes of tasks on, except for these.
     codes.extend(parts(&failed, ".unwrap_or(\"failed", ")").iter().flat_map(|part| literals(part)));
     codes.extend(parts(&failed, "{ \"", " }").iter().flat_map(|part| literals(part)));
+    codes.extend(literals(&part(OPENAI_ERROR, "let code = match status {", "};")));
     check("## Chat codes", &codes);
     let mut passed = rows(&page(), "## Failed tasks");
     passed.extend(codes);
-    let statuses = literals(&part(CHAT_ERROR, "let status = match code {", "};"));
+    let statuses = literals(&part(ANSWER_ERROR, "let status = match code {", "};"));
     assert!(statuses.is_subset(&passed), "{statuses:?}");
-    let mut types = literals(&part(CHAT_ERROR, "fn kind(&self)", "\n    }"));
+    let mut types = literals(&part(OPENAI_ERROR, "fn kind(", "\n}"));
     types.extend(quota);
     check("### Chat types", &types);
 }

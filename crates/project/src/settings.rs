@@ -4,6 +4,7 @@
 //! line. Keys are never printed.
 
 mod a2a;
+mod aliases;
 mod budget;
 mod context_windows;
 mod models;
@@ -27,6 +28,7 @@ use crate::error::ProjectError;
 use crate::policy::{self, Policy};
 use crate::schedules::{ScheduleConfig, Schedules};
 pub use a2a::A2aConfig;
+pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;
@@ -62,6 +64,8 @@ pub struct UserSettings {
     pub providers: BTreeMap<String, ProviderConfig>,
     /// Settings of single models.
     pub models: BTreeMap<ModelRef, ModelConfig>,
+    /// Names of models that clients send, and what answers them.
+    pub aliases: ModelAliases,
     /// Built-in prices; the user's own replace them.
     pub prices: PriceTable,
     windows: ContextWindows,
@@ -141,6 +145,7 @@ struct File {
     model: Option<ModelRef>,
     providers: BTreeMap<String, ProviderFile>,
     models: BTreeMap<ModelRef, ModelConfig>,
+    aliases: ModelAliases,
     permissions: antiphon_permissions::Config,
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
@@ -204,6 +209,7 @@ impl UserSettings {
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,
             models: file.models,
+            aliases: file.aliases,
             prices,
             environment: environment.clone(),
         })

@@ -415,6 +415,6 @@ async fn ask_for_journal(
 /// All HTTP interfaces.
 fn interface(webhooks: Webhooks, a2a: &A2a) -> Interface {
     antiphon_http::interface(Some(webhooks))
-        .merge(antiphon_openai_api::interface())
+        .merge(crate::interface::model_apis())
         .merge(a2a.interface())
 }

@@ -150,6 +150,7 @@ fn created() -> Result<EventBody, Finding> {
         model_options: ModelOptions {
             temperature: Some(Temperature::new(2.0).during("a temperature")?),
             tool_choice: ToolChoice::Named(ODD_TEXT.to_owned()),
+            thinking_tokens: Some(NonZeroU32::MAX),
             sampling: Sampling { stop: vec![ODD_TEXT.to_owned()], ..Sampling::default() },
         },
         payer: Some(ODD_TEXT.to_owned()),

@@ -72,6 +72,9 @@ pub struct ModelOptions {
     /// Whether the model may, must, or must not call tools. Absent: it may.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
+    /// Most tokens of thinking before each answer. Absent: the default of the provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_tokens: Option<NonZeroU32>,
     /// Further options of each answer. Absent: the defaults of the provider.
     #[serde(default, skip_serializing_if = "Sampling::is_default")]
     pub sampling: Sampling,

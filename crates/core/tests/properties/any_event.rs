@@ -131,9 +131,15 @@ fn model_options() -> impl Strategy<Value = ModelOptions> {
         Just(ToolChoice::Required),
         text().prop_map(ToolChoice::Named),
     ];
-    (temperature, choice, sampling()).prop_map(|(temperature, tool_choice, sampling)| {
-        ModelOptions { temperature, tool_choice, sampling }
-    })
+    let thinking = option::of(any::<std::num::NonZeroU32>());
+    (temperature, choice, thinking, sampling()).prop_map(
+        |(temperature, tool_choice, thinking_tokens, sampling)| ModelOptions {
+            temperature,
+            tool_choice,
+            thinking_tokens,
+            sampling,
+        },
+    )
 }
 
 fn sampling() -> impl Strategy<Value = Sampling> {

@@ -1,34 +1,52 @@
-//! What `model` can name: the agents that are defined, and the known models. Other models can be named too;
-//! their provider decides whether they exist.
+//! What `model` can name: the agents that are defined, the known models, and the user's aliases. Other models can be
+//! named too; their provider decides whether they exist.
 
 use std::sync::Arc;
 
 use antiphon_interface_transport::AppState;
-use axum::Json;
+use antiphon_interface_transport::answer::{known_models, model_not_found};
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::chat_error::Shape;
-use crate::chat_task::model_not_found;
+use crate::openai_error::{self, Shape};
 
-pub(crate) async fn list(State(state): State<Arc<AppState>>) -> Json<Value> {
-    Json(json!({ "object": "list", "data": known(&state) }))
+/// Lists the models, or shows one, in the shape of another API that has the same route.
+pub type OtherModels = fn(&AppState, &HeaderMap, Option<&str>) -> Option<Response>;
+
+pub(crate) async fn list(
+    State(state): State<Arc<AppState>>,
+    headers: HeaderMap,
+    other: OtherModels,
+) -> Response {
+    if let Some(response) = other(&state, &headers, None) {
+        return response;
+    }
+    axum::Json(json!({ "object": "list", "data": known(&state) })).into_response()
 }
 
-pub(crate) async fn show(State(state): State<Arc<AppState>>, Path(id): Path<String>) -> Response {
+pub(crate) async fn show(
+    State(state): State<Arc<AppState>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    other: OtherModels,
+) -> Response {
+    if let Some(response) = other(&state, &headers, Some(&id)) {
+        return response;
+    }
     match known(&state).into_iter().find(|model| model["id"] == id.as_str()) {
-        Some(model) => Json(model).into_response(),
-        None => model_not_found(&id).into_response(Shape::OpenAi),
+        Some(model) => axum::Json(model).into_response(),
+        None => {
+            let error = model_not_found(&id);
+            error.respond(openai_error::body(&error, Shape::OpenAi))
+        }
     }
 }
 
 fn known(state: &AppState) -> Vec<Value> {
     // The time of creation is unknown, and clients expect a number.
-    let model = |id: &str, owned_by: &str| json!({ "id": id, "object": "model", "created": 0, "owned_by": owned_by });
-    let agents = state.deps.task_factory.agents();
-    let agents = agents.iter().map(|agent| model(agent.as_str(), "antiphon"));
-    let models = state.deps.task_factory.models();
-    let models = models.iter().map(|known| model(&known.to_string(), known.provider()));
-    agents.chain(models).collect()
+    let model =
+        |(id, owner)| json!({ "id": id, "object": "model", "created": 0, "owned_by": owner });
+    known_models(state).into_iter().map(model).collect()
 }

@@ -35,6 +35,10 @@ pub struct ApiError {
     is_last: bool,
 }
 
+/// The native error that a response holds. The guard writes it in another shape where an interface has one.
+#[derive(Debug, Clone)]
+pub(crate) struct NativeError(pub(crate) ErrorResponse);
+
 impl ApiError {
     /// An error with the status of its code.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
@@ -334,7 +338,8 @@ impl IntoResponse for ApiError {
         let is_retryable =
             matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);
         let is_unauthorized = self.status == StatusCode::UNAUTHORIZED;
-        let mut response = (self.status, Json(self.body)).into_response();
+        let mut response = (self.status, Json(&self.body)).into_response();
+        response.extensions_mut().insert(NativeError(self.body));
         if self.is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -2,12 +2,38 @@
 
 use std::sync::Arc;
 
+use antiphon_core::ErrorResponse;
+use axum::http::{HeaderMap, StatusCode};
+use serde_json::Value;
+
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
 
 /// Builds described routes. The generator of the document collects schemas per thread, so the routes of all
 /// interfaces are built together, where the document is made.
 pub type RouteBuilder = Box<dyn FnOnce() -> ApiRouter<Arc<AppState>> + Send>;
+
+/// Writes an error of the guard or of an extractor in the shape of an interface.
+pub type ShapeError = fn(StatusCode, &ErrorResponse) -> Value;
+
+/// The shape of errors below some paths, also of requests that reach no handler.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorShape {
+    /// Beginning of the paths: a path below it, or the path itself.
+    pub path: &'static str,
+    /// Only requests with these headers.
+    pub applies: fn(&HeaderMap) -> bool,
+    /// Writes the body.
+    pub body: ShapeError,
+}
+
+impl ErrorShape {
+    pub(crate) fn is_for(&self, path: &str, headers: &HeaderMap) -> bool {
+        let below = path.strip_prefix(self.path);
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            && (self.applies)(headers)
+    }
+}
 
 /// The routes of one HTTP interface. A route that no list names needs the token or a person's API key.
 pub struct Interface {
@@ -23,6 +49,8 @@ pub struct Interface {
     pub agent_writable: Vec<&'static str>,
     /// Routes whose changes need level `admin`: their handlers have a [`Decider`](crate::Decider).
     pub admin: Vec<&'static str>,
+    /// Shapes of errors that are not the native one; the first that applies.
+    pub error_shapes: Vec<ErrorShape>,
 }
 
 impl Interface {
@@ -34,6 +62,7 @@ impl Interface {
             signed: Vec::new(),
             agent_writable: Vec::new(),
             admin: Vec::new(),
+            error_shapes: Vec::new(),
         }
     }
 
@@ -44,6 +73,7 @@ impl Interface {
         self.signed.extend(other.signed);
         self.agent_writable.extend(other.agent_writable);
         self.admin.extend(other.admin);
+        self.error_shapes.extend(other.error_shapes);
         let (routes, others) = (self.routes, other.routes);
         Self { routes: Box::new(move || routes().merge(others())), ..self }
     }

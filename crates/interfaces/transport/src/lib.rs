@@ -24,6 +24,7 @@
 //! memory. The bounds are [`Limits`].
 
 mod access;
+pub mod answer;
 mod api_error;
 mod connection;
 mod interface;
@@ -46,7 +47,7 @@ pub use connection::listeners::{Listeners, UnixSocket};
 pub use connection::serve::{serve, serve_on_demand};
 pub use connection::tls::{Tls, TlsError};
 pub use connection::waiting::serve_waiting;
-pub use interface::{Interface, RouteBuilder};
+pub use interface::{ErrorShape, Interface, RouteBuilder, ShapeError};
 pub use limits::Limits;
 pub use request::head::{HEAD_BYTES_MAX, HEADERS_MAX};
 pub use request::headers::single_header;

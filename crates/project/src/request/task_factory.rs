@@ -46,6 +46,17 @@ pub trait TaskFactory: Send + Sync {
         Vec::new()
     }
 
+    /// The agent or PROVIDER/MODEL that the user's settings give for a name that clients send.
+    fn alias(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The names that have one; a final `*` stands for any text.
+    fn aliases(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The system prompt of an ad-hoc agent: the part that every agent has, followed by `prompt`.
     fn system_prompt(&self, prompt: &str) -> String {
         prompt.to_owned()

@@ -144,6 +144,14 @@ impl TaskFactory for ProjectTaskFactory {
         models
     }
 
+    fn alias(&self, name: &str) -> Option<String> {
+        self.models.settings().aliases.find(name).map(str::to_owned)
+    }
+
+    fn aliases(&self) -> Vec<String> {
+        self.models.settings().aliases.names().map(str::to_owned).collect()
+    }
+
     fn system_prompt(&self, prompt: &str) -> String {
         self.files.catalog.system_prompt(PromptSource::AdHoc(prompt))
     }

@@ -26,12 +26,12 @@ pub const EXTERNAL_TOOLS_MAX: usize = 128;
 /// Longest result of a client's tool, in bytes.
 pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Checks that a client's tools do not clash with ours. A task here without our tools that calls no
-/// agents may use their names.
+/// Checks that a client's tools do not clash with ours. In a task here that calls no agents, a client's tool takes
+/// the place of ours of the same name ([`tools::usable`]); a runner and children have ours.
 pub(crate) fn check(task: &NewTask, ours: &[Arc<Tool>]) -> Result<(), OrchestratorError> {
     let offered = &task.external_tools;
-    let bare = task.tools.as_ref().is_some_and(Vec::is_empty) && task.runner.is_none();
-    let ours = if bare { &[] } else { ours };
+    let takes_precedence = task.agents.allows_none() && task.runner.is_none();
+    let ours = if takes_precedence { &[] } else { ours };
     let refuse = |tool: &Tool, reason: &str| {
         let (tool, reason) = (tool.name.clone(), reason.to_owned());
         Err(OrchestratorError::BadTool { tool, reason })

@@ -47,6 +47,7 @@ pub(super) fn whole() -> Specimen {
         model_options: ModelOptions {
             temperature: Some(Temperature::new(0.5).unwrap()),
             tool_choice: ToolChoice::Named("read".to_owned()),
+            thinking_tokens: None,
             sampling: sampling(),
         },
         payer: Some("tR7xQ2pL".to_owned()),

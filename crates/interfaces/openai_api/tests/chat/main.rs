@@ -10,6 +10,7 @@ mod disconnects;
 mod errors;
 mod models;
 mod openai;
+mod responses;
 mod sdk;
 mod streams;
 mod world;

@@ -1,5 +1,6 @@
 //! The guard around every request: checks it, limits its time, catches panics and adds security headers.
 
+use std::borrow::Cow;
 use std::net::Ipv4Addr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use antiphon_core::ErrorCode;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_keys::{Peer, Verdict};
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST,
@@ -21,12 +23,15 @@ use futures_util::FutureExt;
 use crate::access::caller::{Caller, KeyCheck, unauthorized};
 use crate::access::key_watch::ConnectionKey;
 use crate::access::open_requests::OpenRequest;
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, NativeError};
 use crate::connection::listeners::ListenerKind;
+use crate::interface::ErrorShape;
 use crate::request::head;
 use crate::request::headers::single_header;
 use crate::request::json::too_large;
 use crate::state::AppState;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Headers of every response that does not set them itself.
 const DEFAULT_HEADERS: [(HeaderName, &str); 5] = [
@@ -58,6 +63,7 @@ pub(crate) async fn guard(
     if let Some(connection) = &connection {
         connection.set(None);
     }
+    let shape = state.access.error_shape(request.uri().path(), request.headers());
     let mut response = match check(&state, &request) {
         Ok(Checked { caller, key }) => {
             let verdict = key.as_ref().map(|key| key.verdict);
@@ -74,6 +80,9 @@ pub(crate) async fn guard(
         }
         Err(refused) => refused.into_response(),
     };
+    if let Some(shape) = shape {
+        response = reshaped(response, shape);
+    }
     if is_last {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -81,6 +90,15 @@ pub(crate) async fn guard(
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// An error in the shape of its interface. Any other response is unchanged.
+fn reshaped(mut response: Response, shape: ErrorShape) -> Response {
+    let Some(NativeError(native)) = response.extensions_mut().remove() else { return response };
+    let body = (shape.body)(response.status(), &native);
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(body.to_string()))
 }
 
 /// Answers a request as long as the key of its caller allows it. The connection watches the key while it sends
@@ -159,11 +177,15 @@ fn check(state: &Arc<AppState>, request: &Request) -> Result<Checked, ApiError> 
         }
         return Ok(without_credentials);
     }
-    if !headers.contains_key(AUTHORIZATION) {
+    let credentials = if headers.contains_key(AUTHORIZATION) {
+        Cow::Borrowed(single_header(headers, &AUTHORIZATION).unwrap_or_default())
+    } else if headers.contains_key(API_KEY) {
+        // Anthropic's clients send their key like this.
+        Cow::Owned(format!("Bearer {}", single_header(headers, &API_KEY).unwrap_or_default()))
+    } else {
         return Err(unauthorized());
-    }
-    let credentials = single_header(headers, &AUTHORIZATION).unwrap_or_default();
-    let (caller, key) = Caller::authenticate(state, credentials, peer, SystemClock.now())?;
+    };
+    let (caller, key) = Caller::authenticate(state, &credentials, peer, SystemClock.now())?;
     Ok(Checked { caller: Some(caller), key })
 }
 

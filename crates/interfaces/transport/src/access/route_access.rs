@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_keys::Level;
-use axum::http::Method;
+use axum::http::{HeaderMap, Method};
 
 use crate::access::caller::level_for;
-use crate::interface::Interface;
+use crate::interface::{ErrorShape, Interface};
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
 
@@ -17,13 +17,14 @@ pub(crate) struct RouteAccess {
     signed: Vec<&'static str>,
     agent_writable: Vec<&'static str>,
     admin: Vec<&'static str>,
+    error_shapes: Vec<ErrorShape>,
 }
 
 impl RouteAccess {
     /// Builds the routes, and takes their access apart.
     pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
-        let Interface { routes, open, signed, agent_writable, admin } = interface;
-        (routes(), Self { open, signed, agent_writable, admin })
+        let Interface { routes, open, signed, agent_writable, admin, error_shapes } = interface;
+        (routes(), Self { open, signed, agent_writable, admin, error_shapes })
     }
 
     /// Whether a request needs no credentials, by its path or by the route that matches it.
@@ -42,6 +43,11 @@ impl RouteAccess {
             Level::Write if route.is_some_and(|route| self.admin.contains(&route)) => Level::Admin,
             level @ (Level::Read | Level::Write | Level::Admin) => level,
         }
+    }
+
+    /// The shape of an error, if it is not the native one.
+    pub(crate) fn error_shape(&self, path: &str, headers: &HeaderMap) -> Option<ErrorShape> {
+        self.error_shapes.iter().find(|shape| shape.is_for(path, headers)).copied()
     }
 
     /// Whether an agent's key may change something through a route.

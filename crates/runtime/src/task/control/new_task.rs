@@ -74,6 +74,8 @@ pub enum PriorHistory {
     Nothing,
     /// The conversation of another task, up to an event.
     Task(HistoryRef),
+    /// The same, followed by these messages. They answer the calls that the other task left to its client.
+    Continued(HistoryRef, Vec<Arc<Message>>),
     /// These messages; they are copied into the task.
     Messages(Vec<Arc<Message>>),
 }
@@ -153,6 +155,10 @@ impl PriorHistory {
                 // The referenced task must exist.
                 services.reader.summary(&history.task_id).await?;
                 (Some(history), Vec::new())
+            }
+            Self::Continued(history, messages) => {
+                services.reader.summary(&history.task_id).await?;
+                (Some(history), messages)
             }
             Self::Messages(messages) => (None, messages),
         })

@@ -170,7 +170,8 @@ impl TaskRun {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool).map(Arc::new));
-        let ModelOptions { temperature, tool_choice, sampling } = created.model_options.clone();
+        let options = created.model_options.clone();
+        let ModelOptions { temperature, tool_choice, thinking_tokens, sampling } = options;
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),
             system_prompt: created.system_prompt.clone(),
@@ -178,6 +179,7 @@ impl TaskRun {
             tools,
             tool_choice,
             max_tokens: created.limits.answer_tokens_max,
+            thinking_tokens,
             temperature,
             sampling,
             is_urgent: self.state.outage.is_hurried(),

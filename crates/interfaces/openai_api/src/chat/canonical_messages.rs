@@ -8,34 +8,34 @@ use antiphon_core::{
     CanonicalHeader, CanonicalMessage, ChatCompletionResponse, InputBlock, MessageId, Role, TaskId,
     TokenUsage, Usage,
 };
+use antiphon_interface_transport::answer::{
+    AnswerEnd, AnswerError, AssistantPart, Conversation, ConversationBuilder,
+};
 use serde_json::value::RawValue;
 use uuid::{Builder, Uuid};
 
-use crate::answer_watcher::AnswerEnd;
-use crate::chat_error::ChatError;
-use crate::completion_json::{CompletionHeader, calls_json};
-use crate::conversation::{Conversation, ConversationBuilder};
-use crate::openai_messages;
+use crate::chat::completion_json::{CompletionHeader, calls_json};
+use crate::chat::openai_messages;
 
 const TOOL_CALLS: &str = "tool_calls";
 
 const TOOL_CALL_ID: &str = "tool_call_id";
 
 /// The conversation of these messages.
-pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, ChatError> {
+pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, AnswerError> {
     let now = SystemClock.now();
-    let mut builder = ConversationBuilder::default();
+    let mut builder = ConversationBuilder::new("messages", Vec::new());
     for (index, raw) in messages.iter().enumerate() {
         let field = format!("messages[{index}]");
         let message: CanonicalMessage =
-            serde_json::from_str(raw.get()).map_err(|error| ChatError::field(&field, error))?;
+            serde_json::from_str(raw.get()).map_err(|error| AnswerError::field(&field, error))?;
         builder.canonical(CanonicalHeader::from(&message));
         let CanonicalMessage { role, content, timestamp, mut metadata, .. } = message.clone();
         let (calls, result) = (metadata.remove(TOOL_CALLS), metadata.remove(TOOL_CALL_ID));
         let called = role == Role::Assistant && calls.is_some();
         // A message with tool calls and the result of a tool may be empty.
         if !(called || role == Role::User && result.is_some()) {
-            message.validate_at(now).map_err(|error| ChatError::message(&field, &error))?;
+            message.validate_at(now).map_err(|error| AnswerError::message(&field, &error))?;
         }
         match (role, result) {
             (Role::System, _) => builder.system(content),
@@ -43,15 +43,17 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, ChatError
                 builder.user(&field, vec![InputBlock::text(content)], timestamp)?;
             }
             (Role::User, Some(id)) => {
-                builder.result(&field, &id, vec![InputBlock::text(content)], timestamp)?;
+                builder.result(&field, &id, vec![InputBlock::text(content)], false, timestamp)?;
             }
             (Role::Assistant, _) => {
                 let wires =
                     calls.map_or_else(|| Ok(Vec::new()), |json| serde_json::from_str(&json));
                 let calls_field = format!("{field}.metadata.{TOOL_CALLS}");
-                let wires = wires.map_err(|error| ChatError::field(calls_field, error))?;
+                let wires = wires.map_err(|error| AnswerError::field(calls_field, error))?;
                 let calls = openai_messages::calls(&format!("{field}.metadata"), wires)?;
-                builder.assistant(&field, &content, calls, timestamp)?;
+                let said = [AssistantPart::Text(content)];
+                let parts = said.into_iter().chain(calls).collect();
+                builder.assistant(&field, parts, timestamp)?;
             }
         }
     }

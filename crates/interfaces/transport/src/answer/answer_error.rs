@@ -1,4 +1,4 @@
-//! Errors of chat requests: in OpenAI's shape, or in the native shape for canonical requests.
+//! Why a request has no answer. Each interface writes it in its own shape.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,7 +7,6 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     Approval, DomainError, ErrorCode, ErrorResponse, OutageWait, PEER_UNAVAILABLE, TaskId,
 };
-use antiphon_interface_transport::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
 use antiphon_runtime::{BudgetSpent, OrchestratorError};
 use axum::Json;
 use axum::body::to_bytes;
@@ -17,52 +16,49 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
+
 /// Longest native error that is converted, in bytes.
 const NATIVE_BYTES_MAX: usize = 64 * 1024;
 
 /// OpenAI's code for a spend limit that is reached.
-const QUOTA: &str = "insufficient_quota";
+pub const QUOTA: &str = "insufficient_quota";
 
-/// The shape of a request, of its response and of its errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    OpenAi,
-    /// Canonical messages, which have `id` and `timestamp`.
-    Canonical,
-}
-
-/// A chat request that failed.
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChatError {
-    pub(crate) status: StatusCode,
-    pub(crate) message: String,
+pub struct AnswerError {
+    /// HTTP status.
+    pub status: StatusCode,
+    /// What is wrong, then what to do.
+    pub message: String,
     /// The field that is wrong.
-    pub(crate) param: Option<String>,
+    pub param: Option<String>,
     /// A stable code for programs.
-    pub(crate) code: Option<String>,
+    pub code: Option<String>,
     /// The spend limit that is reached.
-    pub(crate) spent: Option<Box<BudgetSpent>>,
+    pub spent: Option<Box<BudgetSpent>>,
     /// When to ask again, in seconds; [`RETRY_AFTER_S`] when absent.
-    pub(crate) retry_after_s: Option<NonZeroU32>,
+    pub retry_after_s: Option<NonZeroU32>,
     /// More details, in the native shape.
-    pub(crate) details: BTreeMap<String, String>,
+    pub details: BTreeMap<String, String>,
 }
 
-impl ChatError {
+impl AnswerError {
     /// A field is wrong: 400.
-    pub(crate) fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
+    pub fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
         let (param, reason) = (param.into(), message.to_string());
         let error = Self::new(StatusCode::BAD_REQUEST, format!("`{param}`: {reason}"));
         Self { param: Some(param), ..error }.because(reason)
     }
 
     /// The same error with the reason alone, for the native shape.
-    pub(crate) fn because(mut self, reason: impl Into<String>) -> Self {
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
         self.details.insert("reason".to_owned(), reason.into());
         self
     }
 
-    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    /// An error with a status.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
             message: message.into(),
@@ -74,19 +70,25 @@ impl ChatError {
         }
     }
 
-    pub(crate) fn coded(self, code: &str) -> Self {
+    /// The same error with a code.
+    pub fn coded(self, code: &str) -> Self {
         Self { code: Some(code.to_owned()), ..self }
     }
 
+    /// There is nothing of this name: 404.
+    pub fn not_found(param: &str, message: impl std::fmt::Display) -> Self {
+        Self { status: StatusCode::NOT_FOUND, ..Self::field(param, message) }
+    }
+
     /// A message breaks a rule of canonical messages: 422.
-    pub(crate) fn message(field: &str, error: &DomainError) -> Self {
+    pub fn message(field: &str, error: &DomainError) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         let message = format!("{field}: {error}");
         Self { status, message, ..Self::field(field, error).coded("invalid_message") }
     }
 
     /// The task waits for the decision of a person: 403, which no client retries by itself.
-    pub(crate) fn needs_approval(task_id: &TaskId, approval: &Approval) -> Self {
+    pub fn needs_approval(task_id: &TaskId, approval: &Approval) -> Self {
         let Approval { approval_id, tool_name, reason, .. } = approval;
         let message = format!(
             "the agent needs an approval of `{tool_name}`: decide with `antiphon approvals allow {approval_id}` or POST \
@@ -104,20 +106,21 @@ impl ChatError {
         Self { details, ..error }
     }
 
-    pub(crate) fn closing() -> Self {
+    /// The server shuts down: 503.
+    pub fn closing() -> Self {
         let message = "the server is shutting down: ask again later";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, message).coded("closing")
     }
 
     /// An error of the orchestrator.
-    pub(crate) async fn of(error: OrchestratorError) -> Self {
+    pub async fn of(error: OrchestratorError) -> Self {
         let OrchestratorError::Budget(spent) = error else { return Self::native(error).await };
         let error = Self::new(StatusCode::SERVICE_UNAVAILABLE, spent.to_string());
         Self { spent: Some(Box::new(spent)), ..error.coded(QUOTA) }
     }
 
-    /// An error in the native shape.
-    pub(crate) async fn native(error: impl Into<ApiError>) -> Self {
+    /// An error that the native API has.
+    pub async fn native(error: impl Into<ApiError>) -> Self {
         let response = error.into().into_response();
         let status = response.status();
         let body = to_bytes(response.into_body(), NATIVE_BYTES_MAX).await.unwrap_or_default();
@@ -131,7 +134,7 @@ impl ChatError {
     }
 
     /// The error of a failed task.
-    pub(crate) fn failed(detail: Option<&Value>) -> Self {
+    pub fn failed(detail: Option<&Value>) -> Self {
         let text = |name: &str| detail.and_then(|detail| detail.get(name)).and_then(Value::as_str);
         let code = text("code").unwrap_or("failed");
         let status = match code {
@@ -150,48 +153,26 @@ impl ChatError {
 
     /// The failure of a model that is away, until the next attempt: the rest of an open breaker, or what the provider
     /// asked for.
-    pub(crate) fn away(wait: &OutageWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
+    pub fn away(wait: &OutageWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
         let left_ms = (wait.next_at - now).num_milliseconds().max(1).cast_unsigned();
         let retry_after_s = u32::try_from(left_ms.div_ceil(1000)).ok().and_then(NonZeroU32::new);
         Self { retry_after_s, ..Self::failed(detail) }
     }
 
     /// The model started its answer again, and a part of the first one was sent.
-    pub(crate) fn begun_again() -> Self {
+    pub fn begun_again() -> Self {
         let message = "the model started its answer again, and it differs from the text already sent: ask again";
         Self::new(StatusCode::BAD_GATEWAY, message).coded("begun_again")
     }
 
     /// The task was canceled by another caller. The status tells clients not to retry.
-    pub(crate) fn canceled() -> Self {
+    pub fn canceled() -> Self {
         Self::new(StatusCode::GONE, "the task was canceled").coded("canceled")
     }
 
-    /// The body, also used as the last line of a stream.
-    pub(crate) fn body(&self, shape: Shape) -> Value {
-        match shape {
-            Shape::OpenAi => json!({ "error": {
-                "message": self.message, "type": self.kind(), "param": self.param, "code": self.code,
-            }}),
-            Shape::Canonical => {
-                let mut details = self.details.clone();
-                for (name, value) in [("field", &self.param), ("cause", &self.code)] {
-                    if let Some(value) = value {
-                        details.insert(name.to_owned(), value.clone());
-                    }
-                }
-                if let Some(spent) = &self.spent {
-                    details = budget_details(spent);
-                }
-                let details = (!details.is_empty()).then_some(details);
-                let (code, message) = (self.native_code(), self.message.clone());
-                json!(ErrorResponse { code, message, details })
-            }
-        }
-    }
-
-    pub(crate) fn into_response(self, shape: Shape) -> Response {
-        let mut response = (self.status, Json(self.body(shape))).into_response();
+    /// The response with this body: sets `Retry-After` where the status has it.
+    pub fn respond(&self, body: Value) -> Response {
+        let mut response = (self.status, Json(body)).into_response();
         if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             let wait = match &self.spent {
                 Some(spent) => budget_retry_after_s(spent, SystemClock.now()),
@@ -202,15 +183,20 @@ impl ChatError {
         response
     }
 
-    fn kind(&self) -> &'static str {
-        match self.status {
-            _ if self.spent.is_some() => QUOTA,
-            StatusCode::UNAUTHORIZED => "authentication_error",
-            StatusCode::FORBIDDEN => "permission_error",
-            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
-            status if status.is_server_error() => "server_error",
-            _ => "invalid_request_error",
+    /// The error in the native shape.
+    pub fn native_body(&self) -> Value {
+        let mut details = self.details.clone();
+        for (name, value) in [("field", &self.param), ("cause", &self.code)] {
+            if let Some(value) = value {
+                details.insert(name.to_owned(), value.clone());
+            }
         }
+        if let Some(spent) = &self.spent {
+            details = budget_details(spent);
+        }
+        let details = (!details.is_empty()).then_some(details);
+        let (code, message) = (self.native_code(), self.message.clone());
+        json!(ErrorResponse { code, message, details })
     }
 
     fn native_code(&self) -> ErrorCode {

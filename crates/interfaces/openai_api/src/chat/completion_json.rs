@@ -1,9 +1,8 @@
 //! A completion in OpenAI's shape: whole, and in chunks.
 
 use antiphon_core::{TaskId, TokenUsage, ToolArguments, ToolCallBlock, Usage};
+use antiphon_interface_transport::answer::{AnswerEnd, FinishReason};
 use serde_json::{Value, json};
-
-use crate::answer_watcher::{AnswerEnd, FinishReason};
 
 /// Fields that a completion and all of its chunks have.
 #[derive(Debug, Clone)]
@@ -37,7 +36,7 @@ impl CompletionHeader {
                 "index": 0,
                 "message": message,
                 "logprobs": null,
-                "finish_reason": end.reason.as_str(),
+                "finish_reason": reason_name(end.reason),
             }],
             "usage": usage_json(end.usage),
         })
@@ -53,7 +52,7 @@ impl CompletionHeader {
                 "index": 0,
                 "delta": delta,
                 "logprobs": null,
-                "finish_reason": reason.map(FinishReason::as_str),
+                "finish_reason": reason.map(reason_name),
             }],
         })
     }
@@ -71,14 +70,12 @@ impl CompletionHeader {
     }
 }
 
-impl FinishReason {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::ToolCalls => "tool_calls",
-            Self::ContentFilter => "content_filter",
-        }
+fn reason_name(reason: FinishReason) -> &'static str {
+    match reason {
+        FinishReason::Stop => "stop",
+        FinishReason::Length => "length",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::ContentFilter => "content_filter",
     }
 }
 
@@ -95,12 +92,16 @@ pub(crate) fn call_delta(index: usize, call: &ToolCallBlock) -> Value {
 }
 
 fn call_json(call: &ToolCallBlock) -> Value {
-    let arguments = match &call.arguments {
+    let function = json!({ "name": call.name, "arguments": arguments(call) });
+    json!({ "id": call.id, "type": "function", "function": function })
+}
+
+/// The arguments of a call, as text.
+pub(crate) fn arguments(call: &ToolCallBlock) -> &str {
+    match &call.arguments {
         ToolArguments::Object(json) => json.as_str(),
         ToolArguments::Malformed(text) => text,
-    };
-    let function = json!({ "name": call.name, "arguments": arguments });
-    json!({ "id": call.id, "type": "function", "function": function })
+    }
 }
 
 fn usage_json(usage: Usage) -> Value {

@@ -6,16 +6,18 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
-use antiphon_core::{RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice};
-use axum::http::{HeaderMap, StatusCode};
+use antiphon_core::{
+    ModelOptions, RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice,
+};
+use antiphon_interface_transport::answer::{AnswerError, AnswerRequest};
+use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::chat_error::{ChatError, Shape};
-use crate::conversation::Conversation;
-use crate::{canonical_messages, openai_messages};
+use crate::chat::{canonical_messages, openai_messages};
+use crate::openai_error::{Shape, unsupported};
 
 /// The fields of a body, not yet parsed.
 pub(crate) type Fields = BTreeMap<String, Box<RawValue>>;
@@ -23,14 +25,7 @@ pub(crate) type Fields = BTreeMap<String, Box<RawValue>>;
 /// A chat request.
 #[derive(Debug)]
 pub(crate) struct ChatRequest {
-    pub(crate) model: Option<String>,
-    pub(crate) conversation: Conversation,
-    pub(crate) temperature: Option<Temperature>,
-    pub(crate) sampling: Sampling,
-    pub(crate) max_tokens: Option<NonZeroU32>,
-    pub(crate) tools: Vec<Arc<Tool>>,
-    pub(crate) tool_choice: ToolChoice,
-    pub(crate) schema: Option<RawJson>,
+    pub(crate) answer: AnswerRequest,
     pub(crate) stream: bool,
     pub(crate) include_usage: bool,
 }
@@ -97,45 +92,52 @@ pub(crate) fn shape(fields: &Fields, headers: &HeaderMap) -> Shape {
 }
 
 impl ChatRequest {
-    pub(crate) fn read(fields: &Fields, shape: Shape) -> Result<Self, ChatError> {
+    pub(crate) fn read(fields: &Fields, shape: Shape) -> Result<Self, AnswerError> {
         check_supported(fields)?;
         let messages: Vec<Box<RawValue>> = field(fields, "messages")?.unwrap_or_default();
         if messages.is_empty() {
-            return Err(ChatError::field(
+            return Err(AnswerError::field(
                 "messages",
                 "missing or empty: send at least one message",
             ));
         }
         if messages.len() > HISTORY_MESSAGES_MAX {
-            return Err(ChatError::field("messages", format!("at most {HISTORY_MESSAGES_MAX}")));
+            return Err(AnswerError::field("messages", format!("at most {HISTORY_MESSAGES_MAX}")));
         }
         let conversation = match shape {
             Shape::OpenAi => openai_messages::read(&messages)?,
             Shape::Canonical => canonical_messages::read(&messages)?,
         };
-        let temperature: Option<f64> = field(fields, "temperature")?;
-        let temperature = temperature.map(Temperature::new).transpose();
         let tools = tools(fields)?;
         let options: Option<StreamOptions> = field(fields, "stream_options")?;
         let stream: bool = field(fields, "stream")?.unwrap_or_default();
         if options.is_some() && !stream {
-            return Err(ChatError::field("stream_options", "allowed only with `stream`: true"));
+            return Err(AnswerError::field("stream_options", "allowed only with `stream`: true"));
         }
-        Ok(Self {
+        let answer = AnswerRequest {
             model: field(fields, "model")?,
             conversation,
-            temperature: temperature.map_err(|error| {
-                ChatError::field("temperature", format!("must be from 0 to 2, not {}", error.found))
-            })?,
-            sampling: sampling(fields)?,
+            previous: None,
+            options: ModelOptions {
+                temperature: temperature(fields)?,
+                tool_choice: tool_choice(fields, &tools)?,
+                thinking_tokens: None,
+                sampling: sampling(fields)?,
+            },
             max_tokens: max_tokens(fields)?,
-            tool_choice: tool_choice(fields, &tools)?,
             tools,
             schema: schema(fields)?,
-            stream,
-            include_usage: options.is_some_and(|options| options.include_usage == Some(true)),
-        })
+        };
+        let include_usage = options.is_some_and(|options| options.include_usage == Some(true));
+        Ok(Self { answer, stream, include_usage })
     }
+}
+
+pub(crate) fn temperature(fields: &Fields) -> Result<Option<Temperature>, AnswerError> {
+    let temperature: Option<f64> = field(fields, "temperature")?;
+    temperature.map(Temperature::new).transpose().map_err(|error| {
+        AnswerError::field("temperature", format!("must be from 0 to 2, not {}", error.found))
+    })
 }
 
 #[derive(Deserialize)]
@@ -144,12 +146,15 @@ struct StreamOptions {
 }
 
 /// The value of a field; `None` when absent or `null`.
-fn field<T: DeserializeOwned>(fields: &Fields, name: &str) -> Result<Option<T>, ChatError> {
+pub(crate) fn field<T: DeserializeOwned>(
+    fields: &Fields,
+    name: &str,
+) -> Result<Option<T>, AnswerError> {
     let Some(raw) = fields.get(name) else { return Ok(None) };
-    serde_json::from_str(raw.get()).map_err(|error| ChatError::field(name, error))
+    serde_json::from_str(raw.get()).map_err(|error| AnswerError::field(name, error))
 }
 
-fn check_supported(fields: &Fields) -> Result<(), ChatError> {
+fn check_supported(fields: &Fields) -> Result<(), AnswerError> {
     for (name, default) in DEFAULT_ONLY {
         let found: Value = field(fields, name)?.unwrap_or_default();
         let default_value: Value = serde_json::from_str(default).unwrap_or_default();
@@ -169,20 +174,8 @@ fn check_supported(fields: &Fields) -> Result<(), ChatError> {
     Ok(())
 }
 
-fn unsupported(name: &str) -> ChatError {
-    let message = match name {
-        "functions" | "function_call" => {
-            format!("`{name}` is not supported; use `tools` and `tool_choice`")
-        }
-        _ => format!("`{name}` is not supported; omit it"),
-    };
-    let error = ChatError::new(StatusCode::BAD_REQUEST, message);
-    let error = error.coded("unsupported_parameter").because("not supported");
-    ChatError { param: Some(name.to_owned()), ..error }
-}
-
 /// Options that are sent to the provider as they are, if its wire knows them.
-fn sampling(fields: &Fields) -> Result<Sampling, ChatError> {
+fn sampling(fields: &Fields) -> Result<Sampling, AnswerError> {
     Ok(Sampling {
         top_p: field(fields, "top_p")?,
         stop: stop(fields)?,
@@ -195,14 +188,14 @@ fn sampling(fields: &Fields) -> Result<Sampling, ChatError> {
 }
 
 /// One text, or a list of them.
-fn stop(fields: &Fields) -> Result<Vec<String>, ChatError> {
+fn stop(fields: &Fields) -> Result<Vec<String>, AnswerError> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum StopWire {
         One(String),
         Many(Vec<String>),
     }
-    let refuse = |message: String| Err(ChatError::field("stop", message));
+    let refuse = |message: String| Err(AnswerError::field("stop", message));
     let Ok(stop) = field(fields, "stop") else {
         return refuse("expected a text, or a list of texts".to_owned());
     };
@@ -220,15 +213,15 @@ fn stop(fields: &Fields) -> Result<Vec<String>, ChatError> {
     Ok(stop)
 }
 
-fn max_tokens(fields: &Fields) -> Result<Option<NonZeroU32>, ChatError> {
-    let read = |name| -> Result<Option<NonZeroU32>, ChatError> {
+fn max_tokens(fields: &Fields) -> Result<Option<NonZeroU32>, AnswerError> {
+    let read = |name| -> Result<Option<NonZeroU32>, AnswerError> {
         let tokens: Option<u32> = field(fields, name)?;
         let some =
-            |n| NonZeroU32::new(n).ok_or_else(|| ChatError::field(name, "must be more than 0"));
+            |n| NonZeroU32::new(n).ok_or_else(|| AnswerError::field(name, "must be more than 0"));
         tokens.map(some).transpose()
     };
     match (read("max_tokens")?, read("max_completion_tokens")?) {
-        (Some(one), Some(other)) if one != other => Err(ChatError::field(
+        (Some(one), Some(other)) if one != other => Err(AnswerError::field(
             "max_tokens",
             "differs from `max_completion_tokens`: send one of them",
         )),
@@ -249,13 +242,13 @@ struct FunctionWire {
     parameters: Option<RawJson>,
 }
 
-fn tools(fields: &Fields) -> Result<Vec<Arc<Tool>>, ChatError> {
+fn tools(fields: &Fields) -> Result<Vec<Arc<Tool>>, AnswerError> {
     let wires: Vec<ToolWire> = field(fields, "tools")?.unwrap_or_default();
     let mut tools = Vec::new();
     for (index, wire) in wires.into_iter().enumerate() {
         let field = format!("tools[{index}]");
         let Some(function) = wire.function.filter(|_| wire.r#type == "function") else {
-            return Err(ChatError::field(
+            return Err(AnswerError::field(
                 field,
                 "expected a tool of type `function`, with a `function`",
             ));
@@ -263,7 +256,7 @@ fn tools(fields: &Fields) -> Result<Vec<Arc<Tool>>, ChatError> {
         let parameters = match function.parameters {
             Some(parameters) if parameters.is_object() => parameters,
             Some(_) => {
-                return Err(ChatError::field(field, "`parameters` must be a JSON Schema object"));
+                return Err(AnswerError::field(field, "`parameters` must be a JSON Schema object"));
             }
             None => no_parameters(&field)?,
         };
@@ -273,13 +266,13 @@ fn tools(fields: &Fields) -> Result<Vec<Arc<Tool>>, ChatError> {
     Ok(tools)
 }
 
-fn no_parameters(field: &str) -> Result<RawJson, ChatError> {
+pub(crate) fn no_parameters(field: &str) -> Result<RawJson, AnswerError> {
     let none = json!({ "type": "object", "properties": {} });
-    RawJson::of(&none).map_err(|error| ChatError::field(field, error))
+    RawJson::of(&none).map_err(|error| AnswerError::field(field, error))
 }
 
-fn tool_choice(fields: &Fields, tools: &[Arc<Tool>]) -> Result<ToolChoice, ChatError> {
-    let refuse = |message: &str| Err(ChatError::field("tool_choice", message));
+fn tool_choice(fields: &Fields, tools: &[Arc<Tool>]) -> Result<ToolChoice, AnswerError> {
+    let refuse = |message: &str| Err(AnswerError::field("tool_choice", message));
     let choice: Value = field(fields, "tool_choice")?.unwrap_or_default();
     let choice = match (&choice, choice.as_str()) {
         (Value::Null, _) => return Ok(ToolChoice::Auto),
@@ -316,26 +309,27 @@ struct SchemaWire {
     schema: Option<RawJson>,
 }
 
-fn schema(fields: &Fields) -> Result<Option<RawJson>, ChatError> {
+fn schema(fields: &Fields) -> Result<Option<RawJson>, AnswerError> {
     const NAME: &str = "response_format";
     let Some(format) = field::<Option<FormatWire>>(fields, NAME)?.flatten() else {
         return Ok(None);
     };
     let object = || {
         let object = json!({ "type": "object" });
-        RawJson::of(&object).map_err(|error| ChatError::field(NAME, error))
+        RawJson::of(&object).map_err(|error| AnswerError::field(NAME, error))
     };
     match (format.r#type.as_str(), format.json_schema) {
         ("text", _) => Ok(None),
         ("json_object", _) => object().map(Some),
         ("json_schema", Some(SchemaWire { schema: Some(schema) })) => {
-            antiphon_runtime::check_schema(&schema)
-                .map_err(|reason| ChatError::field("response_format.json_schema.schema", reason))?;
+            antiphon_runtime::check_schema(&schema).map_err(|reason| {
+                AnswerError::field("response_format.json_schema.schema", reason)
+            })?;
             Ok(Some(schema))
         }
         ("json_schema", _) => {
-            Err(ChatError::field("response_format.json_schema.schema", "missing"))
+            Err(AnswerError::field("response_format.json_schema.schema", "missing"))
         }
-        _ => Err(ChatError::field(NAME, "expected `text`, `json_object` or `json_schema`")),
+        _ => Err(AnswerError::field(NAME, "expected `text`, `json_object` or `json_schema`")),
     }
 }

@@ -1,0 +1,36 @@
+//! Answers of tasks to the clients of chat-like interfaces: OpenAI's chat and responses, Anthropic's messages.
+//!
+//! | file               | holds                                                                      |
+//! |--------------------|----------------------------------------------------------------------------|
+//! | `conversation`     | the conversation that a client sends, built message by message             |
+//! | `answer_task`      | the task of a request, and what `model` names                              |
+//! | `started_answer`   | creates the task, and says what a disconnect does to it                    |
+//! | `answer_watcher`   | watches the task: its text, thinking, steps and end                        |
+//! | `answer_blocks`    | the blocks of an answer, as they begin, grow and end                       |
+//! | `carried_thought`  | thinking that a client carries to its next request                         |
+//! | `answer_reply`     | the response: whole, or streamed                                           |
+//! | `answer_error`     | why there is no answer                                                     |
+//!
+//! An interface reads its own wire into an [`AnswerRequest`], and writes the answer with an [`AnswerFormat`].
+
+mod answer_blocks;
+mod answer_error;
+mod answer_reply;
+mod answer_task;
+mod answer_watcher;
+mod carried_thought;
+mod conversation;
+mod started_answer;
+
+pub use answer_blocks::{AnswerBlocks, Block, BlockEvent, BlockKind};
+pub use answer_error::{AnswerError, QUOTA};
+pub use answer_reply::{AnswerFormat, Reply, StreamLine};
+pub use answer_task::{
+    AnswerRequest, AnswerTarget, MissingModel, Previous, known_models, model_not_found, target,
+};
+pub use answer_watcher::{
+    AnswerEnd, AnswerPart, AnswerWatcher, FinishReason, FinishedStep, ModelAway, StepPart,
+};
+pub use carried_thought::CarriedThought;
+pub use conversation::{AssistantPart, Conversation, ConversationBuilder, Open, image};
+pub use started_answer::{Continuation, StartedAnswer};
