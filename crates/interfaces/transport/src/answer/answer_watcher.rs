@@ -151,6 +151,7 @@ enum TextFormat {
 }
 
 /// The answer so far.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the answer")]
 #[derive(Default)]
 struct AnswerState {
     /// Whether the task has started. Earlier messages are the history that the client sent.

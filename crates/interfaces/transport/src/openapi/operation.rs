@@ -33,7 +33,7 @@ pub enum Tag {
     Money,
     /// Chat completions.
     Chat,
-    /// The Agent2Agent protocol.
+    /// A2A: agents of other systems.
     A2a,
     /// State of the server.
     Server,

@@ -183,7 +183,6 @@ impl TaskRun {
             temperature,
             sampling,
             is_urgent: self.state.outage.is_hurried(),
-            ..Request::default()
         }
     }
 
