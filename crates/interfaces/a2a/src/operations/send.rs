@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use a2a::{SendMessageConfiguration, SendMessageRequest, error_code};
+use a2a::{SendMessageConfiguration, SendMessageRequest, TaskState, error_code};
 use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{HandlingMode, SessionId, TaskId, TaskLimits, TaskSummary, WaitingFor};
 use antiphon_interface_transport::ApiError;
@@ -30,6 +30,8 @@ struct Sent {
     task_id: TaskId,
     /// Where to read a new task from.
     source: Option<Source>,
+    /// Whether the message decided an approval: a task that still waits is about to go on.
+    decided: bool,
 }
 
 pub(crate) async fn send(
@@ -40,13 +42,17 @@ pub(crate) async fn send(
     let (returns, history) = configuration.as_ref().map_or((false, None), |configuration| {
         (configuration.return_immediately.unwrap_or(false), configuration.history_length)
     });
-    let Sent { task_id, source } = accept(request, params, configuration).await?;
+    let Sent { task_id, source, decided } = accept(request, params, configuration).await?;
     let extent = Extent { history, artifacts: true };
     if returns {
         let summary = request.state.summary(&task_id).await?;
         return Ok(Reply::Value(json!({ "task": request.view(&summary, extent).await? })));
     }
-    let (_, watcher) = request.watch(&task_id, source).await?;
+    let (task, watcher) = request.watch(&task_id, source).await?;
+    if task.status.state == TaskState::InputRequired && !decided {
+        let summary = request.state.summary(&task_id).await?;
+        return Ok(Reply::Value(json!({ "task": request.view(&summary, extent).await? })));
+    }
     let state = Arc::clone(&request.state);
     Ok(Reply::Awaited(Box::new(AwaitedTask { state, task_id, extent, watcher })))
 }
@@ -56,7 +62,7 @@ pub(crate) async fn stream(
     params: SendMessageRequest,
 ) -> Result<Reply, A2aError> {
     let configuration = params.configuration.clone();
-    let Sent { task_id, source } = accept(request, params, configuration).await?;
+    let Sent { task_id, source, .. } = accept(request, params, configuration).await?;
     request.updates(&task_id, source).await
 }
 
@@ -91,7 +97,7 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     let kind = format!("{CREATED}/{}", request.agent);
     let key = principal.idempotency_key(&kind, &said.message_id);
     if let Some(task_id) = orchestrator.task_of_key(&key).await? {
-        return Ok(Sent { task_id, source: None });
+        return Ok(Sent { task_id, source: None, decided: false });
     }
     let context_id = said.context_id.as_deref().filter(|context_id| !context_id.is_empty());
     let session_id = match context_id {
@@ -126,7 +132,7 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     if !accepted.deduplicated {
         state.trace(&request.parts.headers, &accepted.task_id);
     }
-    Ok(Sent { task_id: accepted.task_id, source })
+    Ok(Sent { task_id: accepted.task_id, source, decided: false })
 }
 
 /// The session of a `contextId`: one that the caller may continue. Others are refused alike.
@@ -159,10 +165,10 @@ async fn say(request: &AgentRequest, task_id: &str, said: &a2a::Message) -> Resu
     {
         return Err(A2aError::param("message.contextId", "the task belongs to another context"));
     }
-    let sent = Sent { task_id: task_id.clone(), source: None };
+    let sent = Sent { task_id: task_id.clone(), source: None, decided: false };
     if let Some(decision) = approval::decision(said)? {
         approval::decide(state, caller, task_id, decision).await?;
-        return Ok(sent);
+        return Ok(Sent { decided: true, ..sent });
     }
     check_message_allowed(orchestrator, &caller.principal(), task_id).await?;
     let message = TaskMessage {
