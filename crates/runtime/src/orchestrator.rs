@@ -260,8 +260,16 @@ impl Orchestrator {
             let summary = self.services.reader.unfinished(task_id).await?;
             let state = self.services.reader.load_with(task_id, before).await?;
             let events = events(&summary, &state)?;
-            if events.is_empty() || self.services.append_after(&summary, events).await? {
-                supervise::start(&self.services, task_id);
+            let shared = Arc::clone(&self.services);
+            // The task starts even if the caller goes away as soon as the journal has the events.
+            let amended = self.services.background.run_detached(async move {
+                let is_done = events.is_empty() || shared.append_after(&summary, events).await?;
+                if is_done {
+                    supervise::start(&shared, &summary.task_id);
+                }
+                Ok(is_done)
+            });
+            if amended.await? {
                 return Ok(());
             }
         }

@@ -41,12 +41,8 @@ pub(crate) fn options(session: &Session) -> Vec<SessionConfigOption> {
     let modes = MODES.map(|(mode, name, about)| {
         select(mode.to_string(), name.to_owned()).description(about.to_owned())
     });
-    let mode = SessionConfigOption::select(
-        "mode",
-        "Permissions",
-        current_mode(session).to_string(),
-        modes.to_vec(),
-    );
+    let current = current_mode(session).to_string();
+    let permissions = SessionConfigOption::select("mode", "Permissions", current, modes.to_vec());
     let none = || select(DEFAULT.to_owned(), "Default".to_owned());
     let agents = session
         .agents
@@ -54,12 +50,12 @@ pub(crate) fn options(session: &Session) -> Vec<SessionConfigOption> {
         .map(|(name, about)| select(name.clone(), name.clone()).description(cut(&escaped(about))));
     let agents = std::iter::once(none()).chain(agents).collect::<Vec<_>>();
     let agent = choice.agent.unwrap_or_else(|| DEFAULT.to_owned());
-    let models = session.models.iter().map(|model| select(model.to_string(), model.to_string()));
-    let models = std::iter::once(none()).chain(models).collect::<Vec<_>>();
-    let model = choice.model.map_or_else(|| DEFAULT.to_owned(), |model| model.to_string());
+    let listed = session.models.iter().map(|model| select(model.to_string(), model.to_string()));
+    let listed = std::iter::once(none()).chain(listed).collect::<Vec<_>>();
+    let chosen = choice.model.map_or_else(|| DEFAULT.to_owned(), |model| model.to_string());
     vec![
-        mode.category(SessionConfigOptionCategory::Mode),
-        SessionConfigOption::select("model", "Model", model, models)
+        permissions.category(SessionConfigOptionCategory::Mode),
+        SessionConfigOption::select("model", "Model", chosen, listed)
             .category(SessionConfigOptionCategory::Model),
         SessionConfigOption::select("agent", "Agent", agent, agents)
             .description("Who works on the next prompts".to_owned()),

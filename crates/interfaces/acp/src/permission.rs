@@ -4,6 +4,7 @@
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_process::Participant;
 use antiphon_view::{call_lines, call_text, rule_text};
+use tokio_util::sync::CancellationToken;
 
 use crate::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -11,6 +12,8 @@ use crate::schema::{
 };
 use crate::tool_call_update::text_content;
 use crate::wire::{Editor, Unanswered};
+
+const METHOD: &str = "session/request_permission";
 
 const ONCE: &str = "allow_once";
 const TASK: &str = "allow_task";
@@ -25,19 +28,20 @@ pub(crate) enum Asked {
     Pending(ApprovalId),
 }
 
-/// Asks about an approval, and records the decision.
+/// Asks about an approval, and records the decision. `withdrawn` fires when no answer is needed any longer.
 pub(crate) async fn ask(
     editor: &Editor,
     session_id: &str,
     participant: &Participant,
     approval: Approval,
+    withdrawn: CancellationToken,
 ) -> Asked {
-    let asked = editor
-        .request::<RequestPermissionResponse>(
-            "session/request_permission",
-            &question(session_id, &approval),
-        )
-        .await;
+    let question = question(session_id, &approval);
+    // Once there is an answer, its request to the owner is not given up.
+    let asked = tokio::select! {
+        asked = editor.request::<RequestPermissionResponse>(METHOD, &question) => asked,
+        () = withdrawn.cancelled() => return Asked::Over,
+    };
     let outcome = match asked {
         Ok(response) => response.outcome,
         Err(Unanswered::Refused(reason)) => {

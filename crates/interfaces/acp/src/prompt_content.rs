@@ -31,28 +31,32 @@ impl PromptContent {
     }
 
     fn push(&mut self, block: ContentBlock) -> Result<(), Error> {
-        match block {
-            ContentBlock::Text(text) => self.push_text(&text.text),
-            ContentBlock::Image(image) => return self.push_image(&image.mime_type, &image.data),
-            ContentBlock::ResourceLink(link) => {
-                self.push_text(&format!("[{}]({})", link.name, link.uri));
-            }
-            ContentBlock::Resource(embedded) => match embedded.resource {
-                EmbeddedResourceResource::TextResourceContents(text) => {
-                    let fence = fence(&text.text);
-                    self.push_text(&format!("{}\n{fence}\n{}\n{fence}", text.uri, text.text));
-                }
-                EmbeddedResourceResource::BlobResourceContents(blob)
-                    if blob.mime_type.as_deref().is_some_and(|kind| kind.starts_with("image/")) =>
-                {
-                    let kind = blob.mime_type.unwrap_or_default();
-                    return self.push_image(&kind, &blob.blob);
-                }
-                _ => return Err(refused("an embedded resource has to be a text or an image")),
-            },
-            _ => return Err(refused("a prompt may hold texts, images, links and resources")),
+        if let ContentBlock::Text(text) = block {
+            self.push_text(&text.text);
+        } else if let ContentBlock::Image(image) = block {
+            self.push_image(&image.mime_type, &image.data)?;
+        } else if let ContentBlock::ResourceLink(link) = block {
+            self.push_text(&format!("[{}]({})", link.name, link.uri));
+        } else if let ContentBlock::Resource(embedded) = block {
+            self.push_resource(embedded.resource)?;
+        } else {
+            return Err(refused("a prompt may hold texts, images, links and resources"));
         }
         Ok(())
+    }
+
+    fn push_resource(&mut self, resource: EmbeddedResourceResource) -> Result<(), Error> {
+        if let EmbeddedResourceResource::TextResourceContents(text) = resource {
+            let fence = fence(&text.text);
+            self.push_text(&format!("{}\n{fence}\n{}\n{fence}", text.uri, text.text));
+            return Ok(());
+        }
+        if let EmbeddedResourceResource::BlobResourceContents(blob) = resource
+            && let Some(kind) = blob.mime_type.filter(|kind| kind.starts_with("image/"))
+        {
+            return self.push_image(&kind, &blob.blob);
+        }
+        Err(refused("an embedded resource has to be a text or an image"))
     }
 
     fn push_text(&mut self, text: &str) {

@@ -18,7 +18,8 @@ use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::task_process::TaskProcess;
 use antiphon_view::display::escaped;
 use serde_json::{Value, json};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::permission::{self, Asked};
@@ -35,7 +36,8 @@ struct Turn {
     task_id: TaskId,
     updates: TurnUpdates,
     questions: JoinSet<Asked>,
-    asking: HashMap<ApprovalId, AbortHandle>,
+    /// Withdraws a question.
+    asking: HashMap<ApprovalId, CancellationToken>,
 }
 
 /// Runs a prompt to its end.
@@ -152,7 +154,7 @@ impl Turn {
                 biased;
                 () = running.canceled.cancelled(), if !is_canceled => {
                     is_canceled = true;
-                    self.questions.abort_all();
+                    self.asking.values().for_each(CancellationToken::cancel);
                     let connection = self.session.participant.connection().await.map_err(failed)?;
                     // It may have ended just now: then its end follows.
                     if let Err(error) = connection.cancel(&self.task_id).await {
@@ -188,16 +190,12 @@ impl Turn {
             self.ask(Approval::requested(event.task_id.clone(), requested, event.at));
         }
         if let EventBody::ApprovalDecided(decided) = &event.body
-            && let Some(question) = self.asking.remove(&decided.approval_id)
+            && let Some(question) = self.asking.get(&decided.approval_id)
         {
-            question.abort();
+            question.cancel();
         }
-        match &event.body {
-            EventBody::StatusChanged(change) if event.task_id == self.task_id => {
-                self.end(change).await
-            }
-            _ => None,
-        }
+        let EventBody::StatusChanged(change) = &event.body else { return None };
+        if event.task_id == self.task_id { self.end(change).await } else { None }
     }
 
     /// How the turn ends with this status, if it does.
@@ -223,12 +221,16 @@ impl Turn {
     /// Asks the person at the editor about a call.
     fn ask(&mut self, approval: Approval) {
         let id = approval.approval_id.clone();
+        if self.asking.contains_key(&id) {
+            return;
+        }
+        let withdrawn = CancellationToken::new();
+        self.asking.insert(id, withdrawn.clone());
         let (editor, participant) = (Arc::clone(&self.editor), self.session.participant.clone());
         let session_id = self.session.id.to_string();
-        let question = self.questions.spawn(async move {
-            permission::ask(&editor, &session_id, &participant, approval).await
+        self.questions.spawn(async move {
+            permission::ask(&editor, &session_id, &participant, approval, withdrawn).await
         });
-        self.asking.insert(id, question);
     }
 
     /// Approvals of the tree that were pending before.

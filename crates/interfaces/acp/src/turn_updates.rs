@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_client::{DeltaPiece, LiveDelta};
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Event, EventBody, InputBlock, Message, OutageWait,
-    StatusChanged, StopReason, TaskId, ToolCallId, WaitingFor,
+    AssistantBlock, AssistantMessage, Event, EventBody, InputBlock, Message, MessageAppended,
+    OutageWait, StatusChanged, StopReason, TaskId, TaskStatus, ToolCallId, WaitingFor,
 };
 use antiphon_view::display::escaped;
 use antiphon_view::text::{cut, one_line};
@@ -125,33 +125,40 @@ impl TurnUpdates {
         if event.task_id != self.task_id {
             return self.descendant(event).into_iter().collect();
         }
-        match &event.body {
-            EventBody::MessageAppended(appended) => match &*appended.message {
-                Message::Assistant(_) if appended.superseded => {
-                    if self.answer.text_bytes + self.answer.thought_bytes > 0 {
-                        return vec![self.superseded("it was not complete")];
-                    }
-                    Vec::new()
+        if let EventBody::MessageAppended(appended) = &event.body {
+            return self.appended(appended);
+        }
+        let update = if let EventBody::ToolStarted(started) = &event.body {
+            let call = &started.tool_call_id;
+            let update = tool_call_update::status(call, ToolCallStatus::InProgress);
+            (started.tool_name != FINAL).then_some(SessionUpdate::ToolCallUpdate(update))
+        } else if let EventBody::StatusChanged(change) = &event.body {
+            self.wait(change)
+        } else {
+            None
+        };
+        update.into_iter().collect()
+    }
+
+    fn appended(&mut self, appended: &MessageAppended) -> Vec<SessionUpdate> {
+        match &*appended.message {
+            Message::Assistant(_) if appended.superseded => {
+                if self.answer.text_bytes + self.answer.thought_bytes > 0 {
+                    return vec![self.superseded("it was not complete")];
                 }
-                Message::Assistant(answer) => self.answered(answer),
-                Message::ToolResult(result) => {
-                    self.outputs.remove(&result.tool_call_id);
-                    let shown = self.calls.remove(&result.tool_call_id);
-                    if result.tool_name == FINAL {
-                        return Vec::new();
-                    }
-                    let ended = tool_call_update::ended(result, shown.as_ref());
-                    vec![SessionUpdate::ToolCallUpdate(ended)]
-                }
-                Message::User(_) => Vec::new(),
-            },
-            EventBody::ToolStarted(started) if started.tool_name != FINAL => {
-                let update =
-                    tool_call_update::status(&started.tool_call_id, ToolCallStatus::InProgress);
-                vec![SessionUpdate::ToolCallUpdate(update)]
+                Vec::new()
             }
-            EventBody::StatusChanged(change) => self.wait(change).into_iter().collect(),
-            _ => Vec::new(),
+            Message::Assistant(answer) => self.answered(answer),
+            Message::ToolResult(result) => {
+                self.outputs.remove(&result.tool_call_id);
+                let shown = self.calls.remove(&result.tool_call_id);
+                if result.tool_name == FINAL {
+                    return Vec::new();
+                }
+                let ended = tool_call_update::ended(result, shown.as_ref());
+                vec![SessionUpdate::ToolCallUpdate(ended)]
+            }
+            Message::User(_) => Vec::new(),
         }
     }
 
@@ -205,38 +212,34 @@ impl TurnUpdates {
 
     /// Children of the task are the entries of a plan.
     fn descendant(&mut self, event: &Event) -> Option<SessionUpdate> {
-        match &event.body {
-            EventBody::TaskCreated(created)
-                if created.parent.as_ref() == Some(&self.task_id)
-                    && self.children.len() < PLAN_MAX =>
-            {
-                let name = cut(&escaped(&created.agent));
-                self.children.push((event.task_id.clone(), name, PlanEntryStatus::Pending));
+        if let EventBody::TaskCreated(created) = &event.body {
+            let is_child = created.parent.as_ref() == Some(&self.task_id);
+            if !is_child || self.children.len() >= PLAN_MAX {
+                return None;
             }
-            EventBody::MessageAppended(appended) => {
-                let Message::User(message) = &*appended.message else { return None };
-                let child = self.child(&event.task_id)?;
-                if child.2 != PlanEntryStatus::Pending || child.1.contains(": ") {
-                    return None;
-                }
-                let text = message.content.iter().find_map(|block| match block {
-                    InputBlock::Text(text) => Some(text.text.as_str()),
-                    InputBlock::Image(_) => None,
-                })?;
-                child.1 = cut(&format!("{}: {}", child.1, escaped(&one_line(text))));
+            let name = cut(&escaped(&created.agent));
+            self.children.push((event.task_id.clone(), name, PlanEntryStatus::Pending));
+        } else if let EventBody::MessageAppended(appended) = &event.body {
+            let Message::User(message) = &*appended.message else { return None };
+            let child = self.child(&event.task_id)?;
+            if child.2 != PlanEntryStatus::Pending || child.1.contains(": ") {
+                return None;
             }
-            EventBody::StatusChanged(change) => {
-                let child = self.child(&event.task_id)?;
-                child.2 = if change.status.is_terminal() {
-                    PlanEntryStatus::Completed
-                } else {
-                    PlanEntryStatus::InProgress
-                };
-                if change.status.is_terminal() && change.status.as_str() != "completed" {
-                    child.1 = format!("{} ({})", child.1, change.status.as_str());
-                }
+            let text = message.content.iter().find_map(|block| match block {
+                InputBlock::Text(text) => Some(text.text.as_str()),
+                InputBlock::Image(_) => None,
+            })?;
+            child.1 = cut(&format!("{}: {}", child.1, escaped(&one_line(text))));
+        } else if let EventBody::StatusChanged(change) = &event.body {
+            let child = self.child(&event.task_id)?;
+            let is_over = change.status.is_terminal();
+            child.2 =
+                if is_over { PlanEntryStatus::Completed } else { PlanEntryStatus::InProgress };
+            if is_over && change.status != TaskStatus::Completed {
+                child.1 = format!("{} ({})", child.1, change.status.as_str());
             }
-            _ => return None,
+        } else {
+            return None;
         }
         let entry = |(_, content, status): &(TaskId, String, PlanEntryStatus)| {
             PlanEntry::new(content.clone(), PlanEntryPriority::Medium, status.clone())

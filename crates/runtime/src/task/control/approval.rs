@@ -53,8 +53,16 @@ pub(crate) async fn decide(
             events.push(StatusChanged::new(TaskStatus::Running).into());
         }
         // Of two concurrent answers the journal takes one; the other finds the approval decided.
-        if services.append_after(&summary, events).await? {
-            supervise::start(services, &approval.task_id);
+        let shared = Arc::clone(services);
+        // The task starts even if the caller goes away as soon as the journal has the decision.
+        let decided = services.background.run_detached(async move {
+            let is_written = shared.append_after(&summary, events).await?;
+            if is_written {
+                supervise::start(&shared, &summary.task_id);
+            }
+            Ok(is_written)
+        });
+        if decided.await? {
             return Ok(());
         }
     }
