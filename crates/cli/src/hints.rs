@@ -4,7 +4,7 @@ use antiphon_core::{TaskId, TaskSummary, WaitingFor};
 use antiphon_process::{Connection, ProjectAccess};
 
 /// What to do about tasks that no process runs.
-const IDLE: &str = "no process works on running tasks now: go on with one by `antiphon run --resume TASK`, with all by `antiphon serve`\n";
+const IDLE: &str = "no process works on running tasks now: continue one with `antiphon run --resume TASK`, all with `antiphon serve`\n";
 
 /// A hint when one of these tasks should run, and no process runs the tasks of the project, or that process is stopped.
 pub(crate) fn idle_hint(access: &ProjectAccess<'_>, tasks: &[TaskSummary]) -> Option<String> {

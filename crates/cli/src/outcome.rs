@@ -46,11 +46,23 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
         ))),
         (TaskStatus::Failed, _) => {
             let error = text("error").to_owned();
-            Err(match text("code") {
-                "limit_reached" => Failure::refused(error),
-                "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut" => {
-                    Failure::unavailable(error)
+            let model = state.created.model.as_ref();
+            Err(match (text("code"), model) {
+                ("limit_reached", _) => Failure::refused(format!(
+                    "{error}: continue its conversation with `antiphon run --session {} \"…\"`",
+                    state.created.session_id
+                )),
+                ("not_found", Some(model)) => {
+                    Failure::failed(format!("{error} (asked for `{model}`): see `antiphon models`"))
                 }
+                ("authentication" | "permission", Some(model)) => Failure::failed(format!(
+                    "{error}: check the key of the provider `{}` (docs/models.md)",
+                    model.provider()
+                )),
+                (
+                    "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut",
+                    _,
+                ) => Failure::unavailable(error),
                 _ => Failure::failed(error),
             })
         }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use antiphon_view::Colors;
 use antiphon_view::display::{Destination, escaped};
 pub(crate) use antiphon_view::text::{age, count, table};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
@@ -57,7 +58,18 @@ pub(crate) fn print_usage(error: &clap::Error) -> ExitCode {
     } else {
         std::io::stdout().lock().write_all(stdout_destination().colored_text(&text).as_bytes())
     };
+    if is_second_word_of_prompt(error) {
+        note("\n  tip: a prompt of several words needs quotes: antiphon run \"…\"\n");
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1))
+}
+
+/// Whether `antiphon run` got a second word where one prompt is expected.
+fn is_second_word_of_prompt(error: &clap::Error) -> bool {
+    let is_word = |value: &ContextValue| matches!(value, ContextValue::String(text) if !text.starts_with('-'));
+    error.kind() == ErrorKind::UnknownArgument
+        && error.get(ContextKind::InvalidArg).is_some_and(is_word)
+        && std::env::args_os().nth(1).is_some_and(|command| command == "run")
 }
 
 /// Where standard output goes.
@@ -71,9 +83,14 @@ pub(crate) fn is_in_foreground() -> bool {
     tcgetpgrp(std::io::stdin()).map_or(true, |group| group == getpgrp())
 }
 
+/// Whether this process is in the background of a shell: it has a terminal, and another one has the user.
+pub(crate) fn is_in_background() -> bool {
+    std::io::stdin().is_terminal() && !is_in_foreground()
+}
+
 /// Refuses to read `what` from the terminal in the background, where the shell would stop this process.
 pub(crate) fn check_readable(what: &str) -> Result<(), Failure> {
-    if std::io::stdin().is_terminal() && !is_in_foreground() {
+    if is_in_background() {
         return Err(Failure::usage(format!(
             "{what} cannot be read from the terminal in the background: give it as a file or an argument, or start \
              the command in the foreground"

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::{Approval, Event, EventBody, Position, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, WatchResult, WatchedItem, WatchedTask};
+use antiphon_project::error::ProjectError;
 use antiphon_runtime::Delta;
 use antiphon_view::{DeferredOutput, Descendants, Note};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::failure::Failure;
 use crate::keyboard::Keyboard;
@@ -21,6 +22,12 @@ use crate::stop_signal::{COPY_WITHIN, Interrupts};
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long owners are asked to interrupt the task, one after the other.
+const INTERRUPT_WAIT: Duration = Duration::from_secs(30);
+
+/// What became of an interrupt.
+type Interrupted = Result<Result<(), ProjectError>, JoinError>;
 
 /// How a task is watched.
 pub(crate) struct Watch<'a> {
@@ -114,7 +121,9 @@ impl WatchSession<'_, '_> {
                     let items = self.task.advance(change).await?;
                     self.show(items).await?
                 }
-                Some(_) = interrupting.join_next() => self.catch_up().await.map(|()| Next::Stop)?,
+                Some(done) = interrupting.join_next() => {
+                    self.on_interrupted(done, interrupted_at, &mut interrupting).await?
+                }
                 _ = ticks.tick(), if has_status_line => {
                     if self.asking.is_none() {
                         self.screen.tick();
@@ -126,14 +135,36 @@ impl WatchSession<'_, '_> {
                 break;
             }
         }
-        if interrupting.is_empty() {
-            return Ok(());
+        // The tasks below are interrupted after it.
+        loop {
+            tokio::select! {
+                () = interrupts.received() => return Err(self.end_at_once().await),
+                done = interrupting.join_next() => match done {
+                    None => return Ok(()),
+                    Some(done) => {
+                        self.on_interrupted(done, interrupted_at, &mut interrupting).await?;
+                    }
+                }
+            }
         }
-        tokio::select! {
-            () = interrupts.received() => Err(self.end_at_once().await),
-            // The tasks below were interrupted after it.
-            _ = interrupting.join_next() => self.catch_up().await,
+    }
+
+    /// The owner has interrupted the task, or has ended meanwhile: then the next one is asked.
+    async fn on_interrupted(
+        &mut self,
+        done: Interrupted,
+        since: Option<Instant>,
+        interrupting: &mut JoinSet<Result<(), ProjectError>>,
+    ) -> Result<Next, Failure> {
+        if let Ok(Err(error)) = done
+            && since.is_some_and(|since| since.elapsed() < INTERRUPT_WAIT)
+            && let Some(items) = self.task.interrupt_again(&error).await?
+        {
+            self.interrupt(interrupting);
+            return self.show(items).await;
         }
+        self.catch_up().await?;
+        Ok(Next::Stop)
     }
 
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
@@ -256,10 +287,8 @@ impl WatchSession<'_, '_> {
         }
     }
 
-    fn interrupt(&self, interrupting: &mut JoinSet<()>) {
-        let connection = self.task.connection().clone();
-        let task_id = self.task.task_id().clone();
-        interrupting.spawn(async move { drop(connection.interrupt(&task_id).await) });
+    fn interrupt(&self, interrupting: &mut JoinSet<Result<(), ProjectError>>) {
+        interrupting.spawn(self.task.interrupt());
     }
 
     /// Shows the rest, and reads the state of the task.

@@ -112,8 +112,8 @@ fn a_model_that_fails_is_told_from_one_that_is_away() {
         let seen = seen(antiphon(folder.path()).args(run).args(["--max-seconds", "1"]));
         assert_eq!(seen.code, 3, "{error}: {}", seen.err);
         assert!(seen.err.contains("waits for its model: the provider "), "{}", seen.err);
-        assert!(seen.err.contains("(attempt 1 failed, the next is at "), "{}", seen.err);
-        assert!(seen.err.contains("may take 1 seconds; it waited for its model"), "{}", seen.err);
+        assert!(seen.err.contains("(attempt 1 failed, the next is "), "{}", seen.err);
+        assert!(seen.err.contains("may take 1 second; it waited for its model"), "{}", seen.err);
     }
 }
 

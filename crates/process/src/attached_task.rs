@@ -394,6 +394,12 @@ impl FailedStart {
 /// Takes the journal, or connects to its owner.
 async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), ProjectError> {
     let OwnTask { project, environment, settings, role, interface } = own;
+    if let Some(owner) = Ownership::stopped_owner(project) {
+        environment.warnings.report(&format!(
+            "process {owner} works on the tasks of this project, and it is stopped: waits for it; continue it with `fg` \
+             in its terminal, or with `kill -CONT {owner}`"
+        ));
+    }
     match Ownership::find(project).await? {
         Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None)),
         Ownership::Owner(journal) => {

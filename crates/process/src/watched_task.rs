@@ -5,6 +5,7 @@
 //! [`WatchedTask::advance`], which says what to show.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use antiphon_client::ClientError;
 use antiphon_core::port::{ApprovalSelector, Read, TaskQuery, TaskSelector};
@@ -23,6 +24,9 @@ use crate::task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 
 /// Events that are read from the journal at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// Pause before the next owner is asked to interrupt a task.
+const INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A task while it is watched.
 pub struct WatchedTask<'a, 'p> {
@@ -46,6 +50,7 @@ pub struct WatchedTask<'a, 'p> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Cancel,
+    Interrupt,
     Pause,
 }
 
@@ -238,11 +243,34 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
         }
     }
 
+    /// Interrupts the task and all its descendants. The front end goes on meanwhile.
+    pub fn interrupt(&self) -> impl Future<Output = Result<(), ProjectError>> + Send + 'static {
+        let (connection, task_id) = (self.connection().clone(), self.task_id.clone());
+        async move { connection.interrupt(&task_id).await }
+    }
+
+    /// The owner has failed to interrupt the task: the next owner does, if this one has ended. Returns what to show, or
+    /// `None` when there is no other owner to ask.
+    pub async fn interrupt_again(
+        &mut self,
+        error: &ProjectError,
+    ) -> Result<Option<Vec<WatchedItem>>, ProjectError> {
+        let may_have_ended =
+            matches!(error, ProjectError::Unavailable(_) | ProjectError::Failed(_));
+        if !may_have_ended || self.attachment.is_owner() || self.has_ended().await {
+            return Ok(None);
+        }
+        tokio::time::sleep(INTERRUPT_PAUSE).await;
+        self.unconfirmed = Some(Order::Interrupt);
+        self.find_owner(lost(&error.to_string())).await.map(Some)
+    }
+
     async fn order(&mut self, order: Order) -> Option<String> {
         let connection = self.connection();
         let (given, note) = match order {
             // The end of the task is shown.
             Order::Cancel => (connection.cancel(&self.task_id).await, None),
+            Order::Interrupt => (connection.interrupt(&self.task_id).await, None),
             Order::Pause => (
                 connection.pause(&self.task_id).await,
                 Some("Queued: the task pauses after the current step".to_owned()),

@@ -8,10 +8,12 @@
 //! | `serialized`       | an event or a delta with its JSON            |
 //! | `delta`            | live deltas, not stored                      |
 //! | `delta_watchers`   | who gets which deltas                        |
+//! | `live_answer`      | the beginning of an answer in progress       |
 
 pub(crate) mod delta;
 pub(crate) mod delta_watchers;
 pub(crate) mod follower;
+pub(crate) mod live_answer;
 pub(crate) mod notifier;
 pub(crate) mod recent_events;
 pub(crate) mod serialized;

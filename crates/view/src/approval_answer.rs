@@ -17,11 +17,11 @@ pub struct ApprovalAnswer {
 
 impl ApprovalAnswer {
     /// Reads a typed line. A text that is none of the answers denies the call, and is the reason. `None` for an empty
-    /// line.
+    /// line, and for a word of consent that is none of the answers: it is no reason to refuse.
     pub fn parse(line: &str) -> Option<Self> {
         let line = line.trim();
         let decision = match line.to_ascii_lowercase().as_str() {
-            "" => return None,
+            "" | "ok" | "okay" | "sure" | "allow" | "fine" | "yeah" | "yep" => return None,
             "y" | "yes" => Decision::AllowOnce,
             "t" | "task" => Decision::AllowTask,
             "a" | "always" => Decision::AllowAlways,
@@ -49,6 +49,7 @@ mod tests {
         let allowed = |decision| Some(ApprovalAnswer { decision, comment: None });
         assert_eq!(ApprovalAnswer::parse(" Yes "), allowed(Decision::AllowOnce));
         assert_eq!(ApprovalAnswer::parse("t"), allowed(Decision::AllowTask));
+        assert_eq!(ApprovalAnswer::parse("OK"), None);
         assert_eq!(ApprovalAnswer::parse("always"), allowed(Decision::AllowAlways));
         assert_eq!(ApprovalAnswer::parse("N"), allowed(Decision::Deny));
         assert_eq!(ApprovalAnswer::parse("  "), None);

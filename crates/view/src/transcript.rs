@@ -242,12 +242,14 @@ impl Transcript {
                     self.answers = Answers::ThisWhenComplete;
                     return Ok(());
                 }
-                if delta.text_at < self.shown_bytes {
-                    // It was shown before the stream was opened again.
-                    return Ok(());
+                // What was shown before the stream was opened again is not shown twice.
+                match text.get(self.shown_bytes.saturating_sub(delta.text_at)..) {
+                    None | Some("") => Ok(()),
+                    Some(more) => {
+                        self.shown_bytes = self.shown_bytes.saturating_add(more.len());
+                        self.write_answer(more)
+                    }
                 }
-                self.shown_bytes = self.shown_bytes.saturating_add(text.len());
-                self.write_answer(text)
             }
             DeltaEvent::Answer(StreamEvent::ThinkingDelta { .. }) => {
                 "thinking".clone_into(&mut self.activity);

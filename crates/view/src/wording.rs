@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
     Dispatched, Join, OutageWait, PEER_UNAVAILABLE, PeerWait, PriceTable, StatusChanged,
     TokenUsage, ToolCallBlock, Usage, WaitingFor,
@@ -35,7 +36,7 @@ pub fn dispatch_text(dispatched: &Dispatched) -> Option<String> {
     Some(format!("→ calls {agents} and {waits}"))
 }
 
-/// `waits for its model: the provider is overloaded (attempt 3, the next at 12:00:30 UTC)`. The code
+/// `waits for its model: the provider is overloaded (attempt 3 failed, the next is in 4s)`. The code
 /// `storage` is a wait for the journal.
 pub fn outage_wait_text(wait: &OutageWait) -> String {
     let OutageWait { code, error, attempt, next_at, .. } = wait;
@@ -45,8 +46,12 @@ pub fn outage_wait_text(wait: &OutageWait) -> String {
         _ => "for its model",
     };
     let error = text::cut(&escaped(&text::one_line(error)));
-    let next_at = next_at.format("%H:%M:%S");
-    format!("waits {what}: {error} (attempt {attempt} failed, the next is at {next_at} UTC)")
+    let left = *next_at - SystemClock.now();
+    let next = match left.num_seconds() {
+        ..=0 => "at once".to_owned(),
+        _ => format!("in {}", text::age(left)),
+    };
+    format!("waits {what}: {error} (attempt {attempt} failed, the next is {next})")
 }
 
 /// Why a task waits from this status on, if it does, for its model or its peer or on its peer.

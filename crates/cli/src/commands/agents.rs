@@ -33,7 +33,7 @@ const DESCRIPTION_CHARS_MAX: usize = 80;
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 An agent is a markdown file: in .antiphon/agents of the project, or in the folder `agents` beside
-your configuration. A project's agent replaces your own of the same name. See docs/agents.md.
+your configuration. Your own agent counts before the project's of the same name. See docs/agents.md.
 
 Examples:
   antiphon agents new reviewer --description 'Reviews a change.'

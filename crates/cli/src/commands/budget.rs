@@ -131,7 +131,9 @@ fn unpriced(status: &BudgetStatus) -> String {
         0 => String::new(),
         calls => {
             let calls = terminal::count(calls, "answer");
-            format!("{calls} this month came from models without a price: not counted\n")
+            format!(
+                "not counted: {calls} this month from models without a price, or cut off before the tokens were known\n"
+            )
         }
     }
 }

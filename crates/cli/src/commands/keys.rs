@@ -47,7 +47,7 @@ Examples:
         #[arg(long, default_value = "read")]
         level: Level,
         /// Lifetime, such as `30d` or `12h`; unlimited when absent.
-        #[arg(long, value_name = "TIME")]
+        #[arg(long, value_name = "TIME", value_parser = lifetime)]
         expires: Option<humantime::Duration>,
         /// Most requests, such as `60/min`; 600 per minute when absent.
         #[arg(long, value_name = "N/min")]
@@ -156,8 +156,14 @@ impl FromStr for Rate {
 }
 
 /// Not parsed by `clap`, whose errors quote the value: it may be a whole key.
+fn lifetime(text: &str) -> Result<humantime::Duration, String> {
+    text.parse().map_err(|_| "must be a time such as `30d` or `12h`".to_owned())
+}
+
 fn parse(id: &str) -> Result<KeyId, Failure> {
-    id.parse().map_err(|error: KeyIdError| Failure::usage(error.to_string()))
+    id.parse().map_err(|error: KeyIdError| {
+        Failure::usage(format!("{error}; `antiphon keys list` prints the ids"))
+    })
 }
 
 fn until(time: std::time::Duration) -> Result<DateTime<Utc>, Failure> {

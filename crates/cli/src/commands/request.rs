@@ -204,7 +204,12 @@ pub(super) fn outcome(response: &Response) -> Result<(), Failure> {
             "INTERNAL_ERROR" => Exit::Failed,
             _ => Exit::Usage,
         };
-        return Err(Failure { exit, message: message.clone() });
+        let known = if message.starts_with("unknown orchestrator action: ") {
+            "; the actions are in docs/file-drop.md"
+        } else {
+            ""
+        };
+        return Err(Failure { exit, message: format!("{message}{known}") });
     }
     match response.status {
         Some(OrderStatus::Failed) => Err(Failure::failed("the task has failed")),

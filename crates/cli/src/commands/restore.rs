@@ -67,6 +67,9 @@ struct Row {
 impl Restore {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let Self { file, force, continued, json } = self;
+        if let Err(error) = std::fs::metadata(&file) {
+            return Err(Failure::usage(format!("{}: {error}", file.display())));
+        }
         let (project, began) = (Project::find(environment)?, Instant::now());
         project.prepare_journal()?;
         let replace = if force { Replace::Always } else { Replace::Never };

@@ -1,7 +1,10 @@
 //! `antiphon run`: one task, from the prompt to its end.
 
+mod amounts;
 mod input;
+mod piped_text;
 
+use std::io::IsTerminal;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +25,7 @@ use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::PermissionOverrides;
 use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
 use antiphon_view::display::escaped;
-use antiphon_view::text::one_line;
+use antiphon_view::text::{cut, one_line};
 use clap::{Args, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
@@ -50,12 +53,13 @@ const SETTLING_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The task is recorded in the state folder of this project (`antiphon projects show`). Ctrl-C interrupts it, a second one ends at once. Go on with --resume, also after a crash or kill -9; end it with `antiphon tasks cancel`.\nOther terminals may work in the same project meanwhile (docs/processes.md).
+A file or a pipe on standard input is read to its end and appended to the prompt; `< /dev/null` leaves it out.
 On a terminal, the agent reads what you type after the current step; /pause suspends the task.
 Rules for agents are read from AGENTS.md (or CLAUDE.md) of the project and of the folders in it.
 
 Examples:
   antiphon run \"Who are you?\"
-  git diff | antiphon run --system 'Review this change.'
+  git diff | antiphon run \"Review this change.\"
   antiphon run --json \"Hello\" | jq -c 'select(.type == \"status_changed\")'
   antiphon run --resume last
   antiphon run --session last \"Go on\"
@@ -65,7 +69,7 @@ Examples:
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
 pub(crate) struct Run {
-    /// The prompt; read from standard input when absent or `-`.
+    /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
 
     /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or `scripted/hello`.
@@ -88,15 +92,15 @@ pub(crate) struct Run {
     agent: Option<String>,
 
     /// Most levels of tasks below this one; 5 when absent.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_depth: Option<NonZeroU32>,
 
     /// Most tasks in the whole tree; 4096 when absent.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_tasks: Option<NonZeroU32>,
 
     /// Most child tasks of a task at a time; 256 when absent.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_fan_out: Option<NonZeroU32>,
 
     /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
@@ -112,24 +116,24 @@ pub(crate) struct Run {
     network: bool,
 
     /// What happens to a call that needs approval: ask on the terminal (the default on a terminal), wait
-    /// for a decision, or refuse (the default without a terminal).
+    /// for a decision (the default in the background of a shell), or refuse (the default without a terminal).
     #[arg(long, value_name = "HOW")]
     ask: Option<Ask>,
 
     /// Most model calls of the task and of the tasks below it.
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = amounts::at_least_one)]
     max_turns: NonZeroU32,
 
     /// Most seconds the task may take.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_seconds: Option<NonZeroU32>,
 
     /// Most US dollars the task may cost.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = amounts::dollars)]
     budget_usd: Option<f64>,
 
     /// Most tokens of one answer.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_tokens: Option<NonZeroU32>,
 
     /// JSON Schema of the result. The result is checked against it, and only the result is printed.
@@ -227,7 +231,9 @@ impl Run {
         let order = self.order(environment)?;
         let settings = project.reviewed_settings(environment)?;
         let keyboard = self.keyboard();
-        let process = self.process(environment, keyboard.is_present()).at_providers_of(&settings);
+        // In the background of a shell the user answers in another terminal.
+        let has_user = keyboard.is_present() || (!self.json && terminal::is_in_background());
+        let process = self.process(environment, has_user).at_providers_of(&settings);
         let prices = settings.prices.clone();
         let own = OwnTask {
             project: &project,
@@ -363,7 +369,7 @@ impl Run {
     }
 
     /// What this process gives to its task.
-    fn process(&self, environment: &Environment, has_terminal: bool) -> TaskProcess {
+    fn process(&self, environment: &Environment, has_user: bool) -> TaskProcess {
         let PermissionOverrides { mode, rules, network } = self.overrides();
         TaskProcess {
             id: Some(Uuid::new_v4()),
@@ -371,7 +377,7 @@ impl Run {
             mode,
             allow: rules,
             network,
-            refuses_approvals: self.approvals(has_terminal) == ApprovalPolicy::Refuse,
+            refuses_approvals: self.approvals(has_user) == ApprovalPolicy::Refuse,
             no_rules: self.no_rules,
             ..TaskProcess::default()
         }
@@ -433,8 +439,8 @@ impl Run {
         Keyboard::listen()
     }
 
-    fn approvals(&self, has_terminal: bool) -> ApprovalPolicy {
-        let default = if has_terminal { Ask::Terminal } else { Ask::Refuse };
+    fn approvals(&self, has_user: bool) -> ApprovalPolicy {
+        let default = if has_user { Ask::Terminal } else { Ask::Refuse };
         match self.ask.unwrap_or(default) {
             Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { timeout: None },
             Ask::Refuse => ApprovalPolicy::Refuse,
@@ -518,7 +524,12 @@ async fn resumed(orchestrator: &Orchestrator, name: &str) -> Result<RunTarget, F
     if is_newer && matches!(newest.status, TaskStatus::Failed | TaskStatus::Canceled) {
         return Err(ended(orchestrator, &newest, other).await?);
     }
-    Ok(RunTarget::Resume(unfinished?.task_id))
+    let task = unfinished?;
+    if name == "last" && std::io::stderr().is_terminal() {
+        let prompt = escaped(&one_line(&task.title)).into_owned();
+        terminal::note(&format!("resumes task {}: {}\n", task.task_id.short(), cut(&prompt)));
+    }
+    Ok(RunTarget::Resume(task.task_id))
 }
 
 /// How to go on with a task that has ended without a result.

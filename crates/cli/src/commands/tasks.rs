@@ -31,7 +31,7 @@ use crate::terminal;
 /// Most characters of a title in a list.
 const TITLE_CHARS_MAX: usize = 60;
 
-/// List, show, watch, message, cancel and resume the tasks of this project.
+/// List, show, watch, pause, resume and cancel the tasks of this project, and send messages to them.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Name a task by its id, by the short form that lists show or another prefix of it, by the name of its

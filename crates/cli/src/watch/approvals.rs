@@ -1,7 +1,7 @@
 //! Asks the user at the terminal for approvals of the watched task and its descendants, one after
 //! the other. With no user present, an approval stays pending in the journal.
 
-use antiphon_core::{Approval, Event, EventBody};
+use antiphon_core::{Approval, Decision, Event, EventBody};
 use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
@@ -54,7 +54,17 @@ impl WatchSession<'_, '_> {
             return Ok(Next::Continue);
         }
         self.asking = None;
-        self.screen.note("  no answer is needed any longer");
+        self.screen.note(if let EventBody::ApprovalDecided(decided) = &event.body {
+            match decided.decision {
+                Decision::AllowOnce | Decision::AllowTask | Decision::AllowAlways => {
+                    "  allowed elsewhere, as in another terminal"
+                }
+                Decision::Deny => "  denied elsewhere, as in another terminal",
+                Decision::Expire => "  the time to decide is over",
+            }
+        } else {
+            "  no answer is needed any longer: the task has ended"
+        });
         self.ask_next().await
     }
 

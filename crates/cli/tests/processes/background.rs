@@ -19,6 +19,22 @@ fn commands_that_would_read_the_terminal_are_not_stopped_in_the_background() {
     terminal.end();
 }
 
+/// The user is at the terminal, and answers there with another command.
+#[test]
+fn an_approval_waits_in_the_background() {
+    let project = Project::new();
+    project.script("push", &["git push"]);
+    let mut terminal = Terminal::start(project.shell(&["-i"]));
+    let run = "\"$ANTIPHON\" run --model scripted/push --script push.toml go";
+    terminal.press(&format!("{run} & wait -f $!; echo '@@'push:$?'@@'\n"));
+    terminal.until("@@push:3@@");
+    assert!(terminal.text().contains("antiphon approvals list"), "{}", terminal.text());
+    terminal.press("exit\n");
+    terminal.end();
+    let pending = project.json(&["approvals", "list", "--json"]);
+    assert_eq!(pending.as_array().unwrap().len(), 1, "{pending}");
+}
+
 #[test]
 fn the_demo_plays_in_the_background() {
     let project = Project::new();

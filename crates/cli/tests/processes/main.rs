@@ -17,6 +17,7 @@ mod lingering;
 mod long_path;
 mod mcp;
 mod missing_key;
+mod piped;
 mod project;
 mod resume;
 mod settings;

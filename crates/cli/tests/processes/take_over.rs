@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -69,6 +70,55 @@ fn still_running(runs: Vec<Run>) -> Vec<Run> {
         }
     }
     running
+}
+
+fn signal(name: &str, process: u32) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
+}
+
+/// Its request was on its way, or not sent yet, when the owner died.
+#[test]
+fn ctrl_c_holds_when_the_owner_dies_meanwhile() {
+    let project = Project::new();
+    let stalls = "name = \"half\"\n[[reply]]\nsteps = [{ text = \"half\" }, { stall = true }]\n";
+    fs::write(project.path().join("half.toml"), stalls).unwrap();
+    let mut owner = project.run("half");
+    owner.until_event("text_delta");
+    project.wait_for_owner();
+    let mut client = project.run("half");
+    client.until_event("text_delta");
+    assert_eq!(project.owner(), owner.child.id());
+    signal("-STOP", owner.child.id());
+    signal("-INT", client.child.id());
+    std::thread::sleep(Duration::from_millis(200));
+    owner.kill();
+    let ended = client.end();
+    assert_eq!(ended.code, Some(130), "{}", ended.said);
+    assert!(ended.said.contains("is interrupted"), "{}", ended.said);
+    let task_id = ended.task_id();
+    let task = project.tasks().into_iter().find(|task| task["task_id"] == task_id.as_str());
+    assert_eq!(task.unwrap()["waiting_for"], "resume");
+}
+
+#[test]
+fn a_run_beside_a_stopped_owner_says_so_and_goes_on_with_it() {
+    let project = Project::new();
+    let stalls = "name = \"half\"\n[[reply]]\nsteps = [{ text = \"half\" }, { stall = true }]\n";
+    fs::write(project.path().join("half.toml"), stalls).unwrap();
+    let mut owner = project.run("half");
+    owner.until_event("text_delta");
+    project.wait_for_owner();
+    signal("-STOP", owner.child.id());
+    project.script("short", &[]);
+    let mut command = project.run_command("short", &[]);
+    let mut client = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(client.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let id = owner.child.id();
+    assert!(line.contains(&format!("process {id} works")), "{line}");
+    assert!(line.contains(&format!("kill -CONT {id}")), "{line}");
+    signal("-CONT", id);
+    assert!(client.wait().unwrap().success());
 }
 
 /// The owner of the moment is killed again and again, beside processes that work.

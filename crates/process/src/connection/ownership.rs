@@ -64,6 +64,12 @@ impl Ownership {
             tokio::time::sleep(PAUSE).await;
         }
     }
+
+    /// The process that owns the journal, if it is stopped: it answers when it goes on.
+    pub fn stopped_owner(project: &Project) -> Option<u32> {
+        let owner = journal_owner::owner_of(&project.journal_path())?;
+        journal_owner::is_stopped(owner).then_some(owner)
+    }
 }
 
 /// The journal is reserved for this process: no other takes it when its owner ends. The system ends the reservation

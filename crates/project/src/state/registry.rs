@@ -93,7 +93,7 @@ impl Registry {
         environment: &Environment,
     ) -> Result<KnownProject, ProjectError> {
         let path = environment.absolute(Path::new(name))?;
-        let path = fs::canonicalize(&path).unwrap_or(path);
+        let path = fs::canonicalize(&path).unwrap_or_else(|_| in_real_folder(path));
         let is_named = |state: &&PathBuf| {
             let root = ProjectRecord::read(state).ok().flatten().map(|record| record.root());
             root.as_ref() == Some(&path) || state.file_name().is_some_and(|id| id == name)
@@ -242,4 +242,11 @@ fn size(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     bytes.sum()
+}
+
+/// The path of a folder that is gone, without `..` and links in the folder it was in.
+fn in_real_folder(path: PathBuf) -> PathBuf {
+    let real = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    let real = real.and_then(|folder| Some(folder.join(path.file_name()?)));
+    real.unwrap_or(path)
 }

@@ -42,7 +42,16 @@ pub async fn state(
 /// Accepts a path with no file or with a session file; refuses to replace anything else.
 pub fn check_replaceable(path: &Path) -> Result<(), ProjectError> {
     match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            match folder.map(std::fs::metadata) {
+                Some(Err(error)) => Err(ProjectError::InvalidInput(format!(
+                    "cannot save to {}: its folder: {error}",
+                    path.display()
+                ))),
+                Some(Ok(_)) | None => Ok(()),
+            }
+        }
         Ok(about) if about.is_file() && antiphon_session_file::load(path).is_ok() => Ok(()),
         Ok(_) => Err(ProjectError::InvalidInput(format!(
             "{} exists and is not a session file: name another file to save to",

@@ -165,7 +165,12 @@ impl Orchestrator {
         self.services.deltas.watch_all()
     }
 
-    /// Live deltas of one task. A slow watcher misses some and is told how many.
+    /// The same, after the beginnings of the answers that tasks of this tree are receiving.
+    pub fn tree_deltas(&self, root: &TaskId) -> DeltaWatcher {
+        self.services.deltas.watch_tree(root)
+    }
+
+    /// Live deltas of one task, after the beginning of the answer that it is receiving. A slow watcher misses some and is told how many.
     pub fn task_deltas(&self, task_id: &TaskId) -> DeltaWatcher {
         self.services.deltas.watch_task(task_id)
     }

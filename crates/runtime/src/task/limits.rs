@@ -24,19 +24,19 @@ use crate::task::state::TaskState;
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum LimitReached {
     /// Too many answers of the model.
-    #[error("limit reached: {max} turns for the task and its tree")]
+    #[error("limit reached: {} for the task and its tree", counted(u64::from(*max), "turn"))]
     Turns {
         /// Allowed number of turns.
         max: u32,
     },
     /// Too many tool calls.
-    #[error("limit reached: {max} tool calls for the task and its tree")]
+    #[error("limit reached: {} for the task and its tree", counted(u64::from(*max), "tool call"))]
     ToolCalls {
         /// Allowed number of tool calls.
         max: u32,
     },
     /// Too many tokens.
-    #[error("limit reached: {max} tokens for the task and its tree")]
+    #[error("limit reached: {} for the task and its tree", counted(*max, "token"))]
     Tokens {
         /// Allowed number of tokens.
         max: u64,
@@ -54,31 +54,31 @@ pub enum LimitReached {
         model: String,
     },
     /// The task took too long.
-    #[error("limit reached: the task may take {max_s} seconds")]
+    #[error("limit reached: the task may take {}", counted(u64::from(*max_s), "second"))]
     WallClock {
         /// Allowed seconds since its creation.
         max_s: u32,
     },
     /// The dispatch depth is reached.
-    #[error("limit reached: tasks may be dispatched {max} levels deep")]
+    #[error("limit reached: tasks may be dispatched {} deep", counted(u64::from(*max), "level"))]
     Depth {
         /// Allowed levels below the task with the limit.
         max: u32,
     },
     /// Too many children at once.
-    #[error("limit reached: a task may have {max} agents at work at a time")]
+    #[error("limit reached: a task may have {} at work at a time", counted(u64::from(*max), "agent"))]
     FanOut {
         /// Allowed number of unfinished children.
         max: u32,
     },
     /// Too many tasks in the tree.
-    #[error("limit reached: the tree may have {max} tasks")]
+    #[error("limit reached: the tree may have {}", counted(u64::from(*max), "task"))]
     Tasks {
         /// Allowed number of tasks.
         max: u32,
     },
     /// Too many handovers.
-    #[error("limit reached: a task may be handed over {max} times")]
+    #[error("limit reached: a task may be handed over {}", counted(u64::from(*max), "time"))]
     Handovers {
         /// Allowed number of handovers.
         max: u32,
@@ -89,6 +89,11 @@ pub enum LimitReached {
         /// Allowed number of attempts.
         max: u32,
     },
+}
+
+/// `1 turn`, `2 turns`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Default dispatch depth, unless the root task sets another.

@@ -1,7 +1,8 @@
 //! The watchers of live deltas.
 //!
-//! A watcher of one task is woken by that task alone, and a delta that is not watched costs nothing. No
-//! publisher waits for a watcher: a slow one misses deltas and is told how many.
+//! A watcher of one task is woken by that task alone, and a delta that is not watched is only kept until its answer is
+//! complete. A watcher that joins in the middle of an answer gets the beginning first. No publisher waits for a watcher:
+//! a slow one misses deltas and is told how many.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,8 @@ use antiphon_core::TaskId;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::watch::delta::Delta;
+use crate::watch::delta::{Delta, DeltaEvent};
+use crate::watch::live_answer::ReceivedDeltas;
 use crate::watch::serialized::SerializedDelta;
 
 /// Number of deltas that a slow watcher may be behind before it misses some.
@@ -52,6 +54,8 @@ pub(crate) struct DeltaWatchers(Mutex<Watchers>);
 struct Watchers {
     all: Vec<Watcher>,
     tasks: HashMap<TaskId, Vec<Watcher>>,
+    /// The answers in progress.
+    answers: HashMap<TaskId, ReceivedDeltas>,
     /// Number of watched tasks at which unwatched ones are dropped.
     cleanup_at: usize,
 }
@@ -64,12 +68,22 @@ struct Watcher {
 
 impl DeltaWatchers {
     pub(crate) fn new() -> Self {
-        let (all, tasks) = (Vec::new(), HashMap::new());
-        Self(Mutex::new(Watchers { all, tasks, cleanup_at: TASKS_CLEANUP_AT }))
+        let (all, tasks, answers) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self(Mutex::new(Watchers { all, tasks, answers, cleanup_at: TASKS_CLEANUP_AT }))
     }
 
     fn watchers(&self) -> MutexGuard<'_, Watchers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, the deltas of this task's answer are kept.
+    pub(crate) fn begin_answer(&self, task_id: &TaskId, root: &TaskId) {
+        self.watchers().answers.insert(task_id.clone(), ReceivedDeltas::new(root.clone()));
+    }
+
+    /// The answer of this task is complete, or broke off.
+    pub(crate) fn end_answer(&self, task_id: &TaskId) {
+        self.watchers().answers.remove(task_id);
     }
 
     /// Deltas of all tasks.
@@ -79,10 +93,22 @@ impl DeltaWatchers {
         deltas
     }
 
-    /// Deltas of one task.
-    pub(crate) fn watch_task(&self, task_id: &TaskId) -> DeltaWatcher {
-        let (watcher, deltas) = Watcher::new();
+    /// Deltas of all tasks, after the beginnings of the answers that tasks of this tree are receiving.
+    pub(crate) fn watch_tree(&self, root: &TaskId) -> DeltaWatcher {
+        let (mut watcher, deltas) = Watcher::new();
         let mut watchers = self.watchers();
+        watchers.answers.values().filter(|it| it.root == *root).for_each(|it| watcher.replay(it));
+        watchers.all.push(watcher);
+        deltas
+    }
+
+    /// Deltas of one task, after the beginning of the answer that it is receiving.
+    pub(crate) fn watch_task(&self, task_id: &TaskId) -> DeltaWatcher {
+        let (mut watcher, deltas) = Watcher::new();
+        let mut watchers = self.watchers();
+        if let Some(answer) = watchers.answers.get(task_id) {
+            watcher.replay(answer);
+        }
         if watchers.tasks.len() >= watchers.cleanup_at {
             watchers.tasks.retain(|_, task| task.iter().any(|one| !one.sender.is_closed()));
             watchers.cleanup_at = TASKS_CLEANUP_AT.max(2 * watchers.tasks.len());
@@ -94,7 +120,12 @@ impl DeltaWatchers {
     /// Publishes a delta.
     pub(crate) fn publish(&self, delta: Delta) {
         let mut watchers = self.watchers();
-        let Watchers { all, tasks, .. } = &mut *watchers;
+        let Watchers { all, tasks, answers, .. } = &mut *watchers;
+        if let DeltaEvent::Answer(_) = &delta.event
+            && let Some(answer) = answers.get_mut(&delta.task_id)
+        {
+            answer.add(&delta);
+        }
         let task = tasks.get_mut(&delta.task_id);
         if all.is_empty() && task.is_none() {
             return;
@@ -114,6 +145,13 @@ impl Watcher {
     fn new() -> (Self, DeltaWatcher) {
         let (sender, deltas) = mpsc::channel(KEPT_MAX);
         (Self { sender, missed: 0 }, DeltaWatcher(deltas))
+    }
+
+    /// Sends what exists of an answer.
+    fn replay(&mut self, answer: &ReceivedDeltas) {
+        for delta in answer.deltas() {
+            self.send(&Arc::new(SerializedDelta::new(delta.clone())));
+        }
     }
 
     /// Sends a delta, after the number of those that were missed before it. Returns false when the
@@ -142,7 +180,7 @@ mod tests {
     use antiphon_core::{Seq, StreamEvent};
 
     use super::*;
-    use crate::watch::delta::DeltaEvent;
+    use crate::watch::live_answer::LiveAnswer;
 
     fn delta(task_id: &TaskId, text: &str) -> Delta {
         let event = StreamEvent::TextDelta { delta: text.to_owned() };
@@ -187,6 +225,33 @@ mod tests {
         watchers.publish(delta(&one, "b"));
         assert!(matches!(slow.try_recv(), Some(WatchedDelta::Missed(3))));
         assert!(matches!(slow.try_recv(), Some(WatchedDelta::Delta(_))));
+    }
+
+    #[test]
+    fn a_watcher_that_joins_in_the_middle_of_an_answer_gets_its_beginning() {
+        let (watchers, [one, other]) = (Arc::new(DeltaWatchers::new()), ids());
+        let answer = LiveAnswer::begin(&watchers, &one, &other);
+        for text in ["a", "b", "c"] {
+            watchers.publish(delta(&one, text));
+        }
+        let text = |watcher: &mut DeltaWatcher| match watcher.try_recv() {
+            Some(WatchedDelta::Delta(delta)) => Some(delta.value().event.clone()),
+            Some(WatchedDelta::Missed(_)) | None => None,
+        };
+        let piece = |text: &str| delta(&one, text).event;
+        let [mut of_task, mut of_tree] = [watchers.watch_task(&one), watchers.watch_tree(&other)];
+        let [mut of_all, mut elsewhere] = [watchers.watch_all(), watchers.watch_tree(&one)];
+        watchers.publish(delta(&one, "d"));
+        for joined in [&mut of_task, &mut of_tree] {
+            let received = [text(joined), text(joined), text(joined)];
+            assert_eq!(received, [Some(piece("abc")), Some(piece("d")), None]);
+        }
+        for unrelated in [&mut of_all, &mut elsewhere] {
+            assert_eq!([text(unrelated), text(unrelated)], [Some(piece("d")), None]);
+        }
+        drop(answer);
+        assert_eq!(text(&mut watchers.watch_task(&one)), None, "the journal has it");
+        assert!(watchers.watchers().answers.is_empty());
     }
 
     #[test]

@@ -164,7 +164,7 @@ async fn a_task_goes_as_far_as_it_may() {
     let cases = [
         (turns, "limit reached: 2 turns for the task and its tree", 2),
         (calls, "limit reached: 3 tool calls for the task and its tree", 1),
-        (tokens, "limit reached: 1 tokens for the task and its tree", 1),
+        (tokens, "limit reached: 1 token for the task and its tree", 1),
     ];
     for (limits, reason, laps) in cases {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));

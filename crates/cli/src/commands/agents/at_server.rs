@@ -33,7 +33,7 @@ impl Agents {
             }
             Self::Start { name, json } => live::start_with(&connection()?, &name, json).await,
             Self::Stop { name, json } => live::stop_with(&connection()?, &name, json).await,
-            Self::Status { json } => live::print(&server.agent_presences().await?, json),
+            Self::Status { json } => live::print(server.agent_presences().await?, json),
             Self::Attach(_) => Err(not_through_server("agents attach")),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, AgentState};
+use antiphon_core::{AgentName, AgentState, WaitingFor};
 use antiphon_process::{Connection, ProjectServer};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;
@@ -118,12 +118,13 @@ pub(super) async fn status(
         Some(served) => served.agent_presences().await?,
         None => idle_agents(&project.reader(Models::new(settings))?).await?,
     };
-    print(&agents, json)
+    print(agents, json)
 }
 
-/// Prints live agents.
-pub(super) fn print(agents: &[AgentPresence], json: bool) -> Result<(), Failure> {
-    terminal::print(&if json { terminal::json(&agents)? } else { table(agents) });
+/// Prints live agents. A task that a person paused is listed by `antiphon tasks list`, unless its agent is resident.
+pub(super) fn print(mut agents: Vec<AgentPresence>, json: bool) -> Result<(), Failure> {
+    agents.retain(|live| live.resident || live.waiting_for != Some(WaitingFor::Resume));
+    terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });
     Ok(())
 }
 

@@ -10,13 +10,13 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::saved_session;
 
-use super::{Order, Run};
+use super::{Order, Run, piped_text};
 use crate::commands::sessions;
 use crate::failure::Failure;
 use crate::terminal;
 
 /// Largest prompt on standard input, in bytes.
-const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const PROMPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Largest schema of a result, in bytes.
 const SCHEMA_BYTES_MAX: u64 = 1024 * 1024;
@@ -43,7 +43,11 @@ impl Run {
         if prompt.trim().is_empty() {
             return Err(Failure::usage("the prompt is empty: give one as an argument or on stdin"));
         }
-        Ok(prompt)
+        if matches!(self.prompt.as_deref(), Some("-") | None) {
+            return Ok(prompt);
+        }
+        let piped = piped_text::read()?;
+        Ok(if piped.trim().is_empty() { prompt } else { format!("{prompt}\n\n{piped}") })
     }
 
     fn limits(&self) -> Result<TaskLimits, Failure> {

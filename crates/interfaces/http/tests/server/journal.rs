@@ -239,6 +239,34 @@ async fn the_stream_of_a_task_sends_its_own_deltas_on_request() {
 }
 
 #[tokio::test]
+async fn a_stream_that_is_opened_in_the_middle_of_an_answer_begins_with_its_beginning() {
+    let server = TestServer::new().await;
+    let mut first = EventStream::open(server.address, &format!("{EVENTS}?deltas=true"), "").await;
+    let task_id = accepted(&server, "half an answer").await;
+    let delta = |said: &StreamedEvent| said.data["type"] == "text_delta";
+    let mut text = String::new();
+    while text != "Half an answer of a model that stalls" {
+        let said = first.next().await.unwrap();
+        if delta(&said) {
+            text.push_str(said.data["data"]["delta"].as_str().unwrap());
+        }
+    }
+    for path in [format!("/v1/tasks/{task_id}/events?"), format!("{EVENTS}?root={task_id}&")] {
+        let mut joined = EventStream::open(server.address, &format!("{path}deltas=true"), "").await;
+        let said = loop {
+            let said = joined.next().await.unwrap();
+            if delta(&said) {
+                break said;
+            }
+        };
+        assert_eq!(said.data["data"]["delta"], text.as_str(), "{path}");
+        assert_eq!(said.data.get("text_at"), None);
+    }
+    server.orchestrator.cancel(&task_id).await.unwrap();
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn the_stream_of_the_journal_ends_at_shutdown() {
     let mut server = TestServer::new().await;
     let mut event_stream = EventStream::open(server.address, EVENTS, "").await;

@@ -42,6 +42,9 @@ step = [{ call = { id = "c1", name = "weather", arguments = { in = "Rome" } } }]
 when = { last_user_contains = "weather" }
 step = [{ text = "{{last_result}}" }]
 [[reply]]
+when = { last_user_contains = "half an answer" }
+step = [{ text = "Half an answer of a model that stalls" }, { stall = true }]
+[[reply]]
 when = { last_user_contains = "shout" }
 step = [{ text = "0123456789abcdef", repeat = 1000000 }]
 [[reply]]

@@ -126,7 +126,10 @@ pub fn event_stream(
     let orchestrator = state.deps.orchestrator.clone();
     let deltas = (deltas == Deltas::Included).then(|| match &scope {
         StreamScope::Task { task_id, .. } => orchestrator.task_deltas(task_id),
-        StreamScope::Journal { .. } => orchestrator.deltas(),
+        StreamScope::Journal { filter, .. } => match &filter.root {
+            Some(root) => orchestrator.tree_deltas(root),
+            None => orchestrator.deltas(),
+        },
     });
     let (task_id, after, head) = match &scope {
         StreamScope::Task { task_id, .. } => (Some(task_id.clone()), Position(0), Position(0)),

@@ -16,6 +16,7 @@ use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
 use crate::task::step::output;
 use crate::watch::delta::{AnswerDelta, Delta, DeltaEvent};
+use crate::watch::live_answer::LiveAnswer;
 
 /// Code of an answer that ended because the process stops.
 const STOPPING: &str = "stopping";
@@ -201,6 +202,9 @@ impl TaskRun {
         let provider = self.deps.provider_of(&self.state.created).map_err(refused)?;
         let now = self.services.deps.clock.now();
         let mut stream = MessageStream::open(&*provider, request, self.interruption(), now);
+        let (deltas, root) = (&self.services.deltas, self.root());
+        let _live = (visibility == Visibility::Live)
+            .then(|| LiveAnswer::begin(deltas, &self.state.task_id, root));
         let (mut text_bytes, mut shown) = (0, Shown::Nothing);
         let after = self.state.seq;
         loop {
