@@ -33,7 +33,7 @@ pub enum Tag {
     Money,
     /// Chat completions.
     Chat,
-    /// The Agent2Agent protocol.
+    /// A2A, between agents.
     A2a,
     /// State of the server.
     Server,
