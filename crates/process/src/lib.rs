@@ -12,6 +12,7 @@
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
+//! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
 //! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |
 
 mod attached_task;
@@ -20,6 +21,7 @@ mod owner;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
+mod watched_task;
 
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
@@ -31,3 +33,4 @@ pub use owner::{Owner, keys, token};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;
+pub use watched_task::{WatchChange, WatchResult, WatchedItem, WatchedTask};
