@@ -131,7 +131,7 @@ fn model_options() -> impl Strategy<Value = ModelOptions> {
         Just(ToolChoice::Required),
         text().prop_map(ToolChoice::Named),
     ];
-    let thinking = option::of(any::<std::num::NonZeroU32>());
+    let thinking = option::of(any::<NonZeroU32>());
     (temperature, choice, thinking, sampling()).prop_map(
         |(temperature, tool_choice, thinking_tokens, sampling)| ModelOptions {
             temperature,

@@ -152,8 +152,8 @@ fn skills(
 fn respond(parts: &Parts, card: &AgentCard) -> Response {
     let body = serde_json::to_string(card).unwrap_or_default();
     let digest = Sha256::digest(body.as_bytes());
-    let tag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let tag = format!("\"{tag}\"");
+    let tag = u128::from_be_bytes(digest[..16].try_into().unwrap_or_default());
+    let tag = format!("\"{tag:032x}\"");
     let cache = [(CACHE_CONTROL, "private, max-age=60")];
     let known =
         parts.headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());

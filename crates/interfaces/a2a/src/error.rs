@@ -86,7 +86,7 @@ impl A2aError {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, reason: "UNAVAILABLE", ..error }
     }
 
-    /// Details in the form of ProtoJSON's `Any`.
+    /// Details in the form of `ProtoJSON`'s `Any`.
     fn details(&self) -> Value {
         let domain = if is_a2a(self.code) { A2A_DOMAIN } else { OWN_DOMAIN };
         let info = json!({

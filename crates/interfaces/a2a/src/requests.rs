@@ -68,7 +68,7 @@ impl Operation {
 }
 
 fn parse<T: DeserializeOwned>(params: Map<String, Value>) -> Result<T, A2aError> {
-    // In ProtoJSON, `null` is the same as an absent field.
+    // In `ProtoJSON`, `null` is the same as an absent field.
     let given = params.into_iter().filter(|(_, value)| !value.is_null()).collect();
     serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
         let path = error.path().to_string();

@@ -74,10 +74,11 @@ fn unsupported(name: &str) -> AnswerError {
 
 /// The value of a field; `None` when absent or `null`.
 fn field<T: DeserializeOwned>(body: &Value, name: &str) -> Result<Option<T>, AnswerError> {
-    match &body[name] {
-        Value::Null => Ok(None),
-        value => T::deserialize(value).map(Some).map_err(|error| AnswerError::field(name, error)),
+    let value = &body[name];
+    if value.is_null() {
+        return Ok(None);
     }
+    T::deserialize(value).map(Some).map_err(|error| AnswerError::field(name, error))
 }
 
 fn thinking(body: &Value) -> Result<Option<NonZeroU32>, AnswerError> {

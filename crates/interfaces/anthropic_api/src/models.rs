@@ -27,8 +27,8 @@ pub fn models(state: &AppState, headers: &HeaderMap, id: Option<&str>) -> Option
     let Some(id) = id else {
         let first = known.first().map(|model| model["id"].clone());
         let last = known.last().map(|model| model["id"].clone());
-        let list = json!({ "data": known, "first_id": first, "last_id": last, "has_more": false });
-        return Some(axum::Json(list).into_response());
+        let all = json!({ "data": known, "first_id": first, "last_id": last, "has_more": false });
+        return Some(axum::Json(all).into_response());
     };
     match known.into_iter().find(|model| model["id"] == id) {
         Some(model) => Some(axum::Json(model).into_response()),

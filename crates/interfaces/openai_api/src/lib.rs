@@ -72,7 +72,7 @@ fn routes(other: OtherModels) -> ApiRouter<Arc<AppState>> {
         with_errors(route, &[400, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503])
     });
     let list = move |state: State<Arc<AppState>>, headers: HeaderMap| async move {
-        models::list(state, headers, other).await
+        models::list(state, headers, other)
     };
     let list = get_with(list, |route| {
         let summary = "Lists the agents and models that a completion can name.";
@@ -80,7 +80,7 @@ fn routes(other: OtherModels) -> ApiRouter<Arc<AppState>> {
         route.response::<200, axum::Json<Models>>()
     });
     let show = move |state: State<Arc<AppState>>, id: Path<String>, headers: HeaderMap| async move {
-        models::show(state, id, headers, other).await
+        models::show(state, id, headers, other)
     };
     let show = get_with(show, |route| {
         let route = route.describe("show_model", Tag::Chat, "An agent or a model.");

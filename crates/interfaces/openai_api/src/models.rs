@@ -15,7 +15,7 @@ use crate::openai_error::{self, Shape};
 /// Lists the models, or shows one, in the shape of another API that has the same route.
 pub type OtherModels = fn(&AppState, &HeaderMap, Option<&str>) -> Option<Response>;
 
-pub(crate) async fn list(
+pub(crate) fn list(
     State(state): State<Arc<AppState>>,
     headers: HeaderMap,
     other: OtherModels,
@@ -26,7 +26,7 @@ pub(crate) async fn list(
     axum::Json(json!({ "object": "list", "data": known(&state) })).into_response()
 }
 
-pub(crate) async fn show(
+pub(crate) fn show(
     State(state): State<Arc<AppState>>,
     Path(id): Path<String>,
     headers: HeaderMap,

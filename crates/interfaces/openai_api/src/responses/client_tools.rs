@@ -68,10 +68,9 @@ impl ClientTools {
         let (parameters, known) = match kind {
             "function" => {
                 let (namespace, name) = own();
-                let schema = match &wire["parameters"] {
-                    Value::Null => json!({ "type": "object", "properties": {} }),
-                    schema => schema.clone(),
-                };
+                let schema = wire.get("parameters").filter(|schema| !schema.is_null()).cloned();
+                let schema =
+                    schema.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
                 (schema, ClientName::Function { namespace, name })
             }
             "custom" => {

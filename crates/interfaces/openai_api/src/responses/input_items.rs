@@ -92,10 +92,8 @@ impl Reader {
                 self.flush()?;
                 let id = item["call_id"].as_str().or_else(|| item["id"].as_str());
                 let Some(id) = id else { return Err(missing(field, "call_id")) };
-                let output = match &item["output"] {
-                    Value::Object(wrapped) => wrapped.get("content").unwrap_or(&Value::Null),
-                    output => output,
-                };
+                let output = &item["output"];
+                let output = if output.is_object() { &output["content"] } else { output };
                 let content = blocks(&format!("{field}.output"), output)?;
                 self.builder.result(field, id, content, false, self.now)
             }

@@ -8,7 +8,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{HistoryRef, Message, SessionId, TaskId, TaskStatus, ToolCallBlock};
+use antiphon_core::{
+    AssistantMessage, HistoryRef, Message, SessionId, TaskId, TaskStatus, ToolCallBlock,
+};
 use antiphon_interface_transport::answer::{AnswerError, AnswerWatcher, Open, Previous, Reply};
 use antiphon_interface_transport::{AppState, Caller};
 use antiphon_runtime::{OrchestratorError, ReplayError, TaskState};
@@ -137,7 +139,7 @@ fn open_calls(task: &TaskState) -> Open {
             Message::User(_) | Message::Assistant(_) => false,
         })
     };
-    let calls = last.into_iter().flat_map(|answer| answer.tool_calls());
+    let calls = last.into_iter().flat_map(AssistantMessage::tool_calls);
     calls.filter(|call| !answered(call)).cloned().collect()
 }
 
