@@ -1,10 +1,16 @@
 //! What a terminal shows after frames: its screen and its scrollback.
 
+use std::num::NonZeroU16;
+
 use vt100::Parser;
 
 use super::*;
 
 const HERE: Cursor = Cursor { row: 0, column: 0 };
+
+fn nonzero(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
+}
 
 struct Terminal {
     parser: Parser,
@@ -15,7 +21,7 @@ impl Terminal {
     fn new(rows: u16, columns: u16) -> Self {
         let size = Size { columns: usize::from(columns), rows: usize::from(rows) };
         let screen = InlineScreen::new(Vec::new(), Styles::On, size);
-        Self { parser: Parser::new(rows, columns, 1000), screen }
+        Self { parser: Parser::new(nonzero(rows), nonzero(columns), 1000), screen }
     }
 
     fn draw(&mut self, finished: &[&str], live: &[&str]) {
@@ -38,7 +44,7 @@ impl Terminal {
             above -= 1;
         }
         self.parser.screen_mut().set_scrollback(0);
-        lines.extend(self.parser.screen().rows(0, 200).take(usize::from(rows)));
+        lines.extend(self.parser.screen().rows(0, 200).take(usize::from(rows.get())));
         while lines.last().is_some_and(String::is_empty) {
             lines.pop();
         }

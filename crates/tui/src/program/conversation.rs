@@ -47,6 +47,7 @@ impl Program<'_, '_> {
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
         let request = RunRequest {
             prompt,
+            blocks: None,
             agent: self.options.agent.clone().filter(|_| session.is_none()),
             model: self.options.model.clone(),
             system: None,

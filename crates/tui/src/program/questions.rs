@@ -70,9 +70,9 @@ impl Program<'_, '_> {
             Decision::Deny | Decision::Expire => "  ✗ denied",
         };
         let decider = self.options.decider;
-        let decided =
+        let answered =
             self.connection().decide(&approval.approval_id, decision, decider, comment).await;
-        match decided {
+        match answered {
             Ok(()) => self.note(done),
             // Another terminal may have answered.
             Err(error) => self.error(&error.to_string()),
