@@ -145,7 +145,7 @@ fn line(row: &Row<'_>, width: usize, now: DateTime<Utc>) -> Line<'static> {
     let time = (now - task.created_at).to_std().unwrap_or_default();
     let before = format!("  {}{} ", "  ".repeat(row.task.depth.min(8)), row.status.sign());
     let name = format!("{} ", escaped(&task.agent));
-    let last = row.task.output().map(one_line).unwrap_or_else(|| one_line(&task.title));
+    let last = row.task.output().map_or_else(|| one_line(&task.title), one_line);
     let rest = match task.status {
         TaskStatus::Running if row.status == DisplayStatus::Running => {
             format!("{} {last}", elapsed(time))

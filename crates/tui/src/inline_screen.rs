@@ -4,6 +4,7 @@
 //! Nothing is written with scroll regions: new lines scroll the whole screen, so that no terminal loses them. Each frame
 //! is one write between the marks of a synchronized update, and only rows that changed are written.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use ratatui_core::text::Line;
@@ -108,11 +109,11 @@ impl<W: Write> InlineScreen<W> {
         let last = rows.len().saturating_sub(1);
         let row = cursor.row.min(last);
         if row < last {
-            frame.push_str(&format!("\x1b[{}A", last - row));
+            move_by(&mut frame, last - row, 'A');
         }
         frame.push('\r');
         if cursor.column > 0 {
-            frame.push_str(&format!("\x1b[{}C", cursor.column.min(self.size.columns - 1)));
+            move_by(&mut frame, cursor.column.min(self.size.columns - 1), 'C');
         }
         frame.push_str("\x1b[?25h\x1b[?2026l");
         (self.rows, self.cursor_row) = (rows, row);
@@ -133,7 +134,7 @@ impl<W: Write> InlineScreen<W> {
 
     fn to_top(&self, frame: &mut String) {
         if self.cursor_row > 0 {
-            frame.push_str(&format!("\x1b[{}A", self.cursor_row));
+            move_by(frame, self.cursor_row, 'A');
         }
         frame.push('\r');
     }
@@ -162,6 +163,12 @@ impl<W: Write> InlineScreen<W> {
         };
         (text, line.width())
     }
+}
+
+/// Moves the cursor of the terminal.
+fn move_by(frame: &mut String, count: usize, direction: char) {
+    // A write to a string does not fail.
+    let _ = write!(frame, "\x1b[{count}{direction}");
 }
 
 #[cfg(test)]

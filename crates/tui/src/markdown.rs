@@ -29,6 +29,7 @@ pub(crate) fn lines(text: &str, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Where the last top-level block of a text begins: the blocks before it are complete, whatever follows.
+#[expect(clippy::wildcard_enum_match_arm, reason = "only where blocks begin and end counts")]
 pub(crate) fn last_block(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut last = 0;
@@ -98,8 +99,10 @@ impl Renderer {
                 None => self.text(&text, Style::new()),
             },
             Event::Code(code) => self.text(&code, Style::new().fg(Color::Cyan)),
-            Event::Html(text) | Event::InlineHtml(text) => self.text(&text, Style::new()),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, Style::new()),
+            Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text) => self.text(&text, Style::new()),
             Event::FootnoteReference(name) => self.text(&format!("[{name}]"), Style::new()),
             Event::SoftBreak => self.text(" ", Style::new()),
             Event::HardBreak => self.flush_line(),

@@ -58,7 +58,9 @@ fn the_last_block_begins_behind_the_complete_ones() {
 
 #[test]
 fn deep_nesting_does_not_take_all_columns() {
-    let text: String =
-        (0..40).map(|depth| format!("{}- item {depth}\n", "  ".repeat(depth))).collect();
+    let items: Vec<String> =
+        (0..40).map(|depth| format!("{}- item {depth}", "  ".repeat(depth))).collect();
+    let text = items.join("
+");
     assert!(lines(&text, 20).iter().all(|line| line.width() <= 20));
 }

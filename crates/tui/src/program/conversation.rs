@@ -88,7 +88,7 @@ impl Program<'_, '_> {
             let sent = self.connection().send(task_id, prompt, HandlingMode::Steer).await;
             match sent {
                 Ok(()) if !resumes => {
-                    self.note("  Queued: the agent reads it after the current step")
+                    self.note("  Queued: the agent reads it after the current step");
                 }
                 Ok(()) => {}
                 Err(error) => self.error(&error.to_string()),

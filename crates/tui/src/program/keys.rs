@@ -42,6 +42,7 @@ impl Program<'_, '_> {
         Ok(next)
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
     async fn key(&mut self, key: KeyEvent) -> Result<Next, ProjectError> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if control && key.code == KeyCode::Char('c') {
@@ -75,6 +76,7 @@ impl Program<'_, '_> {
         Ok(Next::Continue)
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
     async fn control_key(&mut self, code: KeyCode) -> Result<Next, ProjectError> {
         match code {
             KeyCode::Char('d') if self.composer.is_empty() => return Ok(Next::Quit),
@@ -106,6 +108,7 @@ impl Program<'_, '_> {
     }
 
     /// Keys that change the text.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
     fn edit(&mut self, key: KeyEvent) {
         let by_word = key.modifiers.contains(KeyModifiers::ALT);
         match key.code {
@@ -253,6 +256,7 @@ impl Program<'_, '_> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
     async fn list_key(&mut self, key: KeyEvent) -> Result<Next, ProjectError> {
         let Some(list) = &mut self.list else { return Ok(Next::Continue) };
         match key.code {
@@ -271,6 +275,7 @@ impl Program<'_, '_> {
 }
 
 /// The answer to a question that a key gives.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
 fn answer(key: KeyEvent) -> Option<Decision> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return None;

@@ -10,10 +10,6 @@ use crate::sgr;
 
 impl Program<'_, '_> {
     /// An event may ask a question, answer one, or end the task that asked.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "a new event changes only the readers that show it"
-    )]
     pub(super) async fn follow_questions(&mut self, event: &Event) -> Result<(), ProjectError> {
         let is_over = match (&event.body, &self.question) {
             (EventBody::ApprovalRequested(_), None) => true,
