@@ -36,7 +36,7 @@ takeovers: N = 200
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
 ifeq ($(ANTIPHON),$(TOUR))
-	@scripts/step "Building (a few minutes the first time)" $(CARGO) build --profile tour --package antiphon --locked
+	@scripts/step "Building (a few minutes the first time)" $(CARGO) build --profile tour --package antiphon --no-default-features --locked
 endif
 ifeq ($(MODEL),local)
 	@echo "The small local model chats, poorly, and cannot use tools: it is asked a question in place of the demo."

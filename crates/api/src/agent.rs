@@ -182,7 +182,8 @@ pub struct AgentPresence {
     /// Number of messages it has read.
     pub messages_processed: u64,
     /// `true` for a resident agent: it stays live after its turn and reads its inbox.
-    pub standing: bool,
+    #[serde(rename = "standing")]
+    pub resident: bool,
     /// Number of interactions in its inbox.
     pub waiting: usize,
     /// Why it does not go on: its model or its peer does not answer, the journal cannot be written, or a program in a

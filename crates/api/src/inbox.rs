@@ -36,7 +36,7 @@ pub struct SendInteraction {
     /// An interaction in the form that agents exchange.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<InteractionContent>,
-    /// A text.
+    /// The message as plain text, in place of `content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// A request, which the agent answers.
@@ -141,11 +141,11 @@ pub struct QueuedInteraction {
     pub at: DateTime<Utc>,
     /// Id of the interaction.
     pub id: InteractionId,
-    /// The sender.
+    /// `user`, `event:SOURCE`, or the name of an agent.
     pub from: Sender,
     /// Class that admission assigned.
     pub class: PeerInputClass,
-    /// Urgency.
+    /// How urgent it is: more salient messages are read first.
     pub salience: Salience,
     /// When the model reads it.
     pub mode: HandlingMode,

@@ -19,7 +19,7 @@ pub struct StartRun {
     pub variables: BTreeMap<String, String>,
     /// Folder, permissions and approvals of the task. They are recorded with it.
     pub process: RawJson,
-    /// The task.
+    /// A new task, or the id of one to resume or to follow again.
     pub target: RunTarget,
 }
 

@@ -29,9 +29,9 @@ use antiphon_process::{ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
-use crate::afterwards::Afterwards;
 use crate::failure::Failure;
 use crate::log::{LogDetail, LogFormat};
+use crate::remaining_work::RemainingWork;
 use crate::server_args::not_through_server;
 
 #[derive(Debug, Subcommand)]
@@ -114,7 +114,7 @@ impl Command {
         let access = || ProjectAccess::of_server(server, environment);
         let done = match self {
             Self::Agents(agents) => agents.run_at(server).await,
-            Self::Tasks(tasks) => tasks.run(access(), &mut Afterwards::default()).await,
+            Self::Tasks(tasks) => tasks.run(access(), &mut RemainingWork::default()).await,
             Self::Approvals(approvals) => approvals.run(access()).await,
             Self::Sessions(sessions) => sessions.run(access()).await,
             Self::Send(send) => send.run_at(server).await,
@@ -123,7 +123,7 @@ impl Command {
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Acp(_) => Err(not_through_server("acp")),
             Self::Demo(_) => Err(not_through_server("demo")),
-            Self::Run(_) => Err(not_through_server("run")),
+            Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
             Self::Reply(_) => Err(not_through_server("reply")),
             Self::Serve(_) => Err(not_through_server("serve")),
@@ -134,7 +134,7 @@ impl Command {
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Journal(_) => Err(not_through_server("journal")),
-            Self::Models(_) => Err(not_through_server("models")),
+            Self::Models(models) => models.run_at(server, environment).await,
             Self::Doctor(_) => Err(not_through_server("doctor")),
         };
         done.map_err(|failure| server.journal_error().map_or(failure, Failure::from))
@@ -143,15 +143,15 @@ impl Command {
     pub(crate) async fn run(
         self,
         environment: &Environment,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         match self {
             Self::Acp(acp) => Box::pin(acp.run(environment)).await,
             Self::Demo(demo) => demo.run(environment).await,
-            Self::Run(run) => Box::pin(run.run(environment, afterwards)).await,
+            Self::Run(run) => Box::pin(run.run(environment, remaining_work)).await,
             Self::Agents(agents) => agents.run(environment).await,
             Self::Tasks(tasks) => {
-                tasks.run(ProjectAccess::of_folder(environment)?, afterwards).await
+                tasks.run(ProjectAccess::of_folder(environment)?, remaining_work).await
             }
             Self::Approvals(approvals) => {
                 approvals.run(ProjectAccess::of_folder(environment)?).await

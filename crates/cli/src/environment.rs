@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use antiphon_project::environment::{Environment, Questions, Warnings};
 use antiphon_project::request_drop::ProvidedRequestDrop;
 
-use crate::front::VARIABLE;
+use crate::foreground_process::VARIABLE;
 use crate::request_drop::FileDrop;
 use crate::terminal;
 

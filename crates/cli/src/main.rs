@@ -3,17 +3,17 @@
 //! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
 //! for the user and the exit code.
 
-mod afterwards;
 mod commands;
 mod environment;
 mod failure;
-mod front;
+mod foreground_process;
 mod hints;
 mod interface;
 mod keyboard;
 mod log;
 mod outcome;
 mod project_args;
+mod remaining_work;
 mod request_drop;
 mod screen;
 mod server_args;
@@ -29,8 +29,13 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 
 use tokio::runtime::Runtime;
 
-use afterwards::Afterwards;
 use failure::Failure;
+use remaining_work::RemainingWork;
+
+/// Chosen by measurement: `docs/decisions.md`.
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Name of the decider of an approval, or of a higher spend limit, in the journal.
 pub(crate) const DECIDER: &str = "the command line";
@@ -57,7 +62,7 @@ fn main() -> ExitCode {
         Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
-    if let Some(exit_code) = front::stand_in_front() {
+    if let Some(exit_code) = foreground_process::start_working_process() {
         return exit_code;
     }
     let matches = server_args::hide(Cli::command()).try_get_matches();
@@ -66,13 +71,13 @@ fn main() -> ExitCode {
         Err(error) => return terminal::print_usage(&error),
     };
     let environment = cli.project.apply(environment::capture());
-    let mut afterwards = Afterwards::default();
-    let exit_code = match start(cli, &environment, &mut afterwards) {
+    let mut remaining_work = RemainingWork::default();
+    let exit_code = match start(cli, &environment, &mut remaining_work) {
         Ok((runtime, ended)) => {
             keyboard::discard_unsent();
             let exit_code = report(ended);
-            if let Some(work) = afterwards.take() {
-                front::leave_terminal(exit_code);
+            if let Some(work) = remaining_work.take() {
+                foreground_process::leave_terminal(exit_code);
                 runtime.block_on(work);
             }
             exit_code
@@ -96,7 +101,7 @@ fn report(ended: Result<(), Failure>) -> u8 {
 fn start(
     cli: Cli,
     environment: &Environment,
-    afterwards: &mut Afterwards,
+    remaining_work: &mut RemainingWork,
 ) -> Result<(Runtime, Result<(), Failure>), Failure> {
     log::start(
         cli.command.log_format(),
@@ -112,7 +117,7 @@ fn start(
     let ended = runtime.block_on(async {
         match server {
             Some(server) => cli.command.run_at(&server, environment).await,
-            None => cli.command.run(environment, afterwards).await,
+            None => cli.command.run(environment, remaining_work).await,
         }
     });
     Ok((runtime, ended))

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use antiphon_core::{PriceTable, TaskId, TaskStatus, WaitingFor};
+use antiphon_process::WatchResult;
 use antiphon_runtime::TaskState;
 pub(crate) use antiphon_view::cost_text as cost;
 use antiphon_view::text::elapsed;
@@ -11,7 +12,6 @@ use antiphon_view::usage_text;
 
 use crate::failure::{Exit, Failure};
 use crate::terminal;
-use crate::watch::WatchResult;
 
 /// The failure a task ended or stopped with; a completed task is none.
 pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
@@ -72,8 +72,8 @@ pub(crate) fn account(watched: &WatchResult, prices: &PriceTable, started: Insta
     if std::io::stderr().is_terminal() {
         let (usage, time) = (usage_text(&watched.totals.spent, prices), elapsed(started.elapsed()));
         let task = match watched.descendants {
-            0 => format!("task {}", watched.task_id),
-            below => format!("task {} and {below} below it", watched.task_id),
+            0 => format!("task {}", watched.state.task_id),
+            below => format!("task {} and {below} below it", watched.state.task_id),
         };
         terminal::note(&format!("{usage}, {time}, {task}\n"));
     }

@@ -7,7 +7,7 @@ use antiphon_runtime::Delta;
 use antiphon_view::display::Destination;
 use antiphon_view::{NotePlacement, Transcript, TranscriptOptions};
 
-pub(crate) use antiphon_view::{Form, Note};
+pub(crate) use antiphon_view::{Note, TranscriptFormat};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -18,23 +18,23 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(form: Form, prices: PriceTable) -> Self {
+    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable) -> Self {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
-        let inline = form == Form::Result || on_terminal == (true, true);
+        let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
         let options = TranscriptOptions {
-            form,
-            answers: match form {
-                Form::Result => Box::new(std::io::stderr()),
-                Form::Text | Form::Json => Box::new(stdout),
+            format,
+            answers: match format {
+                TranscriptFormat::Result => Box::new(std::io::stderr()),
+                TranscriptFormat::Text | TranscriptFormat::Json => Box::new(stdout),
             },
             notes: Box::new(stderr),
             note_placement: if inline { NotePlacement::Inline } else { NotePlacement::Separate },
-            destination: Destination::of(match form {
-                Form::Result => on_terminal.1,
-                Form::Text | Form::Json => on_terminal.0,
+            destination: Destination::of(match format {
+                TranscriptFormat::Result => on_terminal.1,
+                TranscriptFormat::Text | TranscriptFormat::Json => on_terminal.0,
             }),
-            status_line: form != Form::Json && on_terminal.1,
+            status_line: format != TranscriptFormat::Json && on_terminal.1,
             colors: terminal::stderr_colors(),
             prices,
         };

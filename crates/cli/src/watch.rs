@@ -6,22 +6,15 @@
 
 mod approvals;
 
-use std::num::NonZeroUsize;
-use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use antiphon_client::ClientError;
-use antiphon_core::port::{Read, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, Event, EventBody, HandlingMode, Position, Seq, TaskId, TaskStatus};
-use antiphon_process::{AttachedTask, Connection, TaskStream, TaskStreamEnd, TaskStreamItem};
-use antiphon_project::saved_session;
-use antiphon_runtime::{Delta, Orchestrator, TaskState, Totals};
-use antiphon_view::{DeferredOutput, Descendants, Note, TaskTree};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use antiphon_core::{Approval, Event, EventBody, Position, TaskId, TaskStatus};
+use antiphon_process::{AttachedTask, WatchResult, WatchedItem, WatchedTask};
+use antiphon_runtime::Delta;
+use antiphon_view::{DeferredOutput, Descendants, Note};
 use tokio::task::JoinSet;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::keyboard::Keyboard;
 use crate::screen::Screen;
 use crate::stop_signal::{COPY_WITHIN, Interrupts};
@@ -29,12 +22,8 @@ use crate::stop_signal::{COPY_WITHIN, Interrupts};
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Events that are read from the journal at a time.
-const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
-
-/// A task to watch, and where.
-pub(crate) struct Watch<'a, 'p> {
-    pub(crate) attachment: &'a mut AttachedTask<'p>,
+/// How a task is watched.
+pub(crate) struct Watch<'a> {
     pub(crate) task_id: &'a TaskId,
     /// The task without a parent that it belongs to.
     pub(crate) root: &'a TaskId,
@@ -42,53 +31,34 @@ pub(crate) struct Watch<'a, 'p> {
     pub(crate) keyboard: Keyboard,
     /// Whether the user is asked for approvals. Otherwise another command decides them.
     pub(crate) asks: bool,
-    /// The approval the user is asked for now.
-    pub(crate) asking: Option<Approval>,
 }
 
-/// The state of a task after it was watched.
-pub(crate) struct WatchResult {
-    state: TaskState,
-    /// What the task and its descendants spent.
-    pub(crate) totals: Totals,
-    /// The number of its descendants.
-    pub(crate) descendants: usize,
-}
-
-impl Deref for WatchResult {
-    type Target = TaskState;
-
-    fn deref(&self) -> &TaskState {
-        &self.state
-    }
-}
-
-impl Watch<'_, '_> {
+impl Watch<'_> {
     /// Shows the task from `after` on until it ends, or is suspended with no user present. Ctrl-C
     /// interrupts it; a second one returns at once.
-    pub(crate) async fn run(self, after: WatchStart) -> Result<WatchResult, Failure> {
-        let mut descendants = Descendants::new(self.task_id.clone());
-        let position = match after {
-            WatchStart::Creation(position) => position,
-            WatchStart::Resumed(position) => {
-                let reader = self.attachment.connection().reader();
-                descendants.add_existing(&read_tree(reader, self.task_id).await?);
-                position
-            }
-        };
-        let feed = self.attachment.stream(self.root, position);
-        let suspended = suspended(self.attachment.connection(), self.task_id);
+    pub(crate) async fn run(
+        self,
+        attachment: &mut AttachedTask<'_>,
+        after: WatchStart,
+    ) -> Result<WatchResult, Failure> {
+        let Self { task_id, root, screen, keyboard, asks } = self;
+        let (WatchStart::Creation(position) | WatchStart::Resumed(position)) = after;
+        let task = WatchedTask::new(attachment, task_id.clone(), root.clone(), position);
+        let mut descendants = Descendants::new(task_id.clone());
+        if matches!(after, WatchStart::Resumed(_)) {
+            descendants.add_existing(&task.tree().await?);
+        }
         let mut session = WatchSession {
-            watch: self,
+            task,
+            screen,
+            keyboard,
+            asks,
+            asking: None,
             descendants,
             deferred: DeferredOutput::default(),
-            suspended,
-            is_suspended: false,
             has_begun: false,
-            position,
-            seen: Seq(0),
         };
-        session.run(feed).await?;
+        session.run().await?;
         session.finish().await
     }
 }
@@ -104,37 +74,27 @@ pub(crate) enum WatchStart {
 
 /// A task while it is watched.
 struct WatchSession<'a, 'p> {
-    watch: Watch<'a, 'p>,
+    task: WatchedTask<'a, 'p>,
+    screen: Screen,
+    keyboard: Keyboard,
+    asks: bool,
+    /// The approval the user is asked for now.
+    asking: Option<Approval>,
     descendants: Descendants,
     deferred: DeferredOutput,
-    /// Resolves when the task has ended or is suspended.
-    suspended: BoxFuture<'static, Result<TaskState, Failure>>,
-    /// `suspended` has resolved.
-    is_suspended: bool,
     /// An event of the task was shown: in JSON no delta precedes the first event.
     has_begun: bool,
-    /// The last event that was read.
-    position: Position,
-    /// The last event of the task that was shown.
-    seen: Seq,
-}
-
-fn taken_by_server() -> TaskStreamEnd {
-    let reason = "a server has taken the journal".to_owned();
-    TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason })
 }
 
 impl WatchSession<'_, '_> {
-    async fn run(&mut self, mut feed: TaskStream) -> Result<(), Failure> {
+    async fn run(&mut self) -> Result<(), Failure> {
         let mut interrupts = Interrupts::catch()?;
         let mut ticks = tokio::time::interval(TICK);
         let mut interrupting = JoinSet::new();
         let mut interrupted_at: Option<Instant> = None;
-        let mut handing_over = JoinSet::new();
-        let has_status_line = self.watch.screen.has_status_line();
+        let has_status_line = self.screen.has_status_line();
         loop {
             let next = tokio::select! {
-                // Deltas before the event that completes their answer.
                 biased;
                 () = interrupts.received() => match interrupted_at {
                     Some(at) if at.elapsed() < COPY_WITHIN => Next::Continue,
@@ -145,40 +105,19 @@ impl WatchSession<'_, '_> {
                         Next::Continue
                     }
                 },
-                item = feed.next(self.seen) => match item {
-                    Ok(TaskStreamItem::Event(event)) => self.event(&event).await?,
-                    Ok(TaskStreamItem::Delta(delta)) => self.delta(delta)?,
-                    Ok(TaskStreamItem::Missed(count)) => {
-                        self.watch.screen.missed(self.watch.task_id, count)?;
-                        Next::Continue
-                    }
-                    Err(end) => self.find_owner(end, &mut feed).await?,
-                },
-                typed = self.watch.keyboard.line() => {
+                typed = self.keyboard.line() => {
                     let next = self.typed(typed).await?;
-                    self.watch_suspension();
+                    self.task.await_rest();
                     next
                 }
-                state = &mut self.suspended => {
-                    self.suspended = std::future::pending().boxed();
-                    // An error while handing over: it stopped for the server, and other calls still run here.
-                    self.is_suspended = state.is_ok() || handing_over.is_empty();
-                    if self.is_suspended { self.on_rest(state, &mut feed).await? } else { Next::Continue }
+                change = self.task.changed() => {
+                    let items = self.task.advance(change).await?;
+                    self.show(items).await?
                 }
-                Some(_) = interrupting.join_next() => self.catch_up().await.map(|_| Next::Stop)?,
-                () = self.watch.attachment.asked_to_leave(), if handing_over.is_empty() => {
-                    handing_over.spawn(self.watch.attachment.hand_over());
-                    Next::Continue
-                }
-                Some(_) = handing_over.join_next() => {
-                    // Both hold the journal.
-                    (feed, self.suspended) = (TaskStream::Nothing, std::future::pending().boxed());
-                    self.watch.attachment.leave().await;
-                    self.find_owner(taken_by_server(), &mut feed).await?
-                }
+                Some(_) = interrupting.join_next() => self.catch_up().await.map(|()| Next::Stop)?,
                 _ = ticks.tick(), if has_status_line => {
-                    if self.watch.asking.is_none() {
-                        self.watch.screen.tick();
+                    if self.asking.is_none() {
+                        self.screen.tick();
                     }
                     Next::Continue
                 }
@@ -193,14 +132,14 @@ impl WatchSession<'_, '_> {
         tokio::select! {
             () = interrupts.received() => Err(self.end_at_once().await),
             // The tasks below were interrupted after it.
-            _ = interrupting.join_next() => self.catch_up().await.map(drop),
+            _ = interrupting.join_next() => self.catch_up().await,
         }
     }
 
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
     /// of its tools end with it.
     async fn end_at_once(&mut self) -> Failure {
-        let attachment = &mut *self.watch.attachment;
+        let attachment = self.task.attachment();
         if !attachment.works_for_others().await {
             crate::keyboard::exit_now(130);
         }
@@ -208,100 +147,68 @@ impl WatchSession<'_, '_> {
         Failure::interrupted()
     }
 
-    /// The task has ended or is suspended, or its owner cannot say so any more.
-    async fn on_rest(
-        &mut self,
-        state: Result<TaskState, Failure>,
-        feed: &mut TaskStream,
-    ) -> Result<Next, Failure> {
-        let state = match state {
-            Ok(state) => state,
-            Err(failure)
-                if failure.exit == Exit::Unavailable && !self.watch.attachment.is_owner() =>
-            {
-                let reason = failure.message;
-                return self
-                    .find_owner(TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason }), feed)
-                    .await;
+    /// Shows all events up to the head of the journal, or to the end of the task.
+    async fn catch_up(&mut self) -> Result<(), Failure> {
+        loop {
+            let items = self.task.catch_up().await?;
+            if items.is_empty() || self.show(items).await? == Next::Stop {
+                return Ok(());
             }
-            Err(failure) => return Err(failure),
-        };
-        match self.catch_up().await? {
-            Next::Continue => self.on_suspended(&state).await,
-            Next::Stop => Ok(Next::Stop),
         }
     }
 
-    /// Goes on after the owner of the journal has ended: with the next one, or as the next one. No event is shown
-    /// twice, and none is left out.
-    async fn find_owner(
-        &mut self,
-        end: TaskStreamEnd,
-        feed: &mut TaskStream,
-    ) -> Result<Next, Failure> {
-        match end {
-            TaskStreamEnd::Unreadable(reason) => return Err(Failure::unavailable(reason)),
-            TaskStreamEnd::OwnerLost(error) => {
-                tracing::debug!(%error, "looks for the owner of the journal");
-            }
-        }
-        if self.watch.attachment.attach_again(self.watch.task_id).await?
-            && !self.watch.screen.is_json()
-        {
-            self.watch
-                .screen
-                .note("the process that ran the tasks of this project has ended; this one goes on");
-        }
-        *feed = self.watch.attachment.stream(self.watch.root, self.position);
-        self.suspended = suspended(self.watch.attachment.connection(), self.watch.task_id);
-        self.is_suspended = false;
-        Ok(Next::Continue)
-    }
-
-    /// Shows all events up to the head of the journal.
-    async fn catch_up(&mut self) -> Result<Next, Failure> {
-        let reader = self.watch.attachment.connection().reader().clone();
-        let head = reader.head().await?;
-        while self.position < head {
-            let read = Read { task_id: None, after: self.position, limit: PAGE };
-            let page = reader.read(read).await?;
-            for event in &page.events {
-                if self.event(event).await? == Next::Stop {
-                    return Ok(Next::Stop);
+    async fn show(&mut self, items: Vec<WatchedItem>) -> Result<Next, Failure> {
+        for item in items {
+            let next = match item {
+                WatchedItem::Event(event) => self.event(&event).await?,
+                WatchedItem::Delta(delta) => self.delta(delta)?,
+                WatchedItem::Missed(count) => {
+                    self.screen.missed(self.task.task_id(), count)?;
+                    Next::Continue
                 }
+                WatchedItem::Note(text) => {
+                    self.screen.note(&text);
+                    Next::Continue
+                }
+                WatchedItem::Resting(state) => self.on_rest(&state).await?,
+                WatchedItem::OwnerHere => {
+                    if !self.screen.is_json() {
+                        self.screen.note(
+                            "the process that ran the tasks of this project has ended; this one goes on",
+                        );
+                    }
+                    Next::Continue
+                }
+            };
+            if next == Next::Stop {
+                return Ok(Next::Stop);
             }
-            self.position = self.position.max(page.next);
         }
         Ok(Next::Continue)
     }
 
     fn delta(&mut self, delta: Delta) -> Result<Next, Failure> {
-        let top = self.watch.task_id;
-        if delta.task_id == *top && (self.has_begun || !self.watch.screen.is_json()) {
-            self.watch.screen.delta(&delta)?;
-        } else if !self.watch.screen.is_json() {
+        let top = self.task.task_id();
+        if delta.task_id == *top && (self.has_begun || !self.screen.is_json()) {
+            self.screen.delta(&delta)?;
+        } else if !self.screen.is_json() {
             // Text of descendants is not shown.
         } else if self.descendants.contains(&delta.task_id) {
-            self.watch.screen.delta(&delta)?;
+            self.screen.delta(&delta)?;
         } else if let Some(count) = self.deferred.push_delta(delta) {
-            self.watch.screen.missed(top, count)?;
+            self.screen.missed(top, count)?;
         }
         Ok(Next::Continue)
     }
 
     async fn event(&mut self, event: &Event) -> Result<Next, Failure> {
-        if event.position <= self.position {
-            // It was shown before.
-            return Ok(Next::Continue);
-        }
-        self.position = event.position;
-        if event.task_id == *self.watch.task_id {
-            self.seen = event.seq;
-            self.watch.screen.event(event)?;
+        let is_top = event.task_id == *self.task.task_id();
+        if is_top {
+            self.screen.event(event)?;
             self.descendants.apply_to_top(&event.body);
             self.has_begun = true;
             for delta in self.deferred.take_deltas(&event.task_id) {
-                self.watch.screen.delta(&delta)?;
+                self.screen.delta(&delta)?;
             }
         } else if self.descendants.concerns(event) {
             self.descendant_event(event)?;
@@ -309,8 +216,8 @@ impl WatchSession<'_, '_> {
             self.deferred.take_deltas(&event.task_id);
             return Ok(Next::Continue);
         }
-        self.watch.screen.set_waiting(self.descendants.waiting_text());
-        if event.task_id == *self.watch.task_id && event.body.ends_task() {
+        self.screen.set_waiting(self.descendants.waiting_text());
+        if is_top && event.body.ends_task() {
             return Ok(Next::Stop);
         }
         self.track_approvals(event).await
@@ -318,15 +225,15 @@ impl WatchSession<'_, '_> {
 
     fn descendant_event(&mut self, event: &Event) -> Result<(), Failure> {
         let notes = self.descendants.apply(event);
-        if self.watch.screen.is_json() {
-            self.watch.screen.event(event)?;
+        if self.screen.is_json() {
+            self.screen.event(event)?;
             for delta in self.deferred.take_deltas(&event.task_id) {
-                self.watch.screen.delta(&delta)?;
+                self.screen.delta(&delta)?;
             }
             return Ok(());
         }
         if let EventBody::UsageRecorded(recorded) = &event.body {
-            self.watch.screen.add_usage(recorded);
+            self.screen.add_usage(recorded);
         }
         for note in notes {
             self.note(note);
@@ -336,114 +243,52 @@ impl WatchSession<'_, '_> {
 
     /// Shows a note, after the pending question if there is one: the question stays in sight.
     fn note(&mut self, note: Note) {
-        if self.watch.asking.is_some() {
+        if self.asking.is_some() {
             self.deferred.push_note(note);
         } else {
-            self.watch.screen.note_about_descendant(&note);
+            self.screen.note_about_descendant(&note);
         }
     }
 
     fn show_deferred_notes(&mut self) {
         for note in self.deferred.take_notes() {
-            self.watch.screen.note_about_descendant(&note);
-        }
-    }
-
-    /// Waits for the next suspension: the task may have been resumed.
-    fn watch_suspension(&mut self) {
-        if std::mem::take(&mut self.is_suspended) {
-            self.suspended = suspended(self.watch.attachment.connection(), self.watch.task_id);
+            self.screen.note_about_descendant(&note);
         }
     }
 
     fn interrupt(&self, interrupting: &mut JoinSet<()>) {
-        let connection = self.watch.attachment.connection().clone();
-        let task_id = self.watch.task_id.clone();
+        let connection = self.task.connection().clone();
+        let task_id = self.task.task_id().clone();
         interrupting.spawn(async move { drop(connection.interrupt(&task_id).await) });
-    }
-
-    async fn steer(&mut self, line: &str) -> Result<Next, Failure> {
-        let Watch { attachment, task_id, screen, .. } = &mut self.watch;
-        let connection = attachment.connection();
-        match line {
-            "" => {}
-            "/cancel" => drop(connection.cancel(task_id).await),
-            "/pause" => match connection.pause(task_id).await {
-                Ok(()) => screen.note("Queued: the task pauses after the current step"),
-                Err(_) if has_ended(connection, task_id).await => {}
-                Err(error) => screen.note(&error.to_string()),
-            },
-            _ if line.starts_with('/') => {
-                screen.note("Type /pause, /cancel, or a message for the agent");
-            }
-            _ => {
-                match connection.send(task_id, line.to_owned(), HandlingMode::Steer).await {
-                    Ok(()) => screen.note("Queued: the agent reads it after the current step"),
-                    // Too late: the end is about to be shown.
-                    Err(_) if has_ended(connection, task_id).await => {}
-                    Err(error) => screen.note(&error.to_string()),
-                }
-            }
-        }
-        Ok(Next::Continue)
     }
 
     /// Shows the rest, and reads the state of the task.
     async fn finish(mut self) -> Result<WatchResult, Failure> {
-        self.watch.asking = None;
+        self.asking = None;
         self.show_deferred_notes();
-        self.watch.screen.finish();
-        let Watch { attachment, task_id, screen, .. } = &mut self.watch;
-        let reader = attachment.connection().reader();
-        let state = saved_session::state(reader, task_id).await?;
-        let tree = read_tree(reader, task_id).await?;
-        let descendants = tree.tasks().iter().skip(1);
-        let unfinished =
-            descendants.filter(|task| !task.summary.status.is_terminal()).count() as u64;
-        if state.status.is_terminal() && unfinished > 0 && !screen.is_json() {
-            let tasks = crate::terminal::count(unfinished, "task");
-            screen.note(&format!(
+        self.screen.finish();
+        let task_id = self.task.task_id();
+        let result = self.task.result().await?;
+        let status = result.state.status;
+        if status.is_terminal() && result.unfinished > 0 && !self.screen.is_json() {
+            let tasks = crate::terminal::count(result.unfinished as u64, "task");
+            self.screen.note(&format!(
                 "unfinished below it: {tasks}; see `antiphon tasks tree {task_id}`, resume with \
                  `antiphon tasks resume`"
             ));
         }
         // The task waits for a descendant that needs an approval.
-        if matches!(state.status, TaskStatus::Pending | TaskStatus::Running)
-            && let Some(approval) = self.pending().await?.first()
+        if matches!(status, TaskStatus::Pending | TaskStatus::Running)
+            && let Some(approval) = self.task.pending_approvals(&self.descendants).await?.first()
         {
             return Err(Failure::refused(format!(
                 "{} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
-                 approvals allow` or `deny`, then `antiphon run --resume {}`",
+                 approvals allow` or `deny`, then `antiphon run --resume {task_id}`",
                 self.task_name(approval),
-                self.watch.task_id
             )));
         }
-        let totals = Totals::of(tree.tasks().iter().map(|task| &task.summary));
-        Ok(WatchResult { state, totals, descendants: tree.tasks().len() - 1 })
+        Ok(result)
     }
-}
-
-async fn has_ended(connection: &Connection, task_id: &TaskId) -> bool {
-    connection.reader().task_alone(task_id).await.is_ok_and(|state| state.status.is_terminal())
-}
-
-/// A task and its descendants, or the task alone when its tree is too large.
-async fn read_tree(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<TaskTree, Failure> {
-    let limit = NonZeroUsize::MIN;
-    let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit };
-    let missing = || Failure::failed(format!("task {task_id} is no longer in the journal"));
-    let one = orchestrator.tasks(one).await?.into_iter().next().ok_or_else(missing)?;
-    let all = orchestrator.tasks(TaskTree::query(&one.root)).await?;
-    TaskTree::new(task_id, all).or_else(|| TaskTree::new(task_id, vec![one])).ok_or_else(missing)
-}
-
-/// Resolves when the task has ended, or when neither it nor a descendant it waits for runs.
-fn suspended(
-    connection: &Connection,
-    task_id: &TaskId,
-) -> BoxFuture<'static, Result<TaskState, Failure>> {
-    let (connection, task_id) = (connection.clone(), task_id.clone());
-    async move { Ok(connection.wait(&task_id).await?) }.boxed()
 }
 
 /// Whether watching continues.

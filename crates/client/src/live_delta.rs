@@ -1,8 +1,7 @@
 //! Live deltas: pieces of answers and of tool output that are still being written.
 
-use antiphon_core::{Event, TaskId, ToolCallId};
+use antiphon_core::{Event, StreamEvent, TaskId, ToolCallId};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// What a stream with deltas delivers.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,37 +27,18 @@ pub struct LiveDelta {
 
 /// The piece of a delta.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+#[serde(untagged)]
 pub enum DeltaPiece {
-    /// More text of the answer.
-    TextDelta {
-        /// Text to append.
-        delta: String,
-    },
-    /// More thinking.
-    ThinkingDelta {
-        /// Text to append.
-        delta: String,
-    },
-    /// A tool call begins.
-    ToolCallBegin {
-        /// Id of the call.
-        id: ToolCallId,
-        /// Name of the tool.
-        name: String,
-    },
-    /// More of a call's arguments.
-    ToolCallDelta {
-        /// Id of the call.
-        id: ToolCallId,
-        /// JSON text to append.
-        delta: String,
-    },
-    /// A call is complete.
-    ToolCallEnd {
-        /// The call, in the form of an assistant message.
-        call: Value,
-    },
+    /// A piece of the model's answer.
+    Answer(StreamEvent),
+    /// Anything else.
+    Other(DeltaNotice),
+}
+
+/// A delta that is no piece of the model's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum DeltaNotice {
     /// More output of a running tool.
     ToolOutput {
         /// Id of the call.

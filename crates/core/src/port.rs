@@ -39,7 +39,7 @@ pub use runner::{
 };
 pub use task_filter::TaskFilter;
 pub use tool_executor::{
-    CutOffCall, Look, Progress, START_NOTE_BYTES_MAX, ToolContext, ToolError, ToolExecutor,
+    CutOffCall, CutOffOutcome, Progress, START_NOTE_BYTES_MAX, ToolContext, ToolError, ToolExecutor,
 };
 pub use vector_store::{
     Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,

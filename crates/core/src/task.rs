@@ -135,17 +135,17 @@ pub struct AgentResult {
 pub enum InvocationResult {
     /// Result of `single`.
     Scalar {
-        /// The result.
+        /// What became of the only target.
         result: AgentResult,
     },
     /// Results of `all`, in the order of the targets, each with its own status.
     Vector {
-        /// The results.
+        /// What became of each target, in the order of the invocation.
         results: Vec<AgentResult>,
     },
     /// Task ids of `detached`, in the order of the targets.
     TaskIds {
-        /// The task ids.
+        /// Ids of the tasks, in the order of the targets: read their results later.
         task_ids: Vec<TaskId>,
     },
 }

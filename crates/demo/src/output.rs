@@ -25,7 +25,7 @@ const INDENT: usize = 2;
 /// Width of the column of agents.
 const AGENT_WIDTH: usize = 8;
 
-enum Form {
+enum Display {
     Drawn(Canvas<Stdout>),
     Lines,
     Json,
@@ -33,7 +33,7 @@ enum Form {
 
 /// The output of the demo, on standard output.
 pub(crate) struct Output {
-    form: Form,
+    display: Display,
     terminal: Terminal,
     began: Instant,
     chapters: usize,
@@ -45,13 +45,13 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(format: OutputFormat, terminal: Terminal) -> Self {
-        let form = match (format, terminal.can_draw) {
-            (OutputFormat::Json, _) => Form::Json,
-            (OutputFormat::Text, true) => Form::Drawn(Canvas::new(std::io::stdout())),
-            (OutputFormat::Text, false) => Form::Lines,
+        let display = match (format, terminal.can_draw) {
+            (OutputFormat::Json, _) => Display::Json,
+            (OutputFormat::Text, true) => Display::Drawn(Canvas::new(std::io::stdout())),
+            (OutputFormat::Text, false) => Display::Lines,
         };
         Self {
-            form,
+            display,
             terminal,
             began: Instant::now(),
             chapters: 0,
@@ -62,11 +62,11 @@ impl Output {
 
     /// Whether a person watches it on a terminal.
     pub(crate) fn is_drawn(&self) -> bool {
-        matches!(self.form, Form::Drawn(_))
+        matches!(self.display, Display::Drawn(_))
     }
 
     pub(crate) fn is_json(&self) -> bool {
-        matches!(self.form, Form::Json)
+        matches!(self.display, Display::Json)
     }
 
     /// Time since the demo began.
@@ -187,7 +187,7 @@ impl Output {
 
     /// Prints lines above the panel.
     fn print(&mut self, lines: &[String]) -> Result<(), DemoError> {
-        if let Form::Drawn(canvas) = &mut self.form {
+        if let Display::Drawn(canvas) = &mut self.display {
             canvas.erase().map_err(|error| DemoError::unwritable(&error))?;
         }
         let text: String = lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect();
@@ -196,12 +196,12 @@ impl Output {
     }
 
     fn draw(&mut self) -> Result<(), DemoError> {
-        match &mut self.form {
-            Form::Drawn(canvas) => {
+        match &mut self.display {
+            Display::Drawn(canvas) => {
                 let drawn = canvas.draw(self.panel.clone(), (self.terminal.size)().1);
                 drawn.map_err(|error| DemoError::unwritable(&error))
             }
-            Form::Lines | Form::Json => Ok(()),
+            Display::Lines | Display::Json => Ok(()),
         }
     }
 }

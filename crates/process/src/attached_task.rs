@@ -1,15 +1,17 @@
 //! The task of this process, wherever it runs: here, when this process owns the journal, or in the owner. When the
-//! owner ends, this process takes its place, or is the client of the process that did.
+//! owner ends, this process takes its place, or is the client of the process that did. A task at a server that the
+//! user named is started over the API and stays there.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use antiphon_api::{RunStarted, RunTarget, StartRun};
+use antiphon_api::{CreateTask, RunStarted, RunTarget, StartRun};
 use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::{Position, RawJson, TaskId};
 use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
+use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{Principal, TaskFactory as _};
 
@@ -21,7 +23,10 @@ use antiphon_project::error::ProjectError;
 /// Pause before an owner that is about to end is asked again.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a task may be without an owner.
+/// Pause before a server elsewhere that does not answer is asked again.
+const SERVER_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a task may be without an owner, or a server elsewhere may be away.
 const OWNER_WAIT: Duration = Duration::from_secs(30);
 
 /// What a process gives to its task.
@@ -38,9 +43,17 @@ pub struct OwnTask<'a> {
     pub interface: fn() -> Interface,
 }
 
+/// Where the task may run.
+enum TaskPlace<'a> {
+    /// In the project of this process: here, or in the process that owns its journal.
+    Project(Box<OwnTask<'a>>),
+    /// At the server that the user named, which stays its owner.
+    NamedServer,
+}
+
 /// The task of this process, wherever it runs.
 pub struct AttachedTask<'a> {
-    own: OwnTask<'a>,
+    place: TaskPlace<'a>,
     connection: Connection,
     /// Present when this process owns the journal.
     owner: Option<Owner>,
@@ -56,10 +69,19 @@ impl<'a> AttachedTask<'a> {
     /// Takes the journal, or connects to its owner. No task is started yet.
     pub async fn open(mut own: OwnTask<'a>) -> Result<Self, ProjectError> {
         let (connection, owner) = connect(&mut own).await?;
-        let (deltas, task_id) = (None, None);
-        let mut task = Self { own, connection, owner, deltas, ends_at_once: false, task_id };
+        let (deltas, task_id, place) = (None, None, TaskPlace::Project(Box::new(own)));
+        let mut task = Self { place, connection, owner, deltas, ends_at_once: false, task_id };
         task.listen();
         Ok(task)
+    }
+
+    /// A task at the server that the user named. Nothing is sent yet.
+    pub fn at_server(server: &ProjectServer) -> Result<Self, ProjectError> {
+        let unnamed = || ProjectError::Failed("the server was not named with --server".to_owned());
+        let connection = Connection::named(server).ok_or_else(unnamed)?;
+        let (owner, deltas, task_id) = (None, None, None);
+        let place = TaskPlace::NamedServer;
+        Ok(Self { place, connection, owner, deltas, ends_at_once: false, task_id })
     }
 
     /// Where commands about the task go.
@@ -107,7 +129,8 @@ impl<'a> AttachedTask<'a> {
 
     /// Frees the journal. This process is a client from now on.
     pub async fn leave(&mut self) {
-        let nothing = Connection::reader_only(self.own.project);
+        let TaskPlace::Project(own) = &self.place else { return };
+        let nothing = Connection::reader_only(own.project);
         let connection = nothing.map(|reader| std::mem::replace(&mut self.connection, reader));
         drop(connection);
         self.deltas = None;
@@ -136,10 +159,8 @@ impl<'a> AttachedTask<'a> {
             match self.try_start(target.clone(), key).await {
                 Ok(started) => {
                     self.task_id = Some(started.task_id.clone());
-                    if let Some(owner) = &mut self.owner {
-                        // Beside the first request to the model.
-                        owner.serve(self.own.project);
-                    }
+                    // Beside the first request to the model.
+                    self.serve();
                     return Ok(started);
                 }
                 Err(failed)
@@ -158,7 +179,11 @@ impl<'a> AttachedTask<'a> {
         target: RunTarget,
         key: Option<&str>,
     ) -> Result<RunStarted, FailedStart> {
-        let process = RawJson::of(self.own.role.process())
+        let own = match &self.place {
+            TaskPlace::Project(own) => own,
+            TaskPlace::NamedServer => return self.start_at_server(target, key).await,
+        };
+        let process = RawJson::of(own.role.process())
             .map_err(|error| FailedStart::from(ProjectError::Failed(error.to_string())))?;
         let version = antiphon_api::VERSION.to_owned();
         match (&self.owner, &self.connection) {
@@ -169,7 +194,7 @@ impl<'a> AttachedTask<'a> {
                 started.map_err(|error| ProjectError::from(error).into())
             }
             (None, Connection::Server(server, _)) => {
-                let variables = self.own.environment.texts();
+                let variables = own.environment.texts();
                 let run = StartRun { version, variables, process, target };
                 let started = server.client.start_run(&run, key).await;
                 started.map_err(|error| FailedStart::of(server, error))
@@ -178,6 +203,37 @@ impl<'a> AttachedTask<'a> {
                 Err(ProjectError::Failed("the journal has no owner".to_owned()).into())
             }
         }
+    }
+
+    /// Creates the task at the server that the user named, or goes on with it there.
+    async fn start_at_server(
+        &self,
+        target: RunTarget,
+        key: Option<&str>,
+    ) -> Result<RunStarted, FailedStart> {
+        let Connection::Server(server, reader) = &self.connection else {
+            return Err(ProjectError::Failed("no server was named".to_owned()).into());
+        };
+        // Before the task exists, so that none of its events is missed.
+        let after = reader.head().await.map_err(ProjectError::from)?;
+        let warnings = Vec::new();
+        let task_id = match target {
+            RunTarget::New(request) => {
+                let task = create_task(&request)?;
+                let created = server.client.create_task(&task, key).await;
+                let task_id = created.map_err(|error| FailedStart::of(server, error))?.task_id;
+                return Ok(RunStarted { root: task_id.clone(), task_id, after, warnings });
+            }
+            RunTarget::Resume(task_id) => {
+                let resumed = server.client.resume_task(&task_id).await;
+                resumed.map_err(|error| FailedStart::of(server, error))?;
+                task_id
+            }
+            RunTarget::Attach(task_id) => task_id,
+        };
+        let task = server.client.task(&task_id).await;
+        let root = task.map_err(|error| FailedStart::of(server, error))?.summary.root;
+        Ok(RunStarted { task_id, root, after, warnings })
     }
 
     /// The events of the task and its descendants behind a position, and deltas.
@@ -190,7 +246,10 @@ impl<'a> AttachedTask<'a> {
                 TaskStream::local(orchestrator).following(orchestrator, after)
             }
             (Connection::Server(server, _), _) => {
-                TaskStream::remote(&server.client, root, after, RetryPolicy::NEVER)
+                // Another process of the project may own the journal next.
+                let retry =
+                    if server.is_named() { RetryPolicy::default() } else { RetryPolicy::NEVER };
+                TaskStream::remote(&server.client, root, after, retry)
             }
         }
     }
@@ -206,8 +265,8 @@ impl<'a> AttachedTask<'a> {
 
     /// Serves the other processes from now on, if this one owns the journal.
     pub fn serve(&mut self) {
-        if let Some(owner) = &mut self.owner {
-            owner.serve(self.own.project);
+        if let (TaskPlace::Project(own), Some(owner)) = (&self.place, &mut self.owner) {
+            owner.serve(own.project);
         }
     }
 
@@ -228,16 +287,66 @@ impl<'a> AttachedTask<'a> {
         if self.owner.is_some() {
             return Ok(());
         }
-        let (connection, owner) = connect(&mut self.own).await?;
+        let own = match &mut self.place {
+            TaskPlace::Project(own) => own,
+            TaskPlace::NamedServer => return self.wait_for_server().await,
+        };
+        let (connection, owner) = connect(own).await?;
         (self.connection, self.owner) = (connection, owner);
         self.listen();
+        // The other clients wait for it, and bring the environments of their tasks.
+        self.serve();
         if let Some(owner) = &mut self.owner {
-            // The other clients wait for it, and bring the environments of their tasks.
-            owner.serve(self.own.project);
             owner.project.environments.take_over();
         }
         Ok(())
     }
+
+    /// Waits until the server that the user named answers again.
+    async fn wait_for_server(&self) -> Result<(), ProjectError> {
+        let Connection::Server(server, _) = &self.connection else { return Ok(()) };
+        let end = Instant::now() + OWNER_WAIT;
+        while !server.client.is_alive().await {
+            if Instant::now() >= end {
+                return Err(ProjectError::Unavailable(format!(
+                    "{} does not answer: start `antiphon serve` there. What it accepted is in its journal",
+                    server.client.endpoint()
+                )));
+            }
+            tokio::time::sleep(SERVER_PAUSE).await;
+        }
+        Ok(())
+    }
+}
+
+/// A run as a task of the API. What belongs to this machine is not sent.
+fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
+    let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
+    let request: RunRequest = request.to().map_err(unsendable)?;
+    let session_id = match request.session {
+        Some(RunSession::Stored { session_id, .. }) => Some(session_id),
+        Some(RunSession::File(file)) => {
+            return Err(ProjectError::InvalidInput(format!(
+                "{} is a file of this machine: import it with `antiphon sessions import`, then name the session",
+                file.display()
+            )));
+        }
+        Some(RunSession::New { .. }) => {
+            return Err(ProjectError::InvalidInput(
+                "a server chooses the id of a new session: name no session".to_owned(),
+            ));
+        }
+        None => None,
+    };
+    Ok(CreateTask {
+        agent: request.agent,
+        model: request.model,
+        system_prompt: request.system,
+        limits: request.limits,
+        output_schema: request.output_schema,
+        session_id,
+        ..CreateTask::text(&request.prompt).map_err(unsendable)?
+    })
 }
 
 /// A task that was not started.

@@ -13,6 +13,7 @@
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
 //! | [`Participant`]   | this process for as long as it lives, with any number of tasks                    |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
+//! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
 //! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |
 
 mod attached_task;
@@ -22,6 +23,7 @@ mod participant;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
+mod watched_task;
 
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
@@ -34,3 +36,4 @@ pub use participant::{FollowedTask, Participant};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;
+pub use watched_task::{WatchChange, WatchResult, WatchedItem, WatchedTask};

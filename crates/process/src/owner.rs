@@ -121,8 +121,14 @@ impl Owner {
         Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })
     }
 
-    /// Lets every call that runs end and be recorded, then frees the journal for the next owner.
+    /// Frees the journal for the next owner at the first moment at which no call runs, so that no task waits for the
+    /// call of another. A server that wants the journal gets it as soon as the calls that run now are recorded.
     pub async fn hand_over(self) {
+        let leaving = self.project.environments.leaving();
+        tokio::select! {
+            () = self.project.orchestrator.until_quiet() => {}
+            () = leaving.cancelled() => {}
+        }
         self.project.orchestrator.hand_over().await;
         self.shutdown().await;
     }

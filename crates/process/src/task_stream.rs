@@ -3,9 +3,9 @@
 
 use antiphon_api::JournalEventQuery;
 use antiphon_client::{
-    Client, ClientError, DeltaPiece, LiveDelta, LiveStream, RetryPolicy, StreamItem,
+    Client, ClientError, DeltaNotice, DeltaPiece, LiveDelta, LiveStream, RetryPolicy, StreamItem,
 };
-use antiphon_core::{Event, Position, Seq, StreamEvent, TaskId};
+use antiphon_core::{Event, Position, Seq, TaskId};
 use antiphon_runtime::{
     AnswerDelta, Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, SerializedDelta,
     ToolDelta, WatchedDelta,
@@ -113,25 +113,14 @@ impl TaskStream {
 fn relayed(delta: LiveDelta, seen: Seq) -> Option<TaskStreamItem> {
     let LiveDelta { task_id, text_at, piece } = delta;
     let event = match piece {
-        DeltaPiece::DeltasMissed { count } => return Some(TaskStreamItem::Missed(count)),
-        DeltaPiece::TextDelta { delta } => DeltaEvent::Answer(StreamEvent::TextDelta { delta }),
-        DeltaPiece::ThinkingDelta { delta } => {
-            DeltaEvent::Answer(StreamEvent::ThinkingDelta { delta })
+        DeltaPiece::Answer(event) => DeltaEvent::Answer(event),
+        DeltaPiece::Other(DeltaNotice::DeltasMissed { count }) => {
+            return Some(TaskStreamItem::Missed(count));
         }
-        DeltaPiece::ToolCallBegin { id, name } => {
-            DeltaEvent::Answer(StreamEvent::ToolCallBegin { id, name })
-        }
-        DeltaPiece::ToolCallDelta { id, delta } => {
-            DeltaEvent::Answer(StreamEvent::ToolCallDelta { id, delta })
-        }
-        DeltaPiece::ToolCallEnd { call } => {
-            let call = serde_json::from_value(call).ok()?;
-            DeltaEvent::Answer(StreamEvent::ToolCallEnd { call })
-        }
-        DeltaPiece::ToolOutput { tool_call_id, delta } => {
+        DeltaPiece::Other(DeltaNotice::ToolOutput { tool_call_id, delta }) => {
             DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta })
         }
-        DeltaPiece::AnswerSuperseded { code, error } => {
+        DeltaPiece::Other(DeltaNotice::AnswerSuperseded { code, error }) => {
             DeltaEvent::State(AnswerDelta::AnswerSuperseded { code, error })
         }
     };

@@ -119,7 +119,7 @@ pub fn new_agent_name(text: &str) -> Result<AgentName, String> {
 }
 
 /// Changes the files of a project's agents: one change at a time, each whole or not at all. The catalog
-/// reads a change before the caller hears of it, and live agents are notified of removed ones.
+/// reads a change before the caller gets its answer, and live agents are notified of removed ones.
 ///
 /// Clones share the same files.
 #[derive(Clone)]

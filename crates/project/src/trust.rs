@@ -5,9 +5,9 @@
 //! a folder, whatever is dropped into it. What our own commands write is trusted as written. The record is
 //! in the project's state folder.
 
-mod brought;
 mod record;
 mod review;
+mod trust_item;
 
 use std::fs;
 use std::io;
@@ -24,9 +24,9 @@ use crate::request_drop::ProvidedRequestDrop;
 use crate::settings::project_file;
 use crate::state::identity::FolderIdentity;
 use crate::state::registry;
-pub use brought::{Brought, BroughtKind, TrustStatus};
 use record::TrustRecord;
 pub use review::listed;
+pub use trust_item::{TrustItem, TrustItemKind, TrustStatus};
 
 /// Tools that change nothing and reach nothing outside of the project.
 const READING_TOOLS: [&str; 3] = ["read", "grep", "glob"];
@@ -46,15 +46,15 @@ impl ProjectTrust {
     }
 
     /// Trusts everything that the project brings, as it is now.
-    pub fn trust(&self, brought: &[Brought]) -> Result<(), ProjectError> {
-        for folder in brought.iter().filter(|item| item.kind == BroughtKind::Requests) {
+    pub fn trust(&self, items: &[TrustItem]) -> Result<(), ProjectError> {
+        for folder in items.iter().filter(|item| item.kind == TrustItemKind::Requests) {
             // Other users could drop requests into it.
             let path = self.root.join(&folder.path);
             let private = fs::Permissions::from_mode(0o700);
             fs::set_permissions(&path, private).map_err(|error| unusable(&path, &error))?;
         }
         self.update(|record| {
-            for item in brought {
+            for item in items {
                 record.pin(&item.path, item.pin.clone());
             }
             record.declined = None;

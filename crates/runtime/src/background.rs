@@ -3,6 +3,7 @@
 //!
 //! | step of a stop | what happens                                                                |
 //! |----------------|-----------------------------------------------------------------------------|
+//! | until quiet    | tasks go on until a moment without a call of a model or a tool              |
 //! | hand over      | new work is refused; no step starts; running calls of models and tools finish |
 //! | drain          | new work is refused; no task starts, no model is called; running tools finish |
 //! | shutdown       | tools that still run are canceled, as after a kill; tasks record what they know |
@@ -28,6 +29,10 @@ pub(crate) struct BackgroundTasks {
     pub(crate) kill: CancellationToken,
     /// Calls of models that run.
     pub(crate) model_calls: TaskTracker,
+    /// Steps that call models or tools, or a worker that does.
+    pub(crate) steps: TaskTracker,
+    /// Set when the first moment without such a step ends the work here.
+    stops_when_quiet: AtomicBool,
     /// Set when new work is refused.
     is_draining: AtomicBool,
 }
@@ -40,6 +45,8 @@ impl BackgroundTasks {
             cut_off: CancellationToken::new(),
             kill: CancellationToken::new(),
             model_calls: TaskTracker::new(),
+            steps: TaskTracker::new(),
+            stops_when_quiet: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),
         }
     }
@@ -63,6 +70,15 @@ impl BackgroundTasks {
         tokio::time::timeout(grace, self.tracker.wait()).await.is_ok()
     }
 
+    /// Returns at the first moment without a step that calls something. No step starts from then on; until then
+    /// tasks go on, and new ones are accepted.
+    pub(crate) async fn until_quiet(&self) {
+        self.stops_when_quiet.store(true, Ordering::Relaxed);
+        self.steps.close();
+        self.steps.wait().await;
+        self.is_draining.store(true, Ordering::Relaxed);
+    }
+
     /// Refuses new work, and waits until everything that was called has answered, however long that takes.
     pub(crate) async fn hand_over(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
@@ -75,6 +91,9 @@ impl BackgroundTasks {
 
     /// Whether no task and no step starts any more.
     pub(crate) fn starts_nothing(&self) -> bool {
+        if self.stops_when_quiet.load(Ordering::Relaxed) && self.steps.is_empty() {
+            self.is_draining.store(true, Ordering::Relaxed);
+        }
         self.stop.is_cancelled() || self.is_draining()
     }
 

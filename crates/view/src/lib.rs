@@ -6,6 +6,7 @@
 //! invisible characters in it first, with [`display`].
 
 mod approval;
+mod approval_answer;
 mod canvas;
 mod colors;
 mod deferred;
@@ -18,12 +19,13 @@ mod tree;
 mod wording;
 
 pub use approval::{ApprovalQuestion, call_lines, call_text, rule_text};
+pub use approval_answer::{ANSWERS, ApprovalAnswer, settles};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
 pub use note::{Note, Tone};
-pub use transcript::{Form, NotePlacement, Transcript, TranscriptOptions};
+pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};
 pub use tree::{
     Collapse, DisplayStatus, LastColumn, TASKS_MAX, TaskDetail, TaskRow, TaskTree, TreeDrawing,
     TreeNode, TreeTask, TreeTotals, change_line, shown_tasks,

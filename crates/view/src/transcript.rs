@@ -24,7 +24,7 @@ use crate::wording::{diff_lines, dispatch_text, outage_wait_text, tool_call_titl
 
 /// How a task is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum TranscriptFormat {
     /// Its text as it arrives.
     Text,
     /// Its text among the notes; the caller prints the result.
@@ -45,7 +45,7 @@ pub enum NotePlacement {
 /// How a transcript is written.
 pub struct TranscriptOptions {
     /// How the task is shown.
-    pub form: Form,
+    pub format: TranscriptFormat,
     /// Gets the answers, or the lines of JSON. Errors of it are returned.
     pub answers: Box<dyn Write + Send>,
     /// Gets notes and the status line. Errors of it are ignored: the reader may be gone.
@@ -165,7 +165,7 @@ impl Transcript {
 
     /// Whether everything is written as JSON.
     pub fn is_json(&self) -> bool {
-        self.options.form == Form::Json
+        self.options.format == TranscriptFormat::Json
     }
 
     /// Sets what the status line says while the task waits for its children.
@@ -279,12 +279,12 @@ impl Transcript {
 
     /// Notes that this many deltas were missed: the answer is shown when it is complete.
     pub fn missed(&mut self, task_id: &TaskId, count: u64) -> io::Result<()> {
-        match self.options.form {
-            Form::Json => self.json_line(&serde_json::json!({
+        match self.options.format {
+            TranscriptFormat::Json => self.json_line(&serde_json::json!({
                 "v": EVENT_VERSION, "task_id": task_id, "type": "deltas_missed",
                 "data": { "count": count },
             })),
-            Form::Text | Form::Result => {
+            TranscriptFormat::Text | TranscriptFormat::Result => {
                 self.answers = Answers::WhenComplete;
                 Ok(())
             }
@@ -327,7 +327,7 @@ impl Transcript {
     /// What was shown of the answer does not count: it begins again.
     fn supersede(&mut self) -> io::Result<()> {
         let shown = std::mem::take(&mut self.shown_bytes) > 0;
-        if shown && self.options.form == Form::Text {
+        if shown && self.options.format == TranscriptFormat::Text {
             self.end_line();
             self.write_answer(SUPERSEDED)?;
         }

@@ -16,7 +16,7 @@ use antiphon_project::project::Project;
 use antiphon_project::project_agents::ProjectAgents;
 use antiphon_project::settings::{Key, ProviderConfig, UserSettings};
 use antiphon_project::toolset::{self, McpPool, PermissionOverrides, Toolset};
-use antiphon_project::trust::{Brought, TrustStatus};
+use antiphon_project::trust::{TrustItem, TrustStatus};
 use antiphon_view::display::escaped;
 use clap::Args;
 use serde::Serialize;
@@ -231,12 +231,12 @@ fn permissions(project: &Project, settings: &UserSettings) -> Finding {
 
 /// What the project brings, and how much of it has an effect.
 fn trust(project: &Project) -> Finding {
-    let brought = match project.trust().brought() {
-        Ok(brought) => brought,
+    let items = match project.trust().items() {
+        Ok(items) => items,
         Err(error) => return Finding::new(Status::Failed, error.to_string()),
     };
-    let is_trusted = |item: &&Brought| item.status == TrustStatus::Trusted;
-    let (trusted, rest): (Vec<_>, Vec<_>) = brought.iter().partition(is_trusted);
+    let is_trusted = |item: &&TrustItem| item.status == TrustStatus::Trusted;
+    let (trusted, rest): (Vec<_>, Vec<_>) = items.iter().partition(is_trusted);
     let trusted = trusted.len();
     let rest: Vec<&str> = rest.iter().map(|item| item.path.as_str()).collect();
     if rest.is_empty() {

@@ -1,6 +1,7 @@
 //! `antiphon models`: models and their prices.
 
 use antiphon_core::{ModelRef, Price};
+use antiphon_process::ProjectServer;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models as Registry;
 use antiphon_project::models::list_models;
@@ -14,6 +15,8 @@ use crate::terminal;
 /// List models: those of the configured providers, and those with a known price.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+With --server: the default model of that server and the models of its agents, with your own prices.
+
 Examples:
   antiphon models
   antiphon models --provider local
@@ -73,7 +76,25 @@ impl Models {
                 model,
             }));
         }
-        terminal::print(&if self.json { terminal::json(&rows)? } else { table(&rows) });
+        self.print(&rows)
+    }
+
+    /// The models that the server knows.
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let prices = UserSettings::load(environment)?.prices;
+        let mut models = server.answer(server.client.models().await)?;
+        models.retain(|model| self.provider.as_ref().is_none_or(|name| model.provider() == name));
+        models.sort();
+        let row = |model| Row { configured: true, price: prices.price(&model), model };
+        self.print(&models.into_iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn print(&self, rows: &[Row]) -> Result<(), Failure> {
+        terminal::print(&if self.json { terminal::json(&rows)? } else { table(rows) });
         Ok(())
     }
 }

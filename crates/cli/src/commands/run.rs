@@ -10,12 +10,13 @@ use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
 use antiphon_permissions::Mode;
-use antiphon_process::{AttachedTask, Connection, OwnTask};
+use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::saved_session;
+use antiphon_project::settings::UserSettings;
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::PermissionOverrides;
@@ -28,15 +29,15 @@ use uuid::Uuid;
 
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use super::sessions;
-use crate::afterwards::Afterwards;
 use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::keyboard::Keyboard;
 use crate::outcome;
-use crate::screen::{Form, Screen};
+use crate::remaining_work::RemainingWork;
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
-use crate::watch::{Watch, WatchResult, WatchStart};
+use crate::watch::{Watch, WatchStart};
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -218,7 +219,7 @@ impl Run {
     pub(crate) async fn run(
         self,
         environment: &Environment,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         let started = Instant::now();
         let project = Project::find(environment)?;
@@ -248,12 +249,58 @@ impl Run {
             Err(failure) => Err(failure),
         };
         let stops = watched.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
-        leave(attachment, stops, afterwards).await;
-        let (state, form) = watched?;
-        outcome::account(&state, &prices, started);
-        print_result(&state, form)?;
-        saved_session::save(&state)?;
-        outcome::outcome(&state)
+        leave(attachment, stops, remaining_work).await;
+        let (result, format) = watched?;
+        outcome::account(&result, &prices, started);
+        print_result(&result.state, format)?;
+        saved_session::save(&result.state)?;
+        outcome::outcome(&result.state)
+    }
+
+    /// The same at the server that the user named: the task has the folder, the permissions and the providers of that
+    /// server.
+    pub(crate) async fn run_at(
+        self,
+        server: &ProjectServer,
+        environment: &Environment,
+    ) -> Result<(), Failure> {
+        let started = Instant::now();
+        self.check_server_options()?;
+        let order = self.order(environment)?;
+        let prices = UserSettings::load(environment)?.prices;
+        let keyboard = self.keyboard();
+        let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
+        let mut attachment = AttachedTask::at_server(server)?;
+        let target = self.target(order, TaskProcess::default(), &attachment).await?;
+        let shown = (keyboard, prices.clone());
+        let watched = self.watch(environment, &mut attachment, target, shown, &mut stop_signal);
+        let (result, format) = Box::pin(watched).await?;
+        outcome::account(&result, &prices, started);
+        print_result(&result.state, format)?;
+        outcome::outcome(&result.state)
+    }
+
+    /// Refuses what belongs to this machine: a task at a server has the server's permissions, providers and files.
+    fn check_server_options(&self) -> Result<(), Failure> {
+        let given = [
+            (!self.allow.is_empty(), "--allow"),
+            (self.mode.is_some(), "--mode"),
+            (self.network, "--network"),
+            (self.ask == Some(Ask::Refuse), "--ask refuse"),
+            (self.script.is_some(), "--script"),
+            (self.record.is_some(), "--record"),
+            (self.replay.is_some(), "--replay"),
+            (self.retries.is_some(), "--retries"),
+            (self.no_rules, "--no-rules"),
+            (self.save.is_some(), "--save"),
+        ];
+        match given.iter().find(|(is_given, _)| *is_given) {
+            None => Ok(()),
+            Some((_, option)) => Err(Failure::usage(format!(
+                "{option} does not work with --server: permissions, providers and files of the task are those of \
+                 the server (docs/server.md). Omit it"
+            ))),
+        }
     }
 
     /// Starts the task and shows it until it has ended or is suspended.
@@ -264,7 +311,7 @@ impl Run {
         target: RunTarget,
         (keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
-    ) -> Result<(WatchResult, Form), Failure> {
+    ) -> Result<(WatchResult, TranscriptFormat), Failure> {
         let is_new = matches!(target, RunTarget::New(_));
         let RunStarted { task_id, root, after, warnings } =
             attachment.start(target, Some(&Uuid::new_v4().to_string())).await?;
@@ -273,27 +320,19 @@ impl Run {
         }
         let created = attachment.connection().reader().created(&task_id).await?;
         note_terminal(&created);
-        let form = match (self.json, created.output_schema.is_some()) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Result,
-            (false, false) => Form::Text,
+        let format = match (self.json, created.output_schema.is_some()) {
+            (true, _) => TranscriptFormat::Json,
+            (false, true) => TranscriptFormat::Result,
+            (false, false) => TranscriptFormat::Text,
         };
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
-        let screen = Screen::new(form, prices);
+        let screen = Screen::new(format, prices);
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
         let (task_id, root) = (&task_id, &root);
-        let watch = Watch {
-            attachment: &mut *attachment,
-            task_id,
-            root,
-            screen,
-            keyboard,
-            asks,
-            asking: None,
-        };
+        let watch = Watch { task_id, root, screen, keyboard, asks };
         let watched = tokio::select! {
-            watched = watch.run(after) => watched,
+            watched = watch.run(attachment, after) => watched,
             () = stop_signal.received() => {
                 self.stop(attachment.connection(), task_id).await;
                 Err(Failure::terminated(task_id))
@@ -307,7 +346,7 @@ impl Run {
             }
             return Err(outcome::suspended(task_id, "interrupted"));
         }
-        Ok((watched?, form))
+        Ok((watched?, format))
     }
 
     /// SIGTERM: what runs here may finish within the grace period. At another owner the task pauses.
@@ -421,7 +460,11 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
 
 /// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
 /// a signal stops it.
-pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards: &mut Afterwards) {
+pub(super) async fn leave(
+    attachment: AttachedTask<'_>,
+    stops: bool,
+    remaining_work: &mut RemainingWork,
+) {
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {
         if stops || !attachment.works_for_others().await {
@@ -433,7 +476,7 @@ pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards:
     let Some(owner) = attachment.into_owner() else { return };
     if goes_on {
         let terminate = signal(SignalKind::terminate());
-        afterwards.set(async move {
+        remaining_work.set(async move {
             let stopped = async {
                 match terminate {
                     Ok(mut terminate) => drop(terminate.recv().await),
@@ -451,14 +494,16 @@ pub(super) async fn leave(attachment: AttachedTask<'_>, stops: bool, afterwards:
 }
 
 /// Prints the result itself, where the streamed text is not the result.
-fn print_result(state: &TaskState, form: Form) -> Result<(), Failure> {
+fn print_result(state: &TaskState, format: TranscriptFormat) -> Result<(), Failure> {
     let Some(result) = state.detail.as_ref().filter(|_| state.status == TaskStatus::Completed)
     else {
         return Ok(());
     };
-    match (form, result.is_string()) {
-        (Form::Json, _) | (Form::Text, true) => {}
-        (Form::Text, false) | (Form::Result, _) => terminal::print(&terminal::json(result)?),
+    match (format, result.is_string()) {
+        (TranscriptFormat::Json, _) | (TranscriptFormat::Text, true) => {}
+        (TranscriptFormat::Text, false) | (TranscriptFormat::Result, _) => {
+            terminal::print(&terminal::json(result)?);
+        }
     }
     Ok(())
 }

@@ -232,7 +232,7 @@ fn readable(session: &Session) -> String {
 /// A queued message as text.
 pub(super) fn waiting(message: &UserMessage) -> String {
     let mut text = String::new();
-    section(&mut text, "waits to be heard", &inputs(&message.content));
+    section(&mut text, "queued", &inputs(&message.content));
     text
 }
 

@@ -22,10 +22,10 @@ use antiphon_view::{Collapse, LastColumn, outage_wait_text, waits_for};
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::afterwards::Afterwards;
 use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
 use crate::outcome;
+use crate::remaining_work::RemainingWork;
 use crate::terminal;
 
 /// Most characters of a title in a list.
@@ -165,15 +165,15 @@ struct Row<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<Cost>,
     /// Whether it is a resident task of a live agent.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    standing: bool,
+    #[serde(rename = "standing", skip_serializing_if = "std::ops::Not::not")]
+    resident: bool,
 }
 
 impl Tasks {
     pub(crate) async fn run(
         self,
         access: ProjectAccess<'_>,
-        afterwards: &mut Afterwards,
+        remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         let prices = access.prices()?;
         match self {
@@ -220,14 +220,16 @@ impl Tasks {
                 diff::show(access.read()?.reader(), &task, below, json).await
             }
             Self::Watch { task, all, json } => {
-                let form = match (json, all) {
-                    (true, _) => watch::Form::Json,
-                    (false, true) => watch::Form::Text(Collapse::Never),
-                    (false, false) => watch::Form::Text(tree::COLLAPSE_DEFAULT),
+                let format = match (json, all) {
+                    (true, _) => watch::TreeFormat::Json,
+                    (false, true) => watch::TreeFormat::Text(Collapse::Never),
+                    (false, false) => watch::TreeFormat::Text(tree::COLLAPSE_DEFAULT),
                 };
-                watch::watch(access.tree_reader().await?, &task, &prices, form).await
+                watch::watch(access.tree_reader().await?, &task, &prices, format).await
             }
-            Self::Resume { task } => Box::pin(resume::resume_tasks(access, task, afterwards)).await,
+            Self::Resume { task } => {
+                Box::pin(resume::resume_tasks(access, task, remaining_work)).await
+            }
             Self::Cancel { task } => cancel(&access, &task).await,
             Self::Pause { task } => pause(&access, &task).await,
             Self::Send { task, text, steer } => {
@@ -416,7 +418,7 @@ fn held_text(task: &TaskSummary) -> Option<String> {
 
 fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
     let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
-    Row { summary, cost, standing: is_resident(summary) }
+    Row { summary, cost, resident: is_resident(summary) }
 }
 
 /// The requested statuses, or every unfinished one.

@@ -2,7 +2,7 @@
 
 use antiphon_project::environment::{Environment, TrustPolicy};
 use antiphon_project::project::Project;
-use antiphon_project::trust::{Brought, ProjectTrust, TrustStatus, listed};
+use antiphon_project::trust::{ProjectTrust, TrustItem, TrustStatus, listed};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -52,42 +52,42 @@ impl Trust {
         } else if self.yes || environment.trust_policy == TrustPolicy::TrustAll {
             trust.trust(&untrusted(&trust)?)?;
         } else if !self.list {
-            let brought = untrusted(&trust)?;
-            if !brought.is_empty() && !self.json {
-                return ask(&trust, &brought);
+            let items = untrusted(&trust)?;
+            if !items.is_empty() && !self.json {
+                return ask(&trust, &items);
             }
         }
-        self.print(&trust.brought()?)
+        self.print(&trust.items()?)
     }
 
-    fn print(&self, brought: &[Brought]) -> Result<(), Failure> {
+    fn print(&self, items: &[TrustItem]) -> Result<(), Failure> {
         terminal::print(&if self.json {
-            terminal::json(&brought)?
-        } else if brought.is_empty() {
+            terminal::json(&items)?
+        } else if items.is_empty() {
             "this project brings nothing that needs trust\n".to_owned()
         } else {
-            format!("{}\n", listed(brought))
+            format!("{}\n", listed(items))
         });
         Ok(())
     }
 }
 
-fn untrusted(trust: &ProjectTrust) -> Result<Vec<Brought>, Failure> {
-    let mut brought = trust.brought()?;
-    brought.retain(|item| item.status != TrustStatus::Trusted);
-    Ok(brought)
+fn untrusted(trust: &ProjectTrust) -> Result<Vec<TrustItem>, Failure> {
+    let mut items = trust.items()?;
+    items.retain(|item| item.status != TrustStatus::Trusted);
+    Ok(items)
 }
 
-fn ask(trust: &ProjectTrust, brought: &[Brought]) -> Result<(), Failure> {
-    terminal::print(&format!("{}\n", listed(brought)));
+fn ask(trust: &ProjectTrust, items: &[TrustItem]) -> Result<(), Failure> {
+    terminal::print(&format!("{}\n", listed(items)));
     match terminal::ask("Trust them as they are now?") {
         Some(true) => {
-            trust.trust(brought)?;
+            trust.trust(items)?;
             terminal::print("trusted\n");
             Ok(())
         }
         Some(false) => {
-            trust.decline(brought)?;
+            trust.decline(items)?;
             terminal::print("not trusted: they stay without effect\n");
             Ok(())
         }

@@ -20,7 +20,7 @@ static int sync_log = -1;
 /* Whether this process only stands in front of `antiphon run`, which it starts next: that one dies. */
 static int is_in_front(void) {
     static char text[65536];
-    if (getenv("ANTIPHON_FRONT")) return 0;
+    if (getenv("ANTIPHON_FOREGROUND_PID")) return 0;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);

@@ -6,8 +6,8 @@ mod members;
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    EventBody, InputBlock, Message, TaskCreated, TaskId, TaskStatus, ToolCallBlock, ToolCallId,
-    ToolResultMessage,
+    EventBody, InputBlock, Message, StopReason, TaskCreated, TaskId, TaskStatus, ToolCallBlock,
+    ToolCallId, ToolResultMessage,
 };
 use serde_json::Value;
 
@@ -82,6 +82,8 @@ impl Task {
     /// Every tool call, in order.
     fn calls(&self) -> impl Iterator<Item = &ToolCallBlock> {
         self.bodies.iter().filter_map(message).flat_map(|message| match message {
+            // The calls of an answer that broke off never run.
+            Message::Assistant(answer) if answer.stop_reason == StopReason::Aborted => Vec::new(),
             Message::Assistant(answer) => answer.tool_calls().collect(),
             Message::User(_) | Message::ToolResult(_) => Vec::new(),
         })

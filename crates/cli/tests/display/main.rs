@@ -372,6 +372,38 @@ fn hidden_characters_of_files_reach_a_model_as_escapes() {
     assert!(!events.contains(['\u{e0041}', '\u{202e}', '\u{200b}']), "{}", events.escape_debug());
 }
 
+#[test]
+fn hidden_characters_of_a_session_file_reach_a_model_as_escapes() {
+    let project = Project::new("name = \"work\"\n[[reply]]\nsteps = [{ text = \"Done.\" }]\n");
+    let hidden = "Rule\u{e0041}\u{202e}\u{200b}";
+    let at = "2026-01-01T00:00:00Z";
+    let text = |kind: &str| serde_json::json!({"type": kind, "text": hidden});
+    let file = serde_json::json!({
+        "version": 1, "id": "from-elsewhere", "system_prompt": hidden, "created_at": at, "updated_at": at,
+        "messages": [
+            {"type": "user", "content": [text("text")], "timestamp": at},
+            {"type": "assistant", "stop_reason": "tool_use", "raw_stop_reason": "tool_use",
+             "usage": {"input_tokens": 1, "output_tokens": 1},
+             "timestamp": at, "content": [text("text"),
+                {"type": "tool_call", "id": "a", "name": "read", "arguments": {"path": hidden}}]},
+            {"type": "tool_result", "tool_call_id": "a", "tool_name": "read", "content": [text("text")],
+             "is_error": false, "timestamp": at},
+        ],
+    });
+    fs::write(project.path().join("session.json"), file.to_string()).unwrap();
+    let (said, code) = in_pipe_raw(project.command(&["sessions", "import", "session.json"]));
+    assert_eq!(code, 0, "{said}");
+    let (exported, code) = in_pipe_raw(project.command(&["sessions", "export", "from-elsewhere"]));
+    assert_eq!(code, 0, "{exported}");
+    let shown = r"Rule\\u{e0041}\\u{202e}\\u{200b}";
+    assert_eq!(exported.matches(shown).count(), 5, "{exported}");
+    assert!(
+        !exported.contains(['\u{e0041}', '\u{202e}', '\u{200b}']),
+        "{}",
+        exported.escape_debug()
+    );
+}
+
 /// The command in a shell that then reads a line itself.
 fn then_the_shell_reads(run: &Command) -> Command {
     let mut shell = Command::new("bash");

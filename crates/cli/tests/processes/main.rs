@@ -17,6 +17,7 @@ mod long_path;
 mod mcp;
 mod missing_key;
 mod project;
+mod resume;
 mod settings;
 mod start;
 mod take_over;

@@ -125,7 +125,7 @@ impl Project {
     }
 
     pub(crate) fn tasks(&self) -> Vec<Value> {
-        self.json(&["tasks", "list", "--json"]).as_array().unwrap().clone()
+        self.json(&["tasks", "list", "--json", "--limit", "1000"]).as_array().unwrap().clone()
     }
 }
 

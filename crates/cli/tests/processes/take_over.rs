@@ -77,12 +77,13 @@ fn an_owner_that_is_killed_under_load_is_not_missed() {
     let project = Project::new();
     let (mut runs, mut started, mut gaps) = (Vec::new(), 0, Vec::new());
     for kill in 0..kills() {
+        std::thread::sleep(Duration::from_millis((kill as u64 * 53) % 250));
+        // The last one has just begun, so that a process is left to be the next owner.
         runs = still_running(runs);
         while runs.len() <= CLIENTS {
             runs.push(worker(&project, started));
             started += 1;
         }
-        std::thread::sleep(Duration::from_millis((kill as u64 * 53) % 250));
         gaps.push(kill_owner(&project));
     }
     // The tasks of the owners that were killed end too, while a process is there.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::project::{Project, Run, is_running, until};
 use crate::pty::Terminal;
 
@@ -26,6 +28,31 @@ fn a_client_at_a_terminal_notices_no_more_than_a_line_when_the_owner_is_killed()
     assert!(shown.contains("step 1") && shown.contains("done"), "{shown}");
     assert_eq!(shown.matches("step 0").count(), 1, "{shown}");
     assert_eq!(shown.matches("has ended; this one goes on").count(), 1, "{shown}");
+}
+
+/// The owner has the request, and dies before it answers.
+#[test]
+fn a_pause_while_the_owner_dies_reaches_the_next_one() {
+    let project = Project::new();
+    project.script("owner", &["sleep 30"]);
+    let call = "echo one >> effects; until [ -e go ]; do sleep 0.02; done";
+    project.script("client", &[call, "echo two >> effects"]);
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    let mut command = project.command(&["run", "--mode", "full", "--model", "scripted/client"]);
+    command.args(["--script", "client.toml", "go"]).env("TERM", "xterm");
+    let mut client = Terminal::start(command);
+    until("the call", || project.read("effects") == "one\n");
+    send_if_running(project.owner(), "-STOP");
+    client.press("/pause\n");
+    owner.kill();
+    let (code, shown) = client.end();
+    assert_eq!(code, 3, "{shown}");
+    assert!(shown.contains("--resume"), "{shown}");
+    let is_paused = |task: &Value| task["waiting_for"] == "resume";
+    assert_eq!(project.tasks().iter().filter(|task| is_paused(task)).count(), 1, "{shown}");
+    assert_eq!(project.read("effects"), "one\n");
 }
 
 #[test]

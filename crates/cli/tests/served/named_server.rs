@@ -232,8 +232,7 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
     let server = project.serve();
     let elsewhere = tempfile::tempdir().unwrap();
     let alone = [
-        &["run", "hello"][..],
-        &["demo"],
+        &["demo"][..],
         &["serve"],
         &["keys", "list"],
         &["token"],
@@ -241,7 +240,6 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         &["projects", "list"],
         &["request", "-"],
         &["reply", "x", "done", "--agent", "coder"],
-        &["models"],
         &["doctor"],
         &["backup", "x.db"],
         &["restore", "x.db"],
@@ -483,4 +481,83 @@ fn commands_end_with_a_reason_whatever_a_server_answers() {
         }
     }
     assert_eq!(*visits.lock().unwrap(), 0, "no redirect was followed");
+}
+
+#[test]
+fn a_task_runs_at_the_server_and_is_shown_as_in_the_folder_of_the_project() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let at = |order: &[&str]| project.antiphon_from(elsewhere.path(), order);
+    let run = ["run", "--model", "scripted/hello", "Hello"];
+    let (here, there) = (project.antiphon(&run), at(&run));
+    assert_eq!((here.code, &here.out), (0, &there.out), "{here:?} {there:?}");
+    assert_eq!(there.code, 0, "{there:?}");
+    // The task is the server's: it works in the project, not where the command was started.
+    let listed = project.antiphon(&["tasks", "list", "--json"]).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 3, "{listed}");
+    // The same events as JSON, from the creation to the end.
+    let events = at(&[&run[..], &["--json"]].concat());
+    let types: Vec<String> = events
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|event| event["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(types.first().map(String::as_str), Some("task_created"), "{types:?}");
+    assert_eq!(types.last().map(String::as_str), Some("status_changed"), "{types:?}");
+    // A conversation goes on there, and an answer is asked for by other commands.
+    let more = at(&["run", "--session", "last", "More"]);
+    assert_eq!(more.code, 0, "{more:?}");
+    let waits = at(&["run", "--resume", &project.first()]);
+    assert!(waits.code == 3 && waits.err.contains("antiphon approvals list"), "{waits:?}");
+    let models = at(&["models"]);
+    assert!(models.code == 0 && models.out.contains("scripted/hello"), "{models:?}");
+    server.end();
+}
+
+#[test]
+fn what_belongs_to_this_machine_is_refused_for_a_task_at_a_server() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for options in [
+        &["--allow", "bash(ls)"][..],
+        &["--mode", "full"],
+        &["--network"],
+        &["--ask", "refuse"],
+        &["--no-rules"],
+        &["--save", "x.json"],
+        &["--retries", "1"],
+    ] {
+        let seen = project.antiphon_from(elsewhere.path(), &[&["run", "Hello"], options].concat());
+        assert!(seen.code == 2 && seen.err.contains("--server"), "{options:?}: {seen:?}");
+    }
+    let listed = project.antiphon(&["tasks", "list", "--json"]).out;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "nothing was started: {listed}");
+    server.end();
+}
+
+#[test]
+fn ctrl_c_interrupts_the_task_at_the_server() {
+    let project = Project::that_asks("go");
+    let server = project.serve();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut command = project
+        .command_from(elsewhere.path(), &["run", "--json", "--model", "scripted/slow", "Hello"]);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
+    // The model is at work.
+    assert!(lines.any(|line| line.unwrap().contains("text_delta")));
+    let id = run.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line.contains("interrupted")), "{rest:?}");
+    let mut err = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{err}");
+    assert!(err.contains("antiphon run --resume"), "{err}");
+    server.end();
 }

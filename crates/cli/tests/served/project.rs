@@ -115,6 +115,13 @@ impl Project {
         listed[0]["task_id"].as_str().unwrap().to_owned()
     }
 
+    /// The id of the oldest task.
+    pub(crate) fn first(&self) -> String {
+        let listed = self.antiphon(&["tasks", "list", "--json"]).out;
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed.as_array().unwrap().last().unwrap()["task_id"].as_str().unwrap().to_owned()
+    }
+
     pub(crate) fn serve(&self) -> Server {
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -65,15 +65,20 @@ fn a_command_that_takes_too_long_is_cut_off_as_after_a_kill() {
 fn a_second_signal_ends_at_once() {
     let folder = project(&commands(&["echo begin >> log; sleep 60"]));
     let log = folder.path().join("log");
-    let server = Server::start(folder.path(), &["--grace", "50"]);
+    let mut server = Server::start(folder.path(), &["--grace", "50"]);
     let task = server.task();
     until("the command runs", || text(&log).contains("begin").then_some(()));
     let began = Instant::now();
     server.signal("-TERM");
     until("it drains", || (server.ask("GET", "/health/ready", "").status == 503).then_some(()));
     // Signals that come at once are one: some senders signal a process and its group.
-    std::thread::sleep(Duration::from_millis(150));
-    server.signal("-TERM");
+    until("its end", || {
+        let has_ended = server.process.try_wait().unwrap().is_some();
+        if !has_ended {
+            server.signal("-TERM");
+        }
+        has_ended.then_some(())
+    });
     let (status, _) = server.ended();
     assert_eq!(status.code(), Some(143));
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());

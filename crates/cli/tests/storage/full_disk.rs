@@ -130,15 +130,70 @@ fn a_full_disk_makes_a_task_wait_and_it_goes_on_when_there_is_room() {
     assert!(said.contains("the journal can be written again"), "{said}");
 }
 
+fn write_worker(folder: &Path) {
+    let agents = folder.join(".antiphon/agents");
+    fs::create_dir_all(&agents).unwrap();
+    let agent = "---\ndescription: Works.\nruntimes: [sandbox]\ntools: bash\n---\nYou work.\n";
+    fs::write(agents.join("worker.md"), agent).unwrap();
+}
+
+const WORK: &str = r#"{"message":"go","agent":"worker"}"#;
+
 #[test]
-fn a_server_starts_on_a_full_disk_and_works_when_there_is_room() {
+fn a_new_task_for_a_sandboxed_worker_is_refused_like_any_other_while_the_disk_is_full() {
     let folder = project(&commands(&["echo 0 >> log"]));
-    // The process before was killed: the log of the journal is there.
-    let first = "\"$0\" serve --listen 127.0.0.1:0 > /dev/null & first=$!; \
-                 until [ -s \"$2\" ] && [ -s \"${2%token}journal.db-shm\" ]; do sleep 0.02; done; \
-                 kill -9 $first; wait $first; dd if=/dev/zero of=\"$1/filler\" bs=4096 2> /dev/null; \
-                 dd if=/dev/zero bs=1 count=8192 2> /dev/null >> \"$1/filler\"; true";
-    let server = on_disk(folder.path(), "size=6m", first, "--mode full");
+    write_worker(folder.path());
+    let server = on_disk(folder.path(), "size=6m", "true", "--mode workspace --trust");
+    let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
+    fill(&disk);
+    let refused = server.ask("POST", "/v1/tasks", WORK);
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert!(refused.head.contains("retry-after:"), "{refused:?}");
+    assert_eq!(refused.json()["details"]["cause"], "journal", "{refused:?}");
+    fs::remove_file(disk.join("filler")).unwrap();
+    let accepted = server.ask("POST", "/v1/tasks", WORK);
+    assert_eq!(accepted.status, 201, "{accepted:?}");
+    server.completed(&format!("/v1/tasks/{}", accepted.json()["task_id"].as_str().unwrap()));
+    assert_eq!(text(&folder.path().join("log")), "0\n");
+}
+
+/// The disk takes no new file, and takes more events.
+#[test]
+fn a_task_waits_until_there_is_room_for_the_files_of_its_worker() {
+    let folder = project(&commands(&["echo 0 >> log"]));
+    write_worker(folder.path());
+    let options = "size=6m,nr_inodes=300";
+    let server = on_disk(folder.path(), options, "true", "--mode workspace --trust");
+    let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
+    let names = (0..300).map(|number| disk.join(format!("filler-{number}")));
+    let filled: Vec<PathBuf> = names.take_while(|path| fs::File::create(path).is_ok()).collect();
+    assert!((1..300).contains(&filled.len()), "no file can be created any more");
+    let accepted = server.ask("POST", "/v1/tasks", WORK);
+    assert_eq!(accepted.status, 201, "{accepted:?}");
+    let task = format!("/v1/tasks/{}", accepted.json()["task_id"].as_str().unwrap());
+    let shown = until("the task waits", || {
+        let shown = server.ask("GET", &task, "").json();
+        (shown["waiting_for"] == "storage").then_some(shown)
+    });
+    assert_eq!(shown["status"], "pending", "{shown}");
+    assert_eq!(text(&folder.path().join("log")), "");
+    for path in filled {
+        fs::remove_file(path).unwrap();
+    }
+    server.completed(&task);
+    assert_eq!(text(&folder.path().join("log")), "0\n");
+}
+
+/// `signal` ends the process before: a kill, or an orderly stop.
+fn start_on_full_disk(signal: &str) {
+    let folder = project(&commands(&["echo 0 >> log"]));
+    let first = format!(
+        "\"$0\" serve --listen 127.0.0.1:0 > /dev/null & first=$!; \
+         until [ -s \"$2\" ] && [ -s \"${{2%token}}journal.db-shm\" ]; do sleep 0.02; done; \
+         kill {signal} $first; wait $first; dd if=/dev/zero of=\"$1/filler\" bs=4096 2> /dev/null; \
+         dd if=/dev/zero bs=1 count=8192 2> /dev/null >> \"$1/filler\"; true"
+    );
+    let server = on_disk(folder.path(), "size=6m", &first, "--mode full");
     let disk = inside(server.process.id(), &home(folder.path()).join(".local/state"));
     assert_eq!(server.ask("GET", "/health/live", "").status, 200);
     assert_eq!(server.ask("GET", "/health", "").json()["problems"], json!(["journal_unavailable"]));
@@ -151,4 +206,14 @@ fn a_server_starts_on_a_full_disk_and_works_when_there_is_room() {
     let task = server.task();
     server.completed(&task);
     assert_eq!(text(&folder.path().join("log")), "0\n");
+}
+
+#[test]
+fn a_server_starts_on_a_full_disk_after_a_kill_and_works_when_there_is_room() {
+    start_on_full_disk("-KILL");
+}
+
+#[test]
+fn a_server_starts_on_a_full_disk_after_an_orderly_stop_and_works_when_there_is_room() {
+    start_on_full_disk("-TERM");
 }

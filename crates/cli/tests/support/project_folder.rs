@@ -124,5 +124,5 @@ pub(crate) fn trust(root: &Path) {
     let variables = [("HOME".into(), home(root).into_os_string())].into();
     let environment = Environment { variables, ..Environment::default() };
     let trust = Project::at(root.to_owned(), &environment).unwrap().trust();
-    trust.trust(&trust.brought().unwrap()).unwrap();
+    trust.trust(&trust.items().unwrap()).unwrap();
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use antiphon_api::JournalEventQuery;
 use antiphon_client::{
-    ClientError, DeltaPiece, EVENT_BYTES_MAX, RESPONSE_BYTES_MAX, RetryPolicy, ServerJournal,
-    StreamItem,
+    ClientError, DeltaNotice, DeltaPiece, EVENT_BYTES_MAX, RESPONSE_BYTES_MAX, RetryPolicy,
+    ServerJournal, StreamItem,
 };
 use antiphon_core::port::{
     JournalError, JournalLog, Read, TaskFilter, TaskIndex, TaskQuery, TaskSelector,
 };
-use antiphon_core::{Event, Position, Seq, TaskId};
+use antiphon_core::{Event, Position, Seq, StreamEvent, TaskId};
 use antiphon_test_server::TOKEN;
 use serde_json::json;
 
@@ -248,9 +248,9 @@ async fn deltas_are_delivered_between_events_where_they_are_asked_for() {
     }
     assert_eq!(items.len(), events.len() + 2);
     let StreamItem::Delta(delta) = &items[1] else { panic!("{:?}", items[1]) };
-    assert_eq!(delta.piece, DeltaPiece::TextDelta { delta: "Loo".to_owned() });
+    assert_eq!(delta.piece, DeltaPiece::Answer(StreamEvent::TextDelta { delta: "Loo".to_owned() }));
     let StreamItem::Delta(missed) = &items[2] else { panic!("{:?}", items[2]) };
-    assert_eq!(missed.piece, DeltaPiece::DeltasMissed { count: 7 });
+    assert_eq!(missed.piece, DeltaPiece::Other(DeltaNotice::DeltasMissed { count: 7 }));
     assert!(server.heads()[0].contains("deltas=true"), "{:?}", server.heads());
 }
 

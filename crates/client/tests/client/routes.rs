@@ -10,7 +10,7 @@ use antiphon_api::{
 use antiphon_client::{ClientError, DeltaPiece, Endpoint, LiveDelta, RetryPolicy, StreamItem};
 use antiphon_core::{
     ApprovalStatus, Decision, HandlingMode, HealthState, Invocation, InvocationResult, Position,
-    TaskStatus, UserMessage, WaitingFor,
+    StreamEvent, TaskStatus, UserMessage, WaitingFor,
 };
 use antiphon_test_server::TOKEN;
 use serde_json::{Value, json};
@@ -206,7 +206,10 @@ async fn a_live_stream_has_the_events_of_the_journal_and_deltas_of_an_answer() {
                         return (events, text);
                     }
                 }
-                StreamItem::Delta(LiveDelta { piece: DeltaPiece::TextDelta { delta }, .. }) => {
+                StreamItem::Delta(LiveDelta {
+                    piece: DeltaPiece::Answer(StreamEvent::TextDelta { delta }),
+                    ..
+                }) => {
                     text.push_str(&delta);
                 }
                 StreamItem::Delta(_) => {}

@@ -208,7 +208,7 @@ fn assistant_message(message: CanonicalMessage) -> Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChatCompletionResponse {
-    /// The answer.
+    /// The last message of the task.
     pub message: CanonicalMessage,
     /// Model that answered, as `PROVIDER/MODEL`.
     pub model: String,

@@ -23,7 +23,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::port::{Cancel, Piece, PieceSource, Provider, ProviderError};
 use crate::{AssistantMessage, Request, StopReason, ToolCallBlock, ToolCallId};
@@ -31,7 +31,7 @@ use assembly::Assembly;
 pub use assembly::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
 
 /// One event of an answer. Failures are not events: `next` returns them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum StreamEvent {
     /// More text.

@@ -24,7 +24,7 @@ pub trait ToolExecutor: Send + Sync {
     fn effect(&self, tool: &str) -> Option<Effect>;
 
     /// What is recorded with the start of a call, so that a later process can
-    /// [look](ToolExecutor::look) whether it happened. Called before the start is recorded; has no
+    /// [inspect](ToolExecutor::inspect_cut_off) whether it happened. Called before the start is recorded; has no
     /// effect. A JSON value of at most [`START_NOTE_BYTES_MAX`]; `None` when there is nothing to note.
     async fn start_note(
         &self,
@@ -46,11 +46,16 @@ pub trait ToolExecutor: Send + Sync {
 
     /// Looks whether a call happened that was started and has no recorded result, because its process
     /// ended. Changes nothing in the world.
-    async fn look(&self, _tool: &str, _arguments: &RawJson, _call: &CutOffCall) -> Look {
-        Look::Unknown { known: String::new() }
+    async fn inspect_cut_off(
+        &self,
+        _tool: &str,
+        _arguments: &RawJson,
+        _call: &CutOffCall,
+    ) -> CutOffOutcome {
+        CutOffOutcome::Unknown { known: String::new() }
     }
 
-    /// The result of a call is recorded: what was kept for a [look](ToolExecutor::look) can go. The same
+    /// The result of a call is recorded: what was kept for an [inspection](ToolExecutor::inspect_cut_off) can go. The same
     /// call may be settled several times, also by a later process.
     async fn settled(&self, _tool: &str, _task_id: &TaskId, _call_uuid: Uuid) {}
 
@@ -109,9 +114,9 @@ pub struct CutOffCall {
     pub note: Option<Value>,
 }
 
-/// What a [look](ToolExecutor::look) at a call that was cut off has found.
+/// What became of a call that was cut off.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Look {
+pub enum CutOffOutcome {
     /// It happened, with this result.
     Happened(ToolResult),
     /// It did not happen, or does no harm when it happens twice: it may run.

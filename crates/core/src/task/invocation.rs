@@ -49,7 +49,7 @@ pub struct Invocation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// The agent.
+    /// Name or definition of the agent that gets the task.
     pub agent: AgentRef,
     /// Its task: a text, a user message, or `{role, parts}`.
     #[serde(deserialize_with = "message_or_text")]

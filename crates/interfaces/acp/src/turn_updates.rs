@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use antiphon_client::{DeltaPiece, LiveDelta};
+use antiphon_client::{DeltaNotice, DeltaPiece, LiveDelta};
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Event, EventBody, InputBlock, Message, MessageAppended,
-    OutageWait, StatusChanged, StopReason, TaskId, TaskStatus, ToolCallId, WaitingFor,
+    OutageWait, StatusChanged, StopReason, StreamEvent, TaskId, TaskStatus, ToolCallId, WaitingFor,
 };
 use antiphon_view::display::escaped;
 use antiphon_view::text::{cut, one_line};
@@ -79,22 +79,28 @@ impl TurnUpdates {
             return None;
         }
         match delta.piece {
-            DeltaPiece::TextDelta { delta: text } => {
+            DeltaPiece::Answer(StreamEvent::TextDelta { delta: text }) => {
                 let begins = self.answer.text_bytes.checked_sub(delta.text_at)?;
                 let new = text.get(begins..).filter(|new| !new.is_empty())?;
                 self.answer.text_bytes += new.len();
                 Some(SessionUpdate::AgentMessageChunk(self.answer.chunk(new)))
             }
-            DeltaPiece::ThinkingDelta { delta: text } => {
+            DeltaPiece::Answer(StreamEvent::ThinkingDelta { delta: text }) => {
                 self.answer.thought_bytes += text.len();
                 Some(SessionUpdate::AgentThoughtChunk(self.answer.chunk(&text)))
             }
-            DeltaPiece::ToolOutput { tool_call_id, delta } => self.output(tool_call_id, &delta),
-            DeltaPiece::AnswerSuperseded { error, .. } => Some(self.superseded(&error)),
-            DeltaPiece::ToolCallBegin { .. }
-            | DeltaPiece::ToolCallDelta { .. }
-            | DeltaPiece::ToolCallEnd { .. }
-            | DeltaPiece::DeltasMissed { .. } => None,
+            DeltaPiece::Other(DeltaNotice::ToolOutput { tool_call_id, delta }) => {
+                self.output(tool_call_id, &delta)
+            }
+            DeltaPiece::Other(DeltaNotice::AnswerSuperseded { error, .. }) => {
+                Some(self.superseded(&error))
+            }
+            DeltaPiece::Answer(
+                StreamEvent::ToolCallBegin { .. }
+                | StreamEvent::ToolCallDelta { .. }
+                | StreamEvent::ToolCallEnd { .. },
+            )
+            | DeltaPiece::Other(DeltaNotice::DeltasMissed { .. }) => None,
         }
     }
 

@@ -102,7 +102,7 @@ pub(crate) struct AnswerWatcher {
 
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Form {
+enum AnswerFormat {
     /// The text of the messages.
     #[default]
     Text,
@@ -115,7 +115,7 @@ enum Form {
 struct AnswerState {
     /// Whether the task has started. Earlier messages are the history that the client sent.
     started: bool,
-    form: Form,
+    format: AnswerFormat,
     /// The last journal event that was read.
     seq: Seq,
     /// Its time.
@@ -229,6 +229,7 @@ impl AnswerWatcher {
                     }
                     // The task is suspended, or the journal is about to record its end.
                     Ok(_) => self.rest(),
+                    Err(OrchestratorError::Stopping) => return Err(ChatError::closing()),
                     Err(error) => return Err(ChatError::native(error).await),
                 },
             }
@@ -301,7 +302,7 @@ impl AnswerState {
             DeltaEvent::Answer(StreamEvent::TextDelta { delta: text })
                 if delta.turn == self.turn
                     && delta.after >= self.superseded_at
-                    && self.form == Form::Text
+                    && self.format == AnswerFormat::Text
                     && !self.whole =>
             {
                 let known = self.yielded.len().checked_sub(delta.text_at)?;
@@ -328,7 +329,7 @@ impl AnswerState {
         self.at = event.at;
         if let EventBody::TaskCreated(created) = &event.body {
             let structured = created.output_schema.is_some();
-            self.form = if structured { Form::Json } else { Form::Text };
+            self.format = if structured { AnswerFormat::Json } else { AnswerFormat::Text };
         } else if let EventBody::StatusChanged(change) = &event.body {
             self.started = true;
             if let Some(wait) = OutageWait::of(change) {
@@ -373,7 +374,7 @@ impl AnswerState {
         self.stop = Some(answer.stop_reason);
         self.open = answer.tool_calls().cloned().collect();
         self.requested.clear();
-        if self.form == Form::Json {
+        if self.format == AnswerFormat::Json {
             return Ok(None);
         }
         let text = answer.text();
@@ -431,7 +432,7 @@ impl AnswerState {
         self.end(if length { FinishReason::Length } else { FinishReason::Stop }, Vec::new());
         // A result that no message contains.
         match result {
-            Some(result) if self.form == Form::Json => Some(result.to_string()),
+            Some(result) if self.format == AnswerFormat::Json => Some(result.to_string()),
             Some(Value::String(text)) if !self.has_earlier_text => self.add_text(text),
             Some(Value::Null | Value::String(_)) | None => None,
             Some(result) if !self.has_earlier_text => Some(result.to_string()),

@@ -9,7 +9,7 @@
 //! the rest is unknown. If nothing was shown before, it is dropped instead, so that the request can
 //! be retried.
 
-mod form;
+mod delimiters;
 mod json_text;
 mod scanner;
 mod written_call;

@@ -49,7 +49,7 @@ async fn live_page(
         let may_wait = is_silent || task.wait.is_some();
         let waits = if may_wait { waits(orchestrator, &task).await? } else { None };
         let presence = AgentPresence {
-            standing: is_resident(&task),
+            resident: is_resident(&task),
             waiting: counts.get(&live.task_id).copied().unwrap_or_default(),
             agent: live.agent,
             task_id: live.task_id,
@@ -86,7 +86,7 @@ async fn without_id(
             continue;
         }
         let presence = AgentPresence {
-            standing: true,
+            resident: true,
             waiting: 0,
             waits: waits(orchestrator, &task).await?,
             waiting_for: task.waiting_for,
@@ -133,7 +133,7 @@ pub async fn idle_agents(
         let is_last = page.is_empty();
         before = page.last().map(|(last, _)| last.task_id.clone());
         for (presence, task) in page {
-            if presence.standing || task.status == TaskStatus::InputRequired {
+            if presence.resident || task.status == TaskStatus::InputRequired {
                 agents.push(AgentPresence { state: AgentState::Idle, ..presence });
             }
         }

@@ -46,8 +46,9 @@ pub async fn session_of(
     })
 }
 
-/// A session from elsewhere, ready to be stored under its own id.
+/// A session from elsewhere, ready to be stored under its own id. Hidden characters in it are escaped.
 pub fn imported(session: Session) -> ImportedConversation {
+    let session = session.with_hidden_text_escaped();
     ImportedConversation {
         agent: "import".to_owned(),
         session_id: Some(session.id),

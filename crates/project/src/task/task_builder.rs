@@ -109,6 +109,7 @@ impl Conversation {
 
     /// Continues a session that was read from a file.
     pub fn of_session(session: Session) -> Self {
+        let session = session.with_hidden_text_escaped();
         Self {
             session_id: Some(session.id),
             history: PriorHistory::Messages(session.messages),

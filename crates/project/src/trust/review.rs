@@ -3,7 +3,7 @@
 use antiphon_agent_files::version_of;
 use antiphon_core::visible;
 
-use super::{Brought, ProjectTrust, TrustRecord, TrustStatus};
+use super::{ProjectTrust, TrustItem, TrustRecord, TrustStatus};
 use crate::environment::{Environment, TrustPolicy};
 use crate::error::{ProjectError, unusable};
 
@@ -14,28 +14,28 @@ impl ProjectTrust {
     /// Asks the user about everything in the project that is not trusted, unless the user declined exactly
     /// that before. Commands that run tasks call it first.
     pub fn review(&self, environment: &Environment) -> Result<(), ProjectError> {
-        let mut brought = self.brought()?;
-        brought.retain(|item| item.status != TrustStatus::Trusted);
-        if brought.is_empty() {
+        let mut items = self.items()?;
+        items.retain(|item| item.status != TrustStatus::Trusted);
+        if items.is_empty() {
             return Ok(());
         }
         if environment.trust_policy == TrustPolicy::TrustAll {
-            return self.trust(&brought);
+            return self.trust(&items);
         }
-        if self.is_declined(&brought)? {
+        if self.is_declined(&items)? {
             environment.warnings.report(&format!(
                 "{} not trusted and without effect (`antiphon trust` shows what)",
-                counted(brought.len())
+                counted(items.len())
             ));
             return Ok(());
         }
         environment.warnings.report(&format!(
             "this project brings files that have no effect until you trust them:\n{}",
-            listed(&brought)
+            listed(&items)
         ));
         match environment.questions.ask("Trust them as they are now?") {
-            Some(true) => self.trust(&brought),
-            Some(false) => self.decline(&brought),
+            Some(true) => self.trust(&items),
+            Some(false) => self.decline(&items),
             None => {
                 environment.warnings.report(
                     "read them, then trust them with `antiphon trust` or, in scripts, with `--trust`",
@@ -46,21 +46,21 @@ impl ProjectTrust {
     }
 
     /// Records that the user was asked about this and declined.
-    pub fn decline(&self, brought: &[Brought]) -> Result<(), ProjectError> {
-        let declined = digest(brought);
+    pub fn decline(&self, items: &[TrustItem]) -> Result<(), ProjectError> {
+        let declined = digest(items);
         self.update(|record| record.declined = Some(declined))
     }
 
-    fn is_declined(&self, brought: &[Brought]) -> Result<bool, ProjectError> {
+    fn is_declined(&self, items: &[TrustItem]) -> Result<bool, ProjectError> {
         let record =
             TrustRecord::read(&self.state).map_err(|error| unusable(&self.state, &error))?;
-        Ok(record.declined == Some(digest(brought)))
+        Ok(record.declined == Some(digest(items)))
     }
 }
 
 /// The files and folders, each with what it would do.
-pub fn listed(brought: &[Brought]) -> String {
-    let lines = |item: &Brought| {
+pub fn listed(items: &[TrustItem]) -> String {
+    let lines = |item: &TrustItem| {
         let about = format!("{} ({}): {}", item.path, item.kind.as_str(), item.status.as_str());
         let mut lines = vec![format!("  {}", one_line(&about))];
         let shown = item.effects.iter().take(EFFECTS_SHOWN);
@@ -71,7 +71,7 @@ pub fn listed(brought: &[Brought]) -> String {
         }
         lines.join("\n")
     };
-    brought.iter().map(lines).collect::<Vec<_>>().join("\n")
+    items.iter().map(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// A name or a rule may hold a line break.
@@ -80,8 +80,8 @@ fn one_line(text: &str) -> String {
 }
 
 /// Names a set of files and folders in their present state.
-fn digest(brought: &[Brought]) -> String {
-    let pins: Vec<_> = brought.iter().map(|item| (&item.path, &item.pin)).collect();
+fn digest(items: &[TrustItem]) -> String {
+    let pins: Vec<_> = items.iter().map(|item| (&item.path, &item.pin)).collect();
     version_of(serde_json::to_string(&pins).unwrap_or_default().as_bytes())
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use antiphon_client::{ClientError, RetryPolicy};
 use antiphon_core::port::{
-    Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal,
+    Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal, TaskUpdates,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId, TaskSummary, visible};
 use backon::ExponentialBackoff;
@@ -49,6 +49,8 @@ pub(crate) struct Follower<'a> {
     /// The interrupt is forwarded: the follower ends when the remote task waits for a resume.
     pub(crate) interrupted: bool,
     pub(crate) has_children: ChildrenAtPeer,
+    /// Tells of commands that arrived here.
+    pub(crate) updates: Box<dyn TaskUpdates>,
 }
 
 /// Whether the remote task has dispatched tasks at the peer.
@@ -161,6 +163,7 @@ impl Follower<'_> {
                     self.interrupted = true;
                     self.end_if_at_rest()?;
                 }
+                () = self.updates.next() => self.catch_up(&progress.task_id).await?,
                 batch = events.next_batch() => {
                     let batch = batch?;
                     if batch.is_empty() {

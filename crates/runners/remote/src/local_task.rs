@@ -33,12 +33,12 @@ pub(crate) struct LocalTask {
     /// Tasks below the remote task, as they are recorded here.
     pub(crate) peer_tasks: PeerTasks,
     /// Messages from before the first relayed event.
-    chapter: Chapter,
+    conversation: ConversationPart,
 }
 
 /// Messages of a conversation, and what of them and of those before them the model reads.
 #[derive(Default)]
-struct Chapter {
+struct ConversationPart {
     /// Index of the first message here, counted over the conversation.
     first: u64,
     messages: Vec<Arc<Message>>,
@@ -46,7 +46,7 @@ struct Chapter {
     compacted: Option<(String, u64)>,
 }
 
-impl Chapter {
+impl ConversationPart {
     fn apply(&mut self, body: &EventBody) {
         if let EventBody::MessageAppended(appended) = body {
             self.messages.push(Arc::clone(&appended.message));
@@ -88,7 +88,7 @@ impl LocalTask {
             relayed: None,
             commands: Vec::new(),
             peer_tasks: PeerTasks::default(),
-            chapter: Chapter::default(),
+            conversation: ConversationPart::default(),
         };
         task.catch_up(journal).await?;
         Ok(task)
@@ -140,7 +140,7 @@ impl LocalTask {
         if let EventBody::Relayed(relayed) = body {
             self.apply_mark(relayed);
         } else if self.relayed.is_none() {
-            self.chapter.apply(body);
+            self.conversation.apply(body);
         }
     }
 
@@ -161,7 +161,7 @@ impl LocalTask {
         &self,
         journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {
-        let mut read = Chapter::default();
+        let mut read = ConversationPart::default();
         if let Some(before) = &self.created.history {
             // One read, however many tasks there were before.
             let history = journal.history(before.clone(), HistoryExtent::Recent).await?;
@@ -170,8 +170,8 @@ impl LocalTask {
                 read.apply(&event.body);
             }
         }
-        read.messages.extend(self.chapter.messages.iter().map(Arc::clone));
-        read.compacted = self.chapter.compacted.clone().or(read.compacted);
+        read.messages.extend(self.conversation.messages.iter().map(Arc::clone));
+        read.compacted = self.conversation.compacted.clone().or(read.compacted);
         Ok(sendable(&read.read_by_model()))
     }
 }
@@ -198,7 +198,7 @@ mod tests {
         let messages: Vec<_> = ["ten", "eleven", "twelve"].map(said).to_vec();
         let of = |compacted: Option<u64>| {
             let compacted = compacted.map(|kept_from| ("before".to_owned(), kept_from));
-            Chapter { first: 10, messages: messages.clone(), compacted }.read_by_model()
+            ConversationPart { first: 10, messages: messages.clone(), compacted }.read_by_model()
         };
         assert_eq!(of(None), messages);
         assert_eq!(of(Some(11)), [said("before"), said("eleven"), said("twelve")]);

@@ -65,27 +65,8 @@ pub(crate) fn waits_for_resume(body: &EventBody) -> bool {
 /// Whether an event belongs to the creation of the remote task: its first event, and the messages that it
 /// was created with. The first event of any other kind is the first of its work.
 pub(crate) fn is_creation(body: &EventBody) -> bool {
-    match body {
-        EventBody::TaskCreated(_) => true,
-        EventBody::MessageAppended(appended) => appended.queued.is_none(),
-        EventBody::StatusChanged(_)
-        | EventBody::StateChanged(_)
-        | EventBody::MessageQueued(_)
-        | EventBody::ApprovalRequested(_)
-        | EventBody::ApprovalDecided(_)
-        | EventBody::ToolRefused(_)
-        | EventBody::ToolStarted(_)
-        | EventBody::ToolRequested(_)
-        | EventBody::Dispatched(_)
-        | EventBody::Awaited(_)
-        | EventBody::RequestSent(_)
-        | EventBody::Replied(_)
-        | EventBody::HandedOver(_)
-        | EventBody::TaskRestored(_)
-        | EventBody::BudgetRaised(_)
-        | EventBody::Relayed(_)
-        | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_)
-        | EventBody::Compacted(_) => false,
+    if let EventBody::MessageAppended(appended) = body {
+        return appended.queued.is_none();
     }
+    matches!(body, EventBody::TaskCreated(_))
 }

@@ -118,6 +118,7 @@ impl Runner for RemoteRunner {
             interrupt: run.interrupt,
             interrupted: false,
             has_children: ChildrenAtPeer::Unknown,
+            updates: run.updates,
         };
         tokio::select! {
             // The remote task goes on; the next run reads its further events.

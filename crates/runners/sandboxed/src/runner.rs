@@ -20,6 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use process::Process;
+use sandbox_check::Checked;
 use stderr_tail::StderrTail;
 use worker_run::{WorkerEnd, WorkerRun};
 
@@ -83,8 +84,11 @@ impl Runner for SandboxRunner {
     fn check(&self, config: &Value) -> Result<(), String> {
         self.settings.limits.narrowed(config)?;
         if self.checked.get().is_none() {
-            sandbox_check::sandbox_check(&self.settings)?;
-            let _ = self.checked.set(());
+            match sandbox_check::sandbox_check(&self.settings)? {
+                Checked::Works => drop(self.checked.set(())),
+                // The journal refuses the task, or the task waits for room when it starts.
+                Checked::NoRoom => {}
+            }
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The runner `terminal`.
 
 mod attempt;
+mod message_typing;
 mod start;
-mod typist;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

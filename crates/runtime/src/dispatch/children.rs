@@ -83,6 +83,8 @@ impl TaskRun {
         for pending_call in self.state.pending_calls.values() {
             match pending_call.until() {
                 _ if !unknown.is_empty() => self.wait_for_call(pending_call),
+                // This run sees that it has passed: another one would see the same, again and again.
+                Some(until) if self.services.time.has_passed(until) => {}
                 Some(until) => deadlines::watch_task(&self.services, until, waiter.clone()),
                 None => {}
             }

@@ -58,6 +58,11 @@ impl TaskRun {
         runners.any(|known| known.kind() == config.kind && known.reads_inbox())
     }
 
+    /// Whether its runner calls models and tools for it in a process that ends with this one.
+    pub(crate) fn has_worker_here(&self) -> bool {
+        !self.is_orchestrated_elsewhere() && !self.reads_inbox()
+    }
+
     /// Cancels the task in another orchestrator, if it runs there and can be reached now.
     pub(crate) async fn cancel_remote(&mut self) -> Result<(), OrchestratorError> {
         let Some(config) = self.state.created.runner.clone() else { return Ok(()) };

@@ -232,14 +232,14 @@ pub(crate) fn know_deadlines(time: &DeadlineClock, state: &TaskState) {
 }
 
 /// The wall-clock limit, if it is reached.
-pub(crate) fn time_over(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
+pub(crate) fn time_over(state: &TaskState, context: &LimitContext<'_>) -> Option<LimitReached> {
     let max_s = state.created.limits.wall_clock_s_max?.get();
-    let over = deadline(state).is_some_and(|deadline| standing.time.has_passed(deadline));
+    let over = deadline(state).is_some_and(|deadline| context.time.has_passed(deadline));
     over.then_some(LimitReached::WallClock { max_s })
 }
 
 /// The limit that forbids another model call: one of the task, or of a tree it belongs to.
-pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<LimitReached> {
+pub(crate) fn reached(state: &TaskState, context: &LimitContext<'_>) -> Option<LimitReached> {
     let (mut turns, mut calls, spent) = (state.turns, state.calls, state.spent.clone());
     if state.created.resident {
         // A resident agent never ends: these limits hold for each wake-up.
@@ -247,9 +247,9 @@ pub(crate) fn reached(state: &TaskState, standing: &LimitContext<'_>) -> Option<
         calls = calls.saturating_sub(state.at_wake.calls);
     }
     let own = Totals { tasks: 1, turns, calls, spent };
-    exceeded(&state.created.limits, &own, standing.prices).or_else(|| {
-        let mut scopes = standing.scopes.iter();
-        scopes.find_map(|scope| exceeded(&scope.limits, &scope.totals, standing.prices))
+    exceeded(&state.created.limits, &own, context.prices).or_else(|| {
+        let mut scopes = context.scopes.iter();
+        scopes.find_map(|scope| exceeded(&scope.limits, &scope.totals, context.prices))
     })
 }
 

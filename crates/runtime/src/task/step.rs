@@ -228,6 +228,7 @@ impl TaskRun {
             let action = run.decide();
             run.end_budget_wait(&action);
             let action = run.unless_model_is_missing(action);
+            let _step = run.calls_something(&action).then(|| run.services.background.steps.token());
             if run.runs_remotely(&action) {
                 run.run_remotely().await?;
                 continue;
@@ -266,6 +267,14 @@ impl TaskRun {
                 Action::WaitForBudget(spent) => run.wait_for_budget(&spent),
             }
         }
+    }
+
+    /// Whether models or tools are called here for an action.
+    fn calls_something(&self, action: &Action) -> bool {
+        if self.runs_remotely(action) {
+            return self.has_worker_here();
+        }
+        matches!(action, Action::AskModel | Action::CallTools(_) | Action::Compact)
     }
 
     /// Writes what is unwritten before the run returns, and sets the deadlines of the task.

@@ -64,7 +64,7 @@ async fn far_away() -> (Team, Orchestrator, TaskId, TaskId) {
 }
 
 #[tokio::test]
-async fn who_works_elsewhere_is_brought_to_rest_and_waits() {
+async fn a_task_that_runs_elsewhere_is_interrupted_and_waits() {
     let (team, orchestrator, parent, _) = far_away().await;
     orchestrator.allow(allowing(ANSWER * 9)).await.expect("allowed");
     let state = goes_on(&orchestrator, &parent).await;

@@ -78,7 +78,7 @@ async fn a_task_survives_death_at_every_write() {
     assert!(recovered >= 14, "{recovered} of the deaths left something to recover");
 }
 
-/// Everything at once: questions, a message that steers, a result that has to be mended.
+/// Everything at once: questions, a message that steers, a result that has to be corrected.
 const BUSY: &str = r#"
 name = "test"
 [[reply]]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{CutOffCall, Journal, Look, START_NOTE_BYTES_MAX, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, Journal, START_NOTE_BYTES_MAX, ToolContext};
 use antiphon_core::{
     Effect, EventBody, RawJson, TaskId, TaskStatus, Tool, ToolError, ToolExecutor, ToolResult,
 };
@@ -83,14 +83,14 @@ impl ToolExecutor for Lines {
         Ok(ToolResult::text("noted"))
     }
 
-    async fn look(&self, _: &str, _: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, _: &str, _: &RawJson, call: &CutOffCall) -> CutOffOutcome {
         self.looked.lock().expect("no panic").push(call.call_uuid);
         let before = call.note.as_ref().and_then(|note| note["before"].as_u64());
         let more = before.map(|before| self.count() as u64 - before).filter(|_| !self.blind);
         match more {
-            Some(0) => Look::MayRun,
-            Some(1) => Look::Happened(ToolResult::text("noted")),
-            Some(_) | None => Look::Unknown { known: format!("{} lines", self.count()) },
+            Some(0) => CutOffOutcome::MayRun,
+            Some(1) => CutOffOutcome::Happened(ToolResult::text("noted")),
+            Some(_) | None => CutOffOutcome::Unknown { known: format!("{} lines", self.count()) },
         }
     }
 

@@ -13,6 +13,7 @@ use antiphon_runtime::{
 };
 use serde_json::{Value, json};
 
+use crate::counted_reads::CountedReads;
 use crate::team::{Roster, Team, agent, calls, results, says, script, step};
 use crate::world::new_task;
 
@@ -86,6 +87,31 @@ async fn a_task_waits_for_a_client_that_sends_no_result() {
     orchestrator.tool_result(&task_id, &call(), ToolResult::text("late")).await.expect("taken");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+}
+
+#[tokio::test]
+async fn a_task_whose_client_is_late_is_not_started_again_and_again() {
+    let team = asks();
+    let world = team.world();
+    let settings = Settings { client_tool_timeout: Duration::ZERO, ..world.settings };
+    let journal = CountedReads::on(&world.journal);
+    let orchestrator =
+        Orchestrator::new(RuntimeDeps { settings, journal: journal.clone(), ..world });
+    let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
+    orchestrator.wait(&task_id).await.expect("a rest");
+    for _ in 0..3 {
+        // Each start of a task at rest reads what was written since.
+        orchestrator.start(&task_id).await.expect("started");
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    journal.0.take();
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    let reads = journal.0.take().reads;
+    assert_eq!(reads, 0, "the task is started again without a reason");
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ fn queued(index: usize, item: &Item) -> MessageQueued {
     MessageQueued { quiet, ..MessageQueued::of(classify(interaction, &silent)) }
 }
 
-/// A standing agent with this in its inbox.
+/// A resident agent with this in its inbox.
 fn agent(items: &[Item]) -> TaskState {
     let session_id = SessionId::parse("agent:me").expect("a session");
     let created = TaskCreated { resident: true, ..TaskCreated::new("me", session_id) };
@@ -97,7 +97,7 @@ fn agent(items: &[Item]) -> TaskState {
 }
 
 fn decide(state: &TaskState) -> Action {
-    let standing = LimitContext {
+    let context = LimitContext {
         time: &DeadlineClock::new(Arc::new(SystemClock)),
         scopes: Vec::new(),
         outcomes: &Outcomes::new(),
@@ -105,7 +105,7 @@ fn decide(state: &TaskState) -> Action {
         window_tokens: None,
         budget: None,
     };
-    next_action(state, &standing)
+    next_action(state, &context)
 }
 
 /// Takes what is to be taken, and has the model say its last word to it.

@@ -18,6 +18,7 @@ mod crash;
 mod cut_off;
 mod dispatch;
 mod drain;
+mod early_request;
 mod external;
 mod far_inbox;
 mod flat_agents;

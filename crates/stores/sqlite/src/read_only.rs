@@ -51,11 +51,12 @@ impl ReadOnlyJournal {
     }
 }
 
-/// Whether the journal cannot change: its folder is on a read-only file system, and it has no log. SQLite reads
-/// other files only beside a file of locks, which it could not create there.
+/// Whether the journal cannot change: its folder is on a read-only file system, and it has no log, or an empty one.
+/// SQLite reads other files only beside a file of locks, which it could not create there.
 fn is_frozen(path: &Path) -> bool {
     let writes = rustix::fs::access(folder_of(path), rustix::fs::Access::WRITE_OK);
-    writes == Err(rustix::io::Errno::ROFS) && fs::metadata(with_suffix(path, "-wal")).is_err()
+    let log = fs::metadata(with_suffix(path, "-wal"));
+    writes == Err(rustix::io::Errno::ROFS) && log.map_or(true, |log| log.len() == 0)
 }
 
 #[async_trait]

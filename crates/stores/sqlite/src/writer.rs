@@ -18,9 +18,11 @@ pub(crate) mod task_head_cache;
 use std::io;
 use std::slice;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use antiphon_core::port::{Append, AppendFault, Appended, JournalError};
 use antiphon_core::{EventBody, Position};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
@@ -28,6 +30,7 @@ use crate::fault::{fault, is_unreadable};
 use crate::file::open_file::OpenFile;
 use crate::index::checkpoint::CheckpointChange;
 use crate::index::tail::Tail;
+use crate::maintenance::compact::checkpoint;
 use crate::writer::append_transaction::AppendTransaction;
 use crate::writer::storage_check::StorageCheck;
 use crate::writer::task_head_cache::TaskHeadCache;
@@ -200,6 +203,16 @@ impl WriterThread {
                 }
             }
         }
+        self.close();
+    }
+
+    /// Empties the log, and keeps its files: the next start needs no room on the disk to create them. What fails
+    /// leaves the log as a kill does.
+    fn close(self) {
+        // Another process that reads now is not waited for.
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = checkpoint(&self.connection);
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     }
 
     /// Writes a batch and returns one answer per append.

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use antiphon_core::port::Look;
+use antiphon_core::port::CutOffOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -118,17 +118,17 @@ impl ChangeNote {
 }
 
 /// The outcome for a file that is neither as before nor as after the call.
-pub(crate) fn different(name: &str) -> Look {
+pub(crate) fn different(name: &str) -> CutOffOutcome {
     let known = format!(
         "{name} is neither as it was before the call nor as the call would leave it: another program \
          has changed or removed it. Read it first."
     );
-    Look::Unknown { known }
+    CutOffOutcome::Unknown { known }
 }
 
 /// The outcome for a file that cannot be looked at.
-pub(crate) fn unreadable(reason: &str) -> Look {
-    Look::Unknown { known: format!("A look at the file was not possible: {reason}") }
+pub(crate) fn unreadable(reason: &str) -> CutOffOutcome {
+    CutOffOutcome::Unknown { known: format!("A look at the file was not possible: {reason}") }
 }
 
 #[cfg(test)]

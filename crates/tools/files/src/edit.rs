@@ -25,7 +25,7 @@ mod tolerant;
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
+use antiphon_core::port::{Cancel, CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -130,14 +130,15 @@ impl ToolHandler for EditTool {
         note.await.ok()??.to_value()
     }
 
-    async fn look(&self, json: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, json: &RawJson, call: &CutOffCall) -> CutOffOutcome {
         let parsed = arguments::<Arguments>(NAME, json);
         let (Ok(arguments), Some(note)) = (parsed, ChangeNote::read(call.note.as_ref())) else {
-            return Look::Unknown { known: String::new() };
+            return CutOffOutcome::Unknown { known: String::new() };
         };
         let editing = self.file_edit(call.task_id.clone());
-        let looked =
-            blocking(NAME, Cancel::never(), move |_| Ok(editing.look(&arguments.path, &note)));
+        let looked = blocking(NAME, Cancel::never(), move |_| {
+            Ok(editing.inspect_cut_off(&arguments.path, &note))
+        });
         looked.await.unwrap_or_else(|error| change_note::unreadable(&error.to_string()))
     }
 

@@ -4,7 +4,7 @@ mod file_write;
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
+use antiphon_core::port::{Cancel, CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -89,14 +89,14 @@ impl ToolHandler for WriteTool {
         note.await.ok()??.to_value()
     }
 
-    async fn look(&self, json: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, json: &RawJson, call: &CutOffCall) -> CutOffOutcome {
         let parsed = arguments::<Arguments>(NAME, json);
         let (Ok(arguments), Some(note)) = (parsed, ChangeNote::read(call.note.as_ref())) else {
-            return Look::Unknown { known: String::new() };
+            return CutOffOutcome::Unknown { known: String::new() };
         };
         let writing = self.file_write(call.task_id.clone());
         let looked = blocking(NAME, Cancel::never(), move |_| {
-            Ok(writing.look(&arguments.path, &arguments.content, &note))
+            Ok(writing.inspect_cut_off(&arguments.path, &arguments.content, &note))
         });
         looked.await.unwrap_or_else(|error| change_note::unreadable(&error.to_string()))
     }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{CutOffCall, Look, Progress, ToolContext, ToolError, ToolExecutor};
+use antiphon_core::port::{
+    CutOffCall, CutOffOutcome, Progress, ToolContext, ToolError, ToolExecutor,
+};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolResult};
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
@@ -169,10 +171,14 @@ impl ToolExecutor for Mcp {
         repeatable.then(|| json!({ REPEATABLE: true }))
     }
 
-    async fn look(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> CutOffOutcome {
         let before = call.note.as_ref().is_some_and(|note| note[REPEATABLE] == true);
         let now = self.shared.catalog().get(tool).is_some_and(|entry| entry.repeatable);
-        if before && now { Look::MayRun } else { Look::Unknown { known: String::new() } }
+        if before && now {
+            CutOffOutcome::MayRun
+        } else {
+            CutOffOutcome::Unknown { known: String::new() }
+        }
     }
 
     async fn execute(

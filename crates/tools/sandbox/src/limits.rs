@@ -15,6 +15,11 @@ const TASKS_PER_CORE_MAX: u64 = 64;
 /// Most open files of one process.
 const OPEN_FILES_MAX: u64 = 16_384;
 
+/// Most shared memory of System V in one sandbox, in bytes: as much as `/dev/shm` holds.
+const SHARED_MEMORY_MAX: u64 = 512 << 20;
+
+const SHARED_MEMORY: &str = "/proc/sys/kernel/shmall";
+
 /// Turns off core dumps and limits open files.
 pub(crate) fn files_and_dumps() -> Result<(), SandboxError> {
     lower(Resource::Core, 0)?;
@@ -38,6 +43,24 @@ pub(crate) fn namespace_tasks() {
         // If it fails, the other limit remains.
         let _ = std::fs::write("/proc/sys/kernel/pid_max", tasks_max().to_string());
     }
+}
+
+/// Limits the shared memory of System V of this IPC namespace: it outlives its processes, so what
+/// limits these does not cover it.
+pub(crate) fn namespace_shared_memory() {
+    // Older kernels do not let the namespace change it; see `shared_memory_is_limited`.
+    let _ = std::fs::write(SHARED_MEMORY, shared_memory_pages().to_string());
+}
+
+/// Whether shared memory of System V is limited here.
+pub(crate) fn shared_memory_is_limited() -> bool {
+    let pages = std::fs::read_to_string(SHARED_MEMORY).ok();
+    let pages = pages.and_then(|text| text.trim().parse::<u64>().ok());
+    pages.is_some_and(|pages| pages <= shared_memory_pages())
+}
+
+fn shared_memory_pages() -> u64 {
+    SHARED_MEMORY_MAX / rustix::param::page_size() as u64
 }
 
 /// The first two numbers of a kernel's release, such as `6.12.9-arch1`.

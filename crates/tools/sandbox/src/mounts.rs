@@ -246,6 +246,7 @@ fn processes() -> Result<(), SandboxError> {
     })?;
     // Older kernels have only the limit of processes per user.
     crate::limits::namespace_tasks();
+    crate::limits::namespace_shared_memory();
     mount_remount("/proc", MountFlags::BIND | MountFlags::RDONLY | flags, "")
         .during("make `/proc` read-only")
 }

@@ -10,9 +10,9 @@ use seccompiler::{
     SeccompRule, apply_filter, sock_filter,
 };
 
-use crate::SandboxError;
 use crate::policy::Runs;
 use crate::sandbox_error::Step;
+use crate::{SandboxError, limits};
 
 /// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
@@ -130,6 +130,9 @@ const MAKING: [u64; 2] = [0o100, 0o20_000_000];
 const FALLOC_FL_PUNCH_HOLE: u64 = 2;
 const FALLOC_FL_COLLAPSE_RANGE: u64 = 8;
 
+/// Most bytes of one segment where their sum cannot be limited; there can be 4096 of them.
+const SEGMENT_BYTES_MAX: u64 = 64 << 10;
+
 /// Which Unix sockets may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnixFamily {
@@ -145,6 +148,9 @@ pub(crate) fn restrict(unix: UnixFamily, runs: Runs) -> Result<(), SandboxError>
     // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.
     let mut unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let mut refused = refused(unix).during(step)?;
+    if !limits::shared_memory_is_limited() {
+        refused.insert(libc::SYS_shmget, vec![large_segment().during(step)?]);
+    }
     if geteuid().is_root() {
         refused.extend(privileged_files().during(step)?);
         match runs {
@@ -216,6 +222,14 @@ fn privileged_files() -> Result<Rules, seccompiler::BackendError> {
         rules.insert(*number, making.map(rule).collect::<Result<_, _>>()?);
     }
     Ok(rules)
+}
+
+/// A large segment of shared memory of System V. As many small ones as a namespace can have are as much
+/// as it may have.
+fn large_segment() -> Result<SeccompRule, seccompiler::BackendError> {
+    let large = SeccompCmpOp::Gt;
+    let size = SeccompCondition::new(1, SeccompCmpArgLen::Qword, large, SEGMENT_BYTES_MAX)?;
+    SeccompRule::new(vec![size])
 }
 
 /// Space that is taken without being written is counted nowhere. Programs write instead, or do

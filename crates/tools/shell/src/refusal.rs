@@ -26,6 +26,15 @@ const NO_NETWORK: [&str; 12] = [
     "unable to resolve host address",
 ];
 
+/// What a failed command says when nothing listens on a port of the sandbox.
+const NO_LISTENER: [&str; 5] = [
+    "Connection refused",
+    "connection refused",
+    "ECONNREFUSED",
+    "Couldn't connect to server",
+    "Could not connect to server",
+];
+
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "read-only file system"];
 
 /// What git says when a part of the repository stays read-only.
@@ -94,6 +103,13 @@ impl SandboxBounds {
                  fault of the name resolution or of the server. Name the hosts that the command \
                  needs in `hosts`: the user is asked. {HOW_TO_ASK}"
             ));
+        }
+        // Without a network, only a port of the sandbox itself can refuse a connection.
+        if self.network == Network::Off && line(&NO_LISTENER).is_some() {
+            let reason = "in the sandbox `localhost` and 127.0.0.1 are the sandbox itself, and nothing \
+                listens on that port there. For a service of the user's machine name it in `hosts`, \
+                such as \"localhost:8080\", and connect to `localhost`: the user is asked.";
+            return Some(reason.to_owned());
         }
         if self.unix_sockets == UnixSockets::Refused && line(&UNIX_SOCKETS).is_some() {
             return Some(format!(
@@ -181,8 +197,12 @@ mod tests {
         assert_eq!(inside.refusal("cat: x: No such file or directory"), None);
         let line = "curl: (6) Could not resolve host: example.com";
         assert!(inside.refusal(line).unwrap().contains("no network"));
+        let local =
+            "curl: (7) Failed to connect to localhost port 8081: Couldn't connect to server";
+        assert!(inside.refusal(local).unwrap().contains("`hosts`"));
         let online = SandboxBounds { network: Network::On, ..inside };
         assert_eq!(online.refusal(line), None);
+        assert_eq!(online.refusal(local), None);
         let full = SandboxBounds { mode: Mode::Full, ..inside };
         assert_eq!(full.refusal(line), None);
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
+use antiphon_core::port::{Cancel, CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_toolbox::definition;
 use async_trait::async_trait;
@@ -317,13 +317,15 @@ impl ToolExecutor for Shell {
         }
     }
 
-    async fn look(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, tool: &str, _: &RawJson, call: &CutOffCall) -> CutOffOutcome {
         if tool != Bash::NAME {
-            return Look::Unknown { known: String::new() };
+            return CutOffOutcome::Unknown { known: String::new() };
         }
         match self.records.read(call.call_uuid).await {
-            Some(RecordedCall { result: Some(result), .. }) => Look::Happened(result),
-            recorded => Look::Unknown { known: report::cut_off(call.call_uuid, recorded.as_ref()) },
+            Some(RecordedCall { result: Some(result), .. }) => CutOffOutcome::Happened(result),
+            recorded => {
+                CutOffOutcome::Unknown { known: report::cut_off(call.call_uuid, recorded.as_ref()) }
+            }
         }
     }
 

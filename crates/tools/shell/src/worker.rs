@@ -14,6 +14,7 @@ mod command_loop;
 mod guard;
 mod process_list;
 mod proxy_socket;
+mod shared_memory;
 mod signals;
 mod usage;
 

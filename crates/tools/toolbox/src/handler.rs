@@ -1,6 +1,6 @@
 //! One tool and the code that runs it.
 
-use antiphon_core::port::{CutOffCall, Look, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use serde_json::Value;
@@ -34,9 +34,9 @@ pub trait ToolHandler: Send + Sync {
     }
 
     /// Looks whether a call that was cut off happened, under the contract of
-    /// [`ToolExecutor::look`](antiphon_core::ToolExecutor::look).
-    async fn look(&self, _arguments: &RawJson, _call: &CutOffCall) -> Look {
-        Look::Unknown { known: String::new() }
+    /// [`ToolExecutor::inspect_cut_off`](antiphon_core::ToolExecutor::inspect_cut_off).
+    async fn inspect_cut_off(&self, _arguments: &RawJson, _call: &CutOffCall) -> CutOffOutcome {
+        CutOffOutcome::Unknown { known: String::new() }
     }
 
     /// Most text of a result that goes to the model as it is, in bytes; longer text is stored. A tool

@@ -5,7 +5,7 @@ mod stream;
 
 use std::sync::Arc;
 
-use antiphon_core::port::{CutOffCall, Look, Progress, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, Progress, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
@@ -78,13 +78,20 @@ impl ToolExecutor for RedactingTools {
         self.tools.start_note(tool, arguments, task_id).await
     }
 
-    async fn look(&self, tool: &str, arguments: &RawJson, call: &CutOffCall) -> Look {
-        match self.tools.look(tool, arguments, call).await {
-            Look::Happened(result) => Look::Happened(self.secrets.redact_result(result)),
-            Look::MayRun => Look::MayRun,
-            Look::Unknown { mut known } => {
+    async fn inspect_cut_off(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        call: &CutOffCall,
+    ) -> CutOffOutcome {
+        match self.tools.inspect_cut_off(tool, arguments, call).await {
+            CutOffOutcome::Happened(result) => {
+                CutOffOutcome::Happened(self.secrets.redact_result(result))
+            }
+            CutOffOutcome::MayRun => CutOffOutcome::MayRun,
+            CutOffOutcome::Unknown { mut known } => {
                 self.secrets.redact(&mut known);
-                Look::Unknown { known }
+                CutOffOutcome::Unknown { known }
             }
         }
     }

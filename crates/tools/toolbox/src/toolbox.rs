@@ -14,7 +14,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use antiphon_core::port::{CutOffCall, Look, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{
     Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
@@ -182,11 +182,16 @@ impl ToolExecutor for Toolbox {
         }
     }
 
-    async fn look(&self, tool: &str, arguments: &RawJson, call: &CutOffCall) -> Look {
+    async fn inspect_cut_off(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        call: &CutOffCall,
+    ) -> CutOffOutcome {
         let look = match (self.handler(tool), self.executor(tool)) {
-            (Some(handler), _) => handler.look(arguments, call).await,
-            (None, Some(executor)) => executor.look(tool, arguments, call).await,
-            (None, None) => Look::Unknown { known: String::new() },
+            (Some(handler), _) => handler.inspect_cut_off(arguments, call).await,
+            (None, Some(executor)) => executor.inspect_cut_off(tool, arguments, call).await,
+            (None, None) => CutOffOutcome::Unknown { known: String::new() },
         };
         let task_id = call.task_id.clone();
         let present = |result| {
@@ -194,12 +199,12 @@ impl ToolExecutor for Toolbox {
             self.presentable(result, RESULT_BYTES_MAX, task_id, call_id)
         };
         match look {
-            Look::Happened(result) => Look::Happened(present(result).await),
-            Look::MayRun => Look::MayRun,
-            Look::Unknown { known } => {
+            CutOffOutcome::Happened(result) => CutOffOutcome::Happened(present(result).await),
+            CutOffOutcome::MayRun => CutOffOutcome::MayRun,
+            CutOffOutcome::Unknown { known } => {
                 let ToolResult { content, .. } = present(ToolResult::text(known)).await;
                 let texts: Vec<String> = content.into_iter().filter_map(text_of).collect();
-                Look::Unknown { known: texts.join("\n") }
+                CutOffOutcome::Unknown { known: texts.join("\n") }
             }
         }
     }

@@ -30,10 +30,13 @@ impl Write for Buffer {
 }
 
 /// A transcript, and the texts of its answers and notes.
-fn transcript(form: Form, note_placement: NotePlacement) -> (Transcript, Buffer, Buffer) {
+fn transcript(
+    format: TranscriptFormat,
+    note_placement: NotePlacement,
+) -> (Transcript, Buffer, Buffer) {
     let (answers, notes) = (Buffer::default(), Buffer::default());
     let options = TranscriptOptions {
-        form,
+        format,
         answers: Box::new(answers.clone()),
         notes: Box::new(notes.clone()),
         note_placement,
@@ -74,7 +77,8 @@ fn tool_result(is_error: bool, text: &str) -> Event {
 
 #[test]
 fn an_answer_with_missed_deltas_is_shown_when_it_is_complete_and_with_control_characters_escaped() {
-    let (mut transcript, answers, notes) = transcript(Form::Text, NotePlacement::Inline);
+    let (mut transcript, answers, notes) =
+        transcript(TranscriptFormat::Text, NotePlacement::Inline);
     let task_id = TaskId::parse("t1").unwrap();
     transcript.event(&answer("No delta of it was seen.")).unwrap();
     transcript.missed(&task_id, 3).unwrap();
@@ -85,7 +89,8 @@ fn an_answer_with_missed_deltas_is_shown_when_it_is_complete_and_with_control_ch
 
 #[test]
 fn a_tool_result_is_a_note_with_its_diff_and_an_error_with_its_first_line() {
-    let (mut transcript, answers, notes) = transcript(Form::Text, NotePlacement::Separate);
+    let (mut transcript, answers, notes) =
+        transcript(TranscriptFormat::Text, NotePlacement::Separate);
     let started: ToolStarted = serde_json::from_value(
         json!({ "tool_call_id": "c0", "tool_name": "grep", "effect": "read_only" }),
     )
@@ -100,7 +105,7 @@ fn a_tool_result_is_a_note_with_its_diff_and_an_error_with_its_first_line() {
 
 #[test]
 fn the_status_line_is_cut_at_the_width_and_erased_before_a_note() {
-    let (mut transcript, _, notes) = transcript(Form::Text, NotePlacement::Inline);
+    let (mut transcript, _, notes) = transcript(TranscriptFormat::Text, NotePlacement::Inline);
     transcript.set_waiting(Some("1 of 3 agents done".to_owned()));
     transcript.tick(12);
     transcript.note("a note");
@@ -109,7 +114,8 @@ fn the_status_line_is_cut_at_the_width_and_erased_before_a_note() {
 
 #[test]
 fn as_json_every_event_is_one_line_and_missed_deltas_are_counted() {
-    let (mut transcript, answers, notes) = transcript(Form::Json, NotePlacement::Separate);
+    let (mut transcript, answers, notes) =
+        transcript(TranscriptFormat::Json, NotePlacement::Separate);
     let prompt =
         MessageAppended::new(Message::from(UserMessage::text("Go.", DateTime::UNIX_EPOCH)));
     transcript.event(&event(prompt)).unwrap();

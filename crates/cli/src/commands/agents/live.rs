@@ -135,7 +135,7 @@ fn table(agents: &[AgentPresence]) -> String {
     let header = ["AGENT", "STATE", "SINCE", "MESSAGES", "INBOX", "TASK", "ID"];
     let mut lines = vec![header.map(str::to_owned)];
     lines.extend(agents.iter().map(|live| {
-        let state = match (live.standing, live.state) {
+        let state = match (live.resident, live.state) {
             (true, AgentState::Idle) => "idle, resident".to_owned(),
             (true, state) => format!("{state}, resident"),
             (false, state) => state.to_string(),

@@ -13,12 +13,12 @@ use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_runtime::{Recovered, TaskState};
 
-use crate::afterwards::Afterwards;
 use crate::commands::run::leave;
 use crate::commands::serve::GRACE_S_DEFAULT;
 use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::outcome;
+use crate::remaining_work::RemainingWork;
 use crate::stop_signal::{COPY_WITHIN, Interrupts, StopSignal, StopSignals};
 use crate::terminal;
 
@@ -32,7 +32,7 @@ const INTERRUPT_WAIT: Duration = Duration::from_secs(5);
 pub(super) async fn resume_tasks(
     access: ProjectAccess<'_>,
     task: Option<String>,
-    afterwards: &mut Afterwards,
+    remaining_work: &mut RemainingWork,
 ) -> Result<(), Failure> {
     let (project, environment) = match &access {
         ProjectAccess::Folder { project, environment } => (project, environment),
@@ -56,7 +56,7 @@ pub(super) async fn resume_tasks(
     };
     let stops = resumed.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
     if let TaskOwner::Journal(attachment) = owner {
-        leave(*attachment, stops, afterwards).await;
+        leave(*attachment, stops, remaining_work).await;
     }
     resumed
 }

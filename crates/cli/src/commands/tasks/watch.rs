@@ -23,7 +23,7 @@ const SIBLINGS_SHOWN: [usize; 5] = [12, 6, 3, 1, 0];
 
 /// How a tree is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TreeFormat {
     /// Drawn in place on a terminal, else a line per change.
     Text(Collapse),
     /// A JSON object per change.
@@ -35,16 +35,16 @@ pub(super) async fn watch(
     mut reader: TreeReader,
     task: &str,
     prices: &PriceTable,
-    form: Form,
+    format: TreeFormat,
 ) -> Result<(), Failure> {
     let mut tree = reader.tree(task).await?;
     let stdout = std::io::stdout();
-    let mut output = match form {
-        Form::Json => Output::Json,
-        Form::Text(collapse) if stdout.is_terminal() => {
+    let mut output = match format {
+        TreeFormat::Json => Output::Json,
+        TreeFormat::Text(collapse) if stdout.is_terminal() => {
             Output::Drawn(Canvas::new(stdout), collapse)
         }
-        Form::Text(_) => Output::Lines(HashMap::new()),
+        TreeFormat::Text(_) => Output::Lines(HashMap::new()),
     };
     let cannot = |error| Failure::failed(format!("cannot listen for Ctrl-C: {error}"));
     let mut interrupts = signal(SignalKind::interrupt()).map_err(cannot)?;

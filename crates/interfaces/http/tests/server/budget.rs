@@ -79,9 +79,9 @@ async fn new_tasks_are_refused_while_the_budget_is_spent() {
     let again = with_name(&keyed, "/v1/tasks", &hi, "once").await;
     assert_eq!((again.status, again.json()), (200, first.json()));
 
-    let standing = keyed.ask(TOKEN, "GET", "/v1/budget", None).await.json();
-    assert_eq!(standing["total"]["day"]["limit_nano_usd"], 1);
-    assert_eq!(standing["waiting"], json!([]));
+    let budget = keyed.ask(TOKEN, "GET", "/v1/budget", None).await.json();
+    assert_eq!(budget["total"]["day"]["limit_nano_usd"], 1);
+    assert_eq!(budget["waiting"], json!([]));
     for (body, status) in [
         (json!({"usd": 0}), 400),
         (json!({"usd": -1}), 400),

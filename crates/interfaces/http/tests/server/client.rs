@@ -1,4 +1,4 @@
-//! A client that says what it is told, and hears what comes.
+//! A client that sends what a test gives it, and returns what comes.
 
 use std::net::SocketAddr;
 
@@ -48,7 +48,7 @@ pub(crate) fn request(address: SocketAddr, method: &str, path: &str, body: Optio
     }
 }
 
-/// Says `text` and hears everything that is answered.
+/// Sends `text` and reads the whole answer.
 pub(crate) async fn say(address: SocketAddr, text: &str) -> Reply {
     let mut socket = TcpStream::connect(address).await.unwrap();
     // A server that turns a request away may reset the rest of it.
@@ -84,7 +84,7 @@ pub(crate) struct StreamedEvent {
     pub(crate) data: Value,
 }
 
-/// A stream of events that is being heard.
+/// A stream of events that is being read.
 pub(crate) struct EventStream {
     socket: TcpStream,
     unread: String,

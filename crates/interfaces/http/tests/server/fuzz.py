@@ -25,8 +25,8 @@ import python_env  # noqa: E402
 PACKAGES = ["schemathesis==4.32.5"]
 
 # What a request that fits the schema may still be refused for, the schema does not say: so whether all
-# of those are accepted is not asked. There is one token, and it opens everything: nobody can reach what
-# is somebody else's.
+# of those are accepted is not asked. There is one token, and it opens everything: no caller can reach what
+# belongs to another.
 CHECKS = [
     "not_a_server_error",
     "status_code_conformance",
@@ -65,10 +65,10 @@ def prepare(url: str, token: str) -> dict:
         approvals = [one["approval_id"] for one in ask("GET", "/v1/approvals")["approvals"]]
         if len(approvals) == asked.count("act"):
             break
-        assert time.monotonic() < deadline, "nobody was asked"
+        assert time.monotonic() < deadline, "no approval was requested"
         time.sleep(0.05)
     return {
-        # Nobody waits for what does not end.
+        # No test waits for what does not end.
         "/v1/tasks/{id}/events": tasks[:2],
         "/v1/tasks/{id}/rest": tasks[:2] + tasks[4:],
         "/v1/tasks/": tasks,
@@ -126,9 +126,9 @@ if KNOWN:
         if path == "/v1/invocations" and isinstance((case.query or {}).get("wait_s", 30), int):
             case.query = {**(case.query or {}), "wait_s": 1}
         if isinstance(case.body, dict) and count // 2 % 2:
-            mend(path, case.body)
+            correct(path, case.body)
 
-    def mend(path: str, body: dict) -> None:
+    def correct(path: str, body: dict) -> None:
         if path.endswith("/inbox"):
             kinds = [kind for kind in ("content", "request", "message") if body.get(kind) is not None]
             for kind in kinds[1:]:

@@ -1,6 +1,6 @@
 //! Agents that are named as models.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::ask;
 use crate::openai::{settled, weather, with};
@@ -25,6 +25,24 @@ async fn an_agent_uses_its_own_tools_and_all_of_its_text_is_sent() {
     let more = json!({ "model": "helper", "stream": true });
     let chunks = ask(&server, &with("look", &more)).await.chunks();
     assert_eq!(content(&chunks), text);
+    server.ended().await;
+}
+
+/// Text that was streamed cannot be taken back.
+#[tokio::test]
+async fn a_stream_whose_answer_breaks_off_after_a_tool_call_ends_with_an_error_line() {
+    let server = TestServer::new().await;
+    let more = json!({ "model": "helper", "stream": true });
+    let reply = ask(&server, &with("falter", &more)).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let lines = reply.lines();
+    let (last, before) = lines.split_last().unwrap();
+    let before: Vec<Value> =
+        before.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(content(&before), "Looking.\n\nI see");
+    let error: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(error["error"]["code"], "overloaded", "{error}");
+    assert_eq!(error["error"]["type"], "server_error", "{error}");
     server.ended().await;
 }
 

@@ -1,4 +1,4 @@
-//! A client that says what it is told, and hears what comes.
+//! A client that sends what a test gives it, and returns what comes.
 
 use antiphon_core::TaskId;
 use serde_json::Value;
@@ -68,7 +68,7 @@ pub(crate) fn request(method: &str, path: &str, more: &str, body: &str) -> Strin
     )
 }
 
-/// Begins to ask, and hears nothing yet.
+/// Sends a request, and reads nothing yet.
 pub(crate) async fn begin(server: &TestServer, more: &str, body: &Value) -> TcpStream {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let text = named(server, &request("POST", CHAT, more, &body.to_string()));
@@ -76,7 +76,7 @@ pub(crate) async fn begin(server: &TestServer, more: &str, body: &Value) -> TcpS
     socket
 }
 
-/// Hears until these words have come.
+/// Reads until these words have come.
 pub(crate) async fn hear(socket: &mut TcpStream, words: &str) -> String {
     let mut received = String::new();
     while !received.contains(words) {

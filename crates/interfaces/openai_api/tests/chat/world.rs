@@ -1,4 +1,4 @@
-//! A small world behind the door: a scripted model that remembers what it was asked, a harmless tool,
+//! A small world behind the interface: a scripted model that remembers what it was asked, a harmless tool,
 //! two agents.
 
 use std::net::SocketAddr;
@@ -88,8 +88,14 @@ step = [{ text = "I " }]
 when = { last_user_contains = "busy" }
 step = [{ error = { kind = "rate_limited", message = "slow down" } }]
 [[reply]]
+when = { last_user_contains = "falter", tool_offered = "look", results_since_user = 0 }
+step = [{ text = "Looking." }, { call = { name = "look", arguments = {} } }]
+[[reply]]
 when = { last_user_contains = "break" }
 step = [{ text = "It was" }, { delay_ms = 300 }, { error = { kind = "overloaded", message = "too many" } }]
+[[reply]]
+when = { last_user_contains = "falter" }
+step = [{ text = "I see" }, { delay_ms = 300 }, { error = { kind = "overloaded", message = "too many" } }]
 [[reply]]
 when = { last_user_contains = "story" }
 chunk_chars = 1

@@ -11,7 +11,7 @@
 //! is text. The result does not depend on how the text is split, and each byte is read a fixed
 //! number of times.
 
-use super::form::{Close, Form};
+use super::delimiters::{Close, Delimiters};
 use super::json_text::{JsonText, Progress};
 use super::written_call::WrittenCall;
 
@@ -40,9 +40,9 @@ enum State {
     /// Text, or the start of an opening delimiter.
     Prose,
     /// A block, from its opening delimiter on.
-    Block(&'static Form, Close),
+    Block(&'static Delimiters, Close),
     /// The rest of a block that is too long for a call.
-    Passing(&'static Form),
+    Passing(&'static Delimiters),
 }
 
 impl Scanner {
@@ -68,9 +68,9 @@ impl Scanner {
             while self.step(&mut found) {}
             let (inside, otherwise) = match &self.state {
                 State::Whole(_) => (0..self.held().len(), State::Prose),
-                State::Block(form, Close::BehindJson(json)) => {
-                    let inside = form.open.len()..json.read();
-                    (inside, State::Block(form, Close::anywhere(form)))
+                State::Block(delimiters, Close::BehindJson(json)) => {
+                    let inside = delimiters.open.len()..json.read();
+                    (inside, State::Block(delimiters, Close::anywhere(delimiters)))
                 }
                 State::Block(_, Close::Anywhere(_)) | State::Prose | State::Passing(_) => break,
             };
@@ -115,38 +115,38 @@ impl Scanner {
                 true
             }
             State::Prose => {
-                let (at, form) = Form::first(held);
-                if let Some(form) = form {
-                    self.state = State::Block(form, Close::behind_json(form));
+                let (at, delimiters) = Delimiters::first(held);
+                if let Some(delimiters) = delimiters {
+                    self.state = State::Block(delimiters, Close::behind_json(delimiters));
                 }
                 self.release(at, found);
-                form.is_some()
+                delimiters.is_some()
             }
-            State::Block(form, close) => {
-                let form = *form;
-                let end = close.find(form, held).map(|at| at + form.close.len());
+            State::Block(delimiters, close) => {
+                let delimiters = *delimiters;
+                let end = close.find(delimiters, held).map(|at| at + delimiters.close.len());
                 let too_long = end.unwrap_or(held.len()) > HELD_BYTES_MAX;
                 match (close, end) {
                     (_, None) if !too_long => return false,
                     (close @ Close::BehindJson(_), _) if too_long => {
-                        *close = Close::anywhere(form);
+                        *close = Close::anywhere(delimiters);
                     }
-                    (Close::BehindJson(_), Some(end)) => self.call_or_text(form, end, found),
+                    (Close::BehindJson(_), Some(end)) => self.call_or_text(delimiters, end, found),
                     (Close::Anywhere(_), Some(end)) => {
                         self.state = State::Prose;
                         self.release(end, found);
                     }
                     (Close::BehindJson(_) | Close::Anywhere(_), None) => {
-                        let passed = held.len() - form.half_close(held);
-                        self.state = State::Passing(form);
+                        let passed = held.len() - delimiters.half_close(held);
+                        self.state = State::Passing(delimiters);
                         self.release(passed, found);
                     }
                 }
                 true
             }
-            State::Passing(form) => {
-                let end = held.find(form.close).map(|at| at + form.close.len());
-                let passed = end.unwrap_or_else(|| held.len() - form.half_close(held));
+            State::Passing(delimiters) => {
+                let end = held.find(delimiters.close).map(|at| at + delimiters.close.len());
+                let passed = end.unwrap_or_else(|| held.len() - delimiters.half_close(held));
                 if end.is_some() {
                     self.state = State::Prose;
                 }
@@ -157,9 +157,9 @@ impl Scanner {
     }
 
     /// Handles the block at the front, which ends at byte `end` and may be JSON.
-    fn call_or_text(&mut self, form: &Form, end: usize, found: &mut Vec<Fragment>) {
+    fn call_or_text(&mut self, delimiters: &Delimiters, end: usize, found: &mut Vec<Fragment>) {
         self.state = State::Prose;
-        match self.calls(&self.held()[form.open.len()..end - form.close.len()]) {
+        match self.calls(&self.held()[delimiters.open.len()..end - delimiters.close.len()]) {
             Some(calls) => {
                 self.front += end;
                 found.extend(calls.into_iter().map(Fragment::Call));

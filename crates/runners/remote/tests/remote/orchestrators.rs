@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Clock, Journal, SystemClock};
-use antiphon_core::{ModelRef, Position, RunnerConfig, TaskId, TaskStatus, UserMessage};
+use antiphon_core::{
+    ModelRef, Position, RunnerConfig, TaskId, TaskStatus, UserMessage, WaitingFor,
+};
 use antiphon_runtime::{NewTask, Orchestrator};
 use serde_json::json;
 
@@ -95,6 +97,33 @@ async fn a_task_for_an_unknown_peer_fails_with_the_reason() {
     assert_eq!(state.status, TaskStatus::Failed);
     let detail = state.detail.unwrap().to_string();
     assert!(detail.contains("`nobody`, only there"), "{detail}");
+    local.shutdown(PATIENCE).await;
+    peer.end().await;
+}
+
+/// Returns when a task at the peer waits for this.
+async fn until_it_waits(peer: &PeerServer, remote: &TaskId, waiting_for: Option<WaitingFor>) {
+    let waits = async {
+        while peer.orchestrator.task(remote).await.unwrap().waiting_for != waiting_for {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waits).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pause_and_a_resume_here_reach_a_peer_that_tells_nothing() {
+    let peer = PeerServer::new().await;
+    let journal = Arc::new(MemoryJournal::new());
+    let local = local(&journal, &peer);
+    let task_id = local.invoke(task("hang")).await.unwrap().task_id;
+    until(&local, &task_id, "tool_started").await;
+    let remote = peer.task().await;
+    local.pause(&task_id).await.unwrap();
+    until_it_waits(&peer, &remote, Some(WaitingFor::Resume)).await;
+    local.resume(&task_id).await.unwrap();
+    until_it_waits(&peer, &remote, None).await;
+    local.cancel(&task_id).await.unwrap();
     local.shutdown(PATIENCE).await;
     peer.end().await;
 }

@@ -1,4 +1,4 @@
-//! The shell of the house, in a worker: restricted by it, and ended with it.
+//! The shell of Antiphon, in a worker: restricted by it, and ended with it.
 
 use std::fs;
 use std::sync::Arc;

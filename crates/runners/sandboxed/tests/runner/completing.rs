@@ -9,7 +9,7 @@ use antiphon_runtime::Orchestrator;
 use serde_json::Value;
 
 use crate::bench::{Bench, calls, ends, events, eventually, new_task, scripted, world};
-use crate::model::Told;
+use crate::model::PiecewiseModel;
 use crate::tools::BenchTools;
 
 /// Three laps: calls side by side, calls one after the other, a tool that is not there.
@@ -81,7 +81,7 @@ async fn a_task_in_a_worker_is_the_same_as_at_home() {
 
 #[tokio::test]
 async fn an_answer_reaches_the_worker_as_it_comes() {
-    let (model, say) = Told::new();
+    let (model, say) = PiecewiseModel::new();
     let bench = Bench::with(Arc::new(model), |_| {});
     let task_id = bench.accept().await;
     let run = bench.runner.run(bench.run(&task_id));

@@ -9,7 +9,7 @@ use antiphon_core::port::{Run, Runner};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, ends, events, eventually, processes, scripted, switch, token};
-use crate::model::Told;
+use crate::model::PiecewiseModel;
 
 /// What a hanging tool leaves, and the three processes of its worker.
 const SCATTERED: usize = 3 + 3;
@@ -42,7 +42,7 @@ async fn a_cancel_ends_the_worker_and_all_that_its_tools_started() {
 
 #[tokio::test]
 async fn a_cancel_ends_a_running_answer_of_the_model() {
-    let (model, say) = Told::new();
+    let (model, say) = PiecewiseModel::new();
     let (requested, reading) = (Arc::clone(&model.requested), Arc::clone(&model.reading));
     let bench = Bench::with(Arc::new(model), |_| {});
     let task_id = bench.accept().await;

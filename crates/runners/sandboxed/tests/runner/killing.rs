@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use crate::bench::{Bench, SOON, calls, ends, events, eventually, kill_worker};
 use crate::completing::LAPS;
-use crate::model::Told;
+use crate::model::PiecewiseModel;
 
 /// When a worker is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ async fn a_worker_can_be_killed_at_every_write() {
 #[tokio::test]
 async fn a_worker_can_be_killed_while_the_model_answers() {
     for _ in 0..10 {
-        let (model, say) = Told::new();
+        let (model, say) = PiecewiseModel::new();
         let requested = Arc::clone(&model.requested);
         let bench = Bench::with(Arc::new(model), |_| {});
         let task_id = bench.accept().await;

@@ -7,8 +7,8 @@ use antiphon_core::{ModelRef, Piece, PieceSource, Provider, Request, StopReason}
 use futures_util::{StreamExt, stream};
 use tokio::sync::mpsc;
 
-/// A model whose one answer is told piece by piece. Further answers are `done`.
-pub(crate) struct Told {
+/// A model whose one answer comes piece by piece. Further answers are `done`.
+pub(crate) struct PiecewiseModel {
     pieces: Mutex<Option<mpsc::Receiver<String>>>,
     /// Says how often it was asked.
     pub(crate) requested: Arc<Mutex<usize>>,
@@ -16,7 +16,7 @@ pub(crate) struct Told {
     pub(crate) reading: Arc<()>,
 }
 
-impl Told {
+impl PiecewiseModel {
     pub(crate) fn new() -> (Self, mpsc::Sender<String>) {
         let (sender, pieces) = mpsc::channel(1);
         let pieces = Mutex::new(Some(pieces));
@@ -24,7 +24,7 @@ impl Told {
     }
 }
 
-impl Provider for Told {
+impl Provider for PiecewiseModel {
     fn open(&self, _: Request) -> PieceSource {
         *self.requested.lock().unwrap() += 1;
         let reading = Arc::clone(&self.reading);

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::bench::{Bench, calls, events, eventually, scripted};
 use crate::completing::LAPS;
-use crate::model::Told;
+use crate::model::PiecewiseModel;
 
 #[tokio::test]
 async fn a_task_waits_for_a_person_without_a_worker_and_goes_on_in_another() {
@@ -35,7 +35,7 @@ async fn a_task_waits_for_a_person_without_a_worker_and_goes_on_in_another() {
 
 #[tokio::test]
 async fn a_message_that_arrives_meanwhile_is_heard_in_the_worker() {
-    let (model, say) = Told::new();
+    let (model, say) = PiecewiseModel::new();
     let bench = Bench::with(Arc::new(model), |_| {});
     let task_id = bench.accept().await;
     let talk = async {

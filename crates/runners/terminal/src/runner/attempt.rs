@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::typist::Typist;
+use super::message_typing::MessageTyping;
 use super::{RESULT_BYTES_MAX, Verdict, refused, verdict};
 use crate::guard::process_list::end_processes_of;
 use crate::process::{Ending, Launch, Process};
@@ -152,12 +152,12 @@ impl Attempt<'_> {
         run: &mut Run,
         journal_view: &mut JournalView,
     ) -> Result<Option<Ending>, RunnerError> {
-        let mut typist = Typist::new(self.profile, self.folder);
+        let mut typing = MessageTyping::new(self.profile, self.folder);
         loop {
             if journal_view.has_ended() {
                 return Ok(None);
             }
-            typist.choose(&*run.input, journal_view).await?;
+            typing.choose(&*run.input, journal_view).await?;
             let Running { process, prompt, keyboard, .. } = running;
             tokio::select! {
                 biased;
@@ -165,7 +165,7 @@ impl Attempt<'_> {
                 () = &mut run.shutdown => return Ok(None),
                 ending = process.ended() => return Ok(Some(ending)),
                 () = run.updates.next() => journal_view.catch_up().await?,
-                step = typist.next(prompt, keyboard) => typist.act(step, journal_view).await?,
+                step = typing.next(prompt, keyboard) => typing.act(step, journal_view).await?,
             }
         }
     }

@@ -5,7 +5,7 @@ use antiphon_core::TaskStatus;
 use antiphon_core::port::{InputPermit, InputSubject, Run, RunnerError};
 use serde_json::json;
 
-use super::typist::question_note;
+use super::message_typing::question_note;
 use crate::profile::TerminalProfile;
 use crate::task::journal::JournalView;
 

@@ -32,10 +32,10 @@ pub(super) async fn serve(number: u64, mut socket: UnixStream, terminal: Arc<Sha
         return;
     }
     let watcher = ConnectedWatcher::take(number, watching, window, &terminal);
-    let (mut hears, mut says) = socket.split();
+    let (mut incoming, mut outgoing) = socket.split();
     tokio::select! {
-        () = draw(&mut says, &watcher) => {}
-        () = handle_frames(&mut hears, &watcher) => {}
+        () = draw(&mut outgoing, &watcher) => {}
+        () = handle_frames(&mut incoming, &watcher) => {}
     }
 }
 

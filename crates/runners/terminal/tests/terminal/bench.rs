@@ -38,7 +38,7 @@ pub(crate) struct Running {
     run: JoinHandle<Result<(), RunnerError>>,
     cancel: Option<oneshot::Sender<()>>,
     rest: Option<oneshot::Sender<()>>,
-    bell: watch::Sender<u64>,
+    changes: watch::Sender<u64>,
     journal: Arc<dyn Journal>,
 }
 
@@ -119,7 +119,7 @@ impl Bench {
     pub(crate) fn start(&self, task_id: &TaskId) -> Running {
         let (cancel, canceled) = oneshot::channel::<()>();
         let (rest, rested) = oneshot::channel::<()>();
-        let bell = watch::Sender::new(0);
+        let changes = watch::Sender::new(0);
         let fires = |signal: oneshot::Receiver<()>| {
             Cancel::when(async move {
                 if signal.await.is_err() {
@@ -137,7 +137,7 @@ impl Bench {
             shutdown: fires(rested),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
-            updates: Box::new(Bell(bell.subscribe())),
+            updates: Box::new(ChangeUpdates(changes.subscribe())),
             input: Arc::new(antiphon_core::port::UncheckedInput),
         };
         let runner = Arc::clone(&self.runner);
@@ -145,7 +145,7 @@ impl Bench {
         let run = tokio::spawn(async move { runner.run(run).await });
         let journal = Arc::clone(&self.journal);
         let task_id = task_id.clone();
-        Running { task_id, run, cancel: Some(cancel), rest: Some(rest), bell, journal }
+        Running { task_id, run, cancel: Some(cancel), rest: Some(rest), changes, journal }
     }
 
     /// A task that begins with this.
@@ -186,7 +186,7 @@ impl Running {
             key: None,
         };
         self.journal.append(append).await.unwrap();
-        self.bell.send_modify(|times| *times += 1);
+        self.changes.send_modify(|times| *times += 1);
         id
     }
 
@@ -210,10 +210,10 @@ impl Running {
     }
 }
 
-struct Bell(watch::Receiver<u64>);
+struct ChangeUpdates(watch::Receiver<u64>);
 
 #[async_trait]
-impl TaskUpdates for Bell {
+impl TaskUpdates for ChangeUpdates {
     async fn next(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;

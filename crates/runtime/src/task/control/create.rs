@@ -41,9 +41,12 @@ pub(crate) async fn create_and_start(
     after_end: AfterEnd,
 ) -> Result<Appended, OrchestratorError> {
     let task_id = append.task_id.clone();
+    let mut early = None;
     if let Some(prepared) = started_state(services, &mut append, after_end) {
+        let may_start = may_start_early(services, &append, &prepared.state.created);
         // Before the task becomes visible: the first run or cancel finds the cached state.
         services.cache.insert(task_id.clone(), prepared);
+        early = may_start.then(|| supervise::start_early(services, &task_id)).flatten();
     }
     let followed = matches!(append.events.first(), Some(EventBody::TaskCreated(it)) if it.followed);
     if followed {
@@ -51,12 +54,25 @@ pub(crate) async fn create_and_start(
     }
     let appended = services.append(append).await;
     if !appended.as_ref().is_ok_and(|appended| appended.task_id == task_id) {
+        drop(early.take());
         services.cache.take(&task_id);
         services.followed.forget(&task_id);
     }
     let appended = appended?;
-    supervise::start(services, &appended.task_id);
+    match early {
+        Some(early) => early.recorded(),
+        None => supervise::start(services, &appended.task_id),
+    }
     Ok(appended)
+}
+
+/// Whether the first model request of a task may leave while its creation is written. When that write fails, what the
+/// request cost is not recorded: under a spend limit the request waits. With a key, the task may turn out to be a
+/// repeated one.
+fn may_start_early(services: &Services, append: &Append, created: &TaskCreated) -> bool {
+    append.key.is_none()
+        && !created.followed
+        && !services.budget.limits.applies_to(created.payer.as_deref())
 }
 
 /// Adds the first state change to the append, if the task can start at once.

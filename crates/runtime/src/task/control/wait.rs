@@ -46,6 +46,8 @@ impl Orchestrator {
             if !Box::pin(waits_for_others(&self.services, &task)).await? {
                 // A start that was requested a moment ago may not have happened yet.
                 if seen == Some(task.seq) {
+                    // The next process goes on with it.
+                    self.services.background.check_accepts()?;
                     return Err(OrchestratorError::NotRunning { task_id: task_id.clone() });
                 }
                 seen = Some(task.seq);

@@ -32,22 +32,60 @@ pub(crate) struct RunningTask {
     pub(crate) stop_reason: OnceLock<OrchestratorError>,
     /// Whether the task waits for a user or a client.
     pub(crate) suspended: AtomicBool,
+    /// The write of the task's creation, if the run began before its end.
+    creation: Option<Creation>,
     started_at: Instant,
     /// The last heartbeat, in milliseconds since the start.
     heartbeat_ms: AtomicU64,
 }
 
+/// The write of the creation of a task.
+#[derive(Debug, Default)]
+struct Creation {
+    /// Fires when the journal has the task.
+    recorded: CancellationToken,
+    /// Fires when the journal did not take the task.
+    failed: CancellationToken,
+}
+
 impl RunningTask {
-    fn new() -> Self {
+    fn new(creation: Option<Creation>) -> Self {
         Self {
             cancel: CancellationToken::new(),
             interrupt: Interrupt::default(),
             released: CancellationToken::new(),
             stop_reason: OnceLock::new(),
             suspended: AtomicBool::new(false),
+            creation,
             started_at: Instant::now(),
             heartbeat_ms: AtomicU64::new(0),
         }
+    }
+
+    /// Returns when the journal has the task. What a run lets out, except its first model request, waits for this.
+    pub(crate) async fn recorded(&self) {
+        if let Some(creation) = &self.creation {
+            creation.recorded.cancelled().await;
+        }
+    }
+
+    /// Whether the journal has the task.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.creation.as_ref().is_none_or(|creation| creation.recorded.is_cancelled())
+    }
+
+    /// Returns when the journal did not take the task: it does not exist.
+    pub(crate) async fn creation_failed(&self) {
+        match &self.creation {
+            Some(creation) => creation.failed.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends the wait for the creation.
+    pub(crate) fn set_recorded(&self, is_recorded: bool) {
+        let Some(creation) = &self.creation else { return };
+        if is_recorded { creation.recorded.cancel() } else { creation.failed.cancel() }
     }
 
     /// Records a heartbeat.
@@ -234,7 +272,18 @@ impl RunSlots {
             return None;
         }
         table.stopped.retain(|(stopped, _)| stopped != task_id);
-        let running = Arc::new(RunningTask::new());
+        let running = Arc::new(RunningTask::new(None));
+        table.running.insert(task_id.clone(), Arc::clone(&running));
+        Some(running)
+    }
+
+    /// Gives a slot to a new task whose creation is being written. Returns `None` when all slots are taken.
+    pub(crate) fn acquire_early(&self, task_id: &TaskId) -> Option<Arc<RunningTask>> {
+        let mut table = self.table();
+        if table.running.len() >= TASKS_RUNNING_MAX || table.running.contains_key(task_id) {
+            return None;
+        }
+        let running = Arc::new(RunningTask::new(Some(Creation::default())));
         table.running.insert(task_id.clone(), Arc::clone(&running));
         Some(running)
     }

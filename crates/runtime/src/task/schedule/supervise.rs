@@ -22,6 +22,39 @@ pub(crate) fn start(services: &Arc<Services>, task_id: &TaskId) {
         return;
     }
     let Some(running) = services.slots.acquire(task_id) else { return };
+    spawn(services, task_id, running);
+}
+
+/// Starts a new task while its creation is being written. Its first model request may leave; everything else waits for
+/// [`EarlyStart::recorded`]. Returns `None` when the task has to start afterwards.
+pub(crate) fn start_early(services: &Arc<Services>, task_id: &TaskId) -> Option<EarlyStart> {
+    if services.background.starts_nothing() {
+        return None;
+    }
+    let running = services.slots.acquire_early(task_id)?;
+    spawn(services, task_id, Arc::clone(&running));
+    Some(EarlyStart(running))
+}
+
+/// The run of a task that the journal may not have yet. Dropping it ends the run and its model call: the task does not exist.
+pub(crate) struct EarlyStart(Arc<RunningTask>);
+
+impl EarlyStart {
+    /// The journal has the task.
+    pub(crate) fn recorded(self) {
+        self.0.set_recorded(true);
+    }
+}
+
+impl Drop for EarlyStart {
+    fn drop(&mut self) {
+        if !self.0.is_recorded() {
+            self.0.set_recorded(false);
+        }
+    }
+}
+
+fn spawn(services: &Arc<Services>, task_id: &TaskId, running: Arc<RunningTask>) {
     let (services, task_id) = (Arc::clone(services), task_id.clone());
     let tracker = services.background.tracker.clone();
     tracker.spawn(async move {
@@ -29,6 +62,7 @@ pub(crate) fn start(services: &Arc<Services>, task_id: &TaskId) {
         tokio::select! {
             () = supervise(&services, &task_id, &slot.running) => {}
             () = services.background.kill.cancelled() => {}
+            () = slot.running.creation_failed() => {}
         }
     });
 }
@@ -61,6 +95,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
         let stopped = tokio::select! {
             ended = AssertUnwindSafe(run).catch_unwind() => match ended {
                 Ok(Ok(end)) => {
+                    running.recorded().await;
                     running.suspended.store(end == RunEnd::Suspended, Ordering::Relaxed);
                     if end == RunEnd::Ended || services.background.stop.is_cancelled() {
                         services.release_tools(task_id).await;
@@ -77,6 +112,7 @@ async fn supervise(services: &Arc<Services>, task_id: &TaskId, running: &Arc<Run
                 OrchestratorError::Unresponsive { task_id: task_id.clone() }
             }
         };
+        running.recorded().await;
         // Decisions may not have been recorded: they are made again from the journal.
         services.waiters.remove(task_id);
         services.sent_requests.forget(task_id);

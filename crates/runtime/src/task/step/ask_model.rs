@@ -34,7 +34,9 @@ impl TaskRun {
             self.push(StatusChanged::new(TaskStatus::Running));
         }
         self.advance_to(AgentState::Thinking);
-        if self.flush().await? != FlushOutcome::Written {
+        // The first request of a task may leave while the creation, which says all of this, is written.
+        let is_first = self.unwritten.is_empty() && !self.running.is_recorded();
+        if !is_first && self.flush().await? != FlushOutcome::Written {
             return Ok(());
         }
         let request = self.request();
@@ -201,7 +203,10 @@ impl TaskRun {
         let (mut text_bytes, mut shown) = (0, Shown::Nothing);
         let after = self.state.seq;
         loop {
-            match stream.next().await {
+            let next = stream.next().await;
+            // Nothing of an answer is seen before the journal has the task.
+            self.running.recorded().await;
+            match next {
                 Ok(Some(event)) => {
                     self.running.heartbeat();
                     self.end_model_wait().await;

@@ -26,6 +26,7 @@ impl TaskRun {
     /// conflict with the task's writer, except at the task's end.
     pub(crate) async fn flush(&mut self) -> Result<FlushOutcome, OrchestratorError> {
         let mut flushed = FlushOutcome::Written;
+        self.running.recorded().await;
         while !self.unwritten.is_empty() {
             if self.ending_from.is_some() {
                 self.remember_cancel().await?;

@@ -15,7 +15,7 @@
 //! | it did not, or does no harm twice | run again, unless the gate denies it by now |
 //! | neither                    | outcome unknown                                |
 
-use antiphon_core::port::{CutOffCall, Look};
+use antiphon_core::port::{CutOffCall, CutOffOutcome};
 use antiphon_core::{Effect, ToolCallBlock};
 
 use crate::task::state::StartedCall;
@@ -29,7 +29,7 @@ enum InterruptedCall {
     /// It runs again.
     RunAgain,
     /// Its tool looks whether it happened.
-    Look,
+    Inspect,
     /// It gets the result "interrupted, outcome unknown".
     OutcomeUnknown,
     /// It had no effect, and its tool no longer exists.
@@ -45,7 +45,7 @@ fn decide(started: &StartedCall, now: Option<Effect>) -> InterruptedCall {
         Some(now) if harmless && now.may_run_again() && started.note.is_none() => {
             InterruptedCall::RunAgain
         }
-        Some(_) => InterruptedCall::Look,
+        Some(_) => InterruptedCall::Inspect,
     }
 }
 
@@ -63,10 +63,10 @@ impl TaskRun {
             InterruptedCall::OutcomeUnknown => {
                 CallDecision::Answer(call, tools::outcome_unknown(""))
             }
-            InterruptedCall::Look => match self.look(&call, started).await {
-                Look::Happened(result) => CallDecision::Answer(call, tools::found(result)),
-                Look::MayRun => self.run_again(call),
-                Look::Unknown { known } => {
+            InterruptedCall::Inspect => match self.inspect_cut_off(&call, started).await {
+                CutOffOutcome::Happened(result) => CallDecision::Answer(call, tools::found(result)),
+                CutOffOutcome::MayRun => self.run_again(call),
+                CutOffOutcome::Unknown { known } => {
                     CallDecision::Answer(call, tools::outcome_unknown(&known))
                 }
             },
@@ -81,15 +81,15 @@ impl TaskRun {
         }
     }
 
-    async fn look(&self, call: &ToolCallBlock, started: StartedCall) -> Look {
+    async fn inspect_cut_off(&self, call: &ToolCallBlock, started: StartedCall) -> CutOffOutcome {
         let Some(arguments) = call.arguments.object() else {
-            return Look::Unknown { known: String::new() };
+            return CutOffOutcome::Unknown { known: String::new() };
         };
         let cut_off = CutOffCall {
             task_id: self.state.task_id.clone(),
             call_uuid: self.call_uuid(call),
             note: started.note,
         };
-        self.deps.tools.look(&call.name, arguments, &cut_off).await
+        self.deps.tools.inspect_cut_off(&call.name, arguments, &cut_off).await
     }
 }

@@ -32,13 +32,13 @@ pub(crate) fn history(
             return Err(too_many_tasks(until.task_id.clone()));
         }
         tasks += 1;
-        let chapter = Chapter::read(&moment, row).map_err(broken)?;
-        let chapter = chapter.ok_or_else(|| missing_task(&last))?;
-        if chapter.collect(&moment, seq, &mut collector)? {
+        let task = ConversationTask::read(&moment, row).map_err(broken)?;
+        let task = task.ok_or_else(|| missing_task(&last))?;
+        if task.collect(&moment, seq, &mut collector)? {
             break;
         }
-        last = chapter.task_id;
-        next = chapter.before;
+        last = task.task_id;
+        next = task.before;
     }
     Ok(collector.finish())
 }
@@ -96,14 +96,14 @@ fn row_of(connection: &Connection, task_id: &TaskId) -> rusqlite::Result<Option<
 }
 
 /// One task of a conversation.
-struct Chapter {
+struct ConversationTask {
     row: i64,
     task_id: TaskId,
     /// Row of the task before it, and the seq of the last event that counts.
     before: Option<(i64, Seq)>,
 }
 
-impl Chapter {
+impl ConversationTask {
     fn read(connection: &Connection, row: i64) -> rusqlite::Result<Option<Self>> {
         connection
             .prepare_cached("SELECT task_id, history, history_seq FROM tasks WHERE id = ?")?

@@ -13,12 +13,12 @@ pub(super) struct Document<'a> {
     mark: &'a [u8],
     /// The rest, in UTF-8 unless the form is unknown.
     body: Cow<'a, [u8]>,
-    form: Form,
+    encoding: TextEncoding,
 }
 
 /// How text is written in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TextEncoding {
     Utf8,
     Utf16(Order),
     /// Not UTF-8, but a superset of ASCII: only ASCII text can be edited.
@@ -51,34 +51,35 @@ impl<'a> Document<'a> {
         if encoding == UTF_16BE {
             return utf16(mark, body, Order::Big);
         }
-        let form = if str::from_utf8(body).is_ok() { Form::Utf8 } else { Form::Unknown };
-        Ok(Self { mark, body: Cow::Borrowed(body), form })
+        let encoding =
+            if str::from_utf8(body).is_ok() { TextEncoding::Utf8 } else { TextEncoding::Unknown };
+        Ok(Self { mark, body: Cow::Borrowed(body), encoding })
     }
 
     pub(super) fn body(&self) -> &[u8] {
         &self.body
     }
 
-    pub(super) fn form(&self) -> Form {
-        self.form
+    pub(super) fn encoding(&self) -> TextEncoding {
+        self.encoding
     }
 
     /// The body as a text, unless its form is unknown.
     pub(super) fn text(&self) -> Option<&str> {
-        match self.form {
-            Form::Utf8 | Form::Utf16(_) => str::from_utf8(&self.body).ok(),
-            Form::Unknown => None,
+        match self.encoding {
+            TextEncoding::Utf8 | TextEncoding::Utf16(_) => str::from_utf8(&self.body).ok(),
+            TextEncoding::Unknown => None,
         }
     }
 
     /// The bytes of a file whose body is made of these parts.
     pub(super) fn write<'b>(&'b self, parts: Vec<&'b [u8]>) -> Vec<Cow<'b, [u8]>> {
-        let order = match self.form {
-            Form::Utf8 | Form::Unknown => {
+        let order = match self.encoding {
+            TextEncoding::Utf8 | TextEncoding::Unknown => {
                 let parts = std::iter::once(self.mark).chain(parts);
                 return parts.map(Cow::Borrowed).collect();
             }
-            Form::Utf16(order) => order,
+            TextEncoding::Utf16(order) => order,
         };
         let bytes = |unit: u16| match order {
             Order::Little => unit.to_le_bytes(),
@@ -103,5 +104,5 @@ fn utf16<'a>(mark: &'a [u8], body: &[u8], order: Order) -> Result<Document<'a>, 
         Order::Big => u16::from_be_bytes(*pair),
     });
     let text: String = char::decode_utf16(units).collect::<Result<_, _>>().map_err(|_| broken)?;
-    Ok(Document { mark, body: Cow::Owned(text.into_bytes()), form: Form::Utf16(order) })
+    Ok(Document { mark, body: Cow::Owned(text.into_bytes()), encoding: TextEncoding::Utf16(order) })
 }

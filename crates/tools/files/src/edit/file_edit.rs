@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use antiphon_core::port::Look;
+use antiphon_core::port::CutOffOutcome;
 use antiphon_core::{TaskId, ToolResult};
 
 use super::Edit;
 use super::changed_text::{diff, parts};
-use super::document::{Document, Form};
+use super::document::{Document, TextEncoding};
 use super::matching::{Change, changes, line_of};
 use crate::change_note::{self, ChangeNote, Compared, FileDigest, Seen};
 use crate::read_tracker::{FileVersion, ReadTracker};
@@ -86,7 +86,7 @@ impl FileEdit {
     }
 
     /// Looks whether the file was edited.
-    pub(super) fn look(&self, path: &str, note: &ChangeNote) -> Look {
+    pub(super) fn inspect_cut_off(&self, path: &str, note: &ChangeNote) -> CutOffOutcome {
         let place = match self.workspace.place(path) {
             Ok(place) => place,
             Err(error) => return change_note::unreadable(&error.to_string()),
@@ -104,8 +104,10 @@ impl FileEdit {
             self.reads.note(&self.task_id, place.path(), FileVersion { identity, fingerprint });
         }
         match compared {
-            Compared::AsAfter => Look::Happened(ToolResult::text(format!("Edited {name}."))),
-            Compared::AsBefore => Look::MayRun,
+            Compared::AsAfter => {
+                CutOffOutcome::Happened(ToolResult::text(format!("Edited {name}.")))
+            }
+            Compared::AsBefore => CutOffOutcome::MayRun,
             Compared::Different => change_note::different(&name),
         }
     }
@@ -221,10 +223,12 @@ fn report(name: &str, document: &Document<'_>, changes: &[Change], now: &Replace
             "[`old` differed from the file in white space, quotes or dashes: check the diff]\n",
         );
     }
-    match document.form() {
-        Form::Utf8 => {}
-        Form::Utf16(_) => report.push_str("[the file is still UTF-16]\n"),
-        Form::Unknown => report.push_str("[the file is not UTF-8: other bytes are untouched]\n"),
+    match document.encoding() {
+        TextEncoding::Utf8 => {}
+        TextEncoding::Utf16(_) => report.push_str("[the file is still UTF-16]\n"),
+        TextEncoding::Unknown => {
+            report.push_str("[the file is not UTF-8: other bytes are untouched]\n");
+        }
     }
     if now.other_links > 0 {
         report.push_str("[the old file had other hard links: they keep the old content]\n");

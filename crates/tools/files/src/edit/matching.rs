@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::Edit;
-use super::document::{Document, Form};
+use super::document::{Document, TextEncoding};
 use super::nearest::nearest;
 use super::tolerant::{self, TolerantMatch};
 
@@ -63,7 +63,8 @@ pub(super) fn line_of(body: &[u8], at: usize) -> usize {
 
 fn places(document: &Document<'_>, edit: &Edit, index: usize) -> Result<Vec<Change>, String> {
     let body = document.body();
-    if document.form() == Form::Unknown && !(edit.old.is_ascii() && edit.new.is_ascii()) {
+    if document.encoding() == TextEncoding::Unknown && !(edit.old.is_ascii() && edit.new.is_ascii())
+    {
         return Err("the file is not UTF-8, so only plain ASCII text can be replaced in it, by \
                     plain ASCII text: convert it first, or leave other characters out"
             .to_owned());

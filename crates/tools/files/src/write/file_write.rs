@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use antiphon_core::port::Look;
+use antiphon_core::port::CutOffOutcome;
 use antiphon_core::{TaskId, ToolResult};
 
 use super::FILE_BYTES_MAX;
@@ -94,7 +94,12 @@ impl FileWrite {
     }
 
     /// Looks whether the file was written.
-    pub(super) fn look(&self, path: &str, content: &str, note: &ChangeNote) -> Look {
+    pub(super) fn inspect_cut_off(
+        &self,
+        path: &str,
+        content: &str,
+        note: &ChangeNote,
+    ) -> CutOffOutcome {
         let Found { place, name, old } = match self.find(path) {
             Ok(found) => found,
             Err(reason) => return change_note::unreadable(&reason),
@@ -111,7 +116,7 @@ impl FileWrite {
                 } else {
                     wrote(&name, content, if was_new { Before::NoFile } else { Before::File })
                 };
-                Look::Happened(ToolResult::text(text))
+                CutOffOutcome::Happened(ToolResult::text(text))
             }
             (Compared::AsBefore, Some(old)) => {
                 if let Some(contents) = old.contents.filter(|_| note.was_seen()) {
@@ -119,9 +124,9 @@ impl FileWrite {
                     let version = FileVersion { identity: old.identity, fingerprint };
                     self.reads.note(&self.task_id, place.path(), version);
                 }
-                Look::MayRun
+                CutOffOutcome::MayRun
             }
-            (Compared::AsBefore, None) => Look::MayRun,
+            (Compared::AsBefore, None) => CutOffOutcome::MayRun,
             (Compared::Different, _) | (Compared::AsAfter, None) => change_note::different(&name),
         }
     }

@@ -1,6 +1,6 @@
 //! Calls that were cut off: a look tells whether they happened.
 
-use antiphon_core::port::{CutOffCall, Look, START_NOTE_BYTES_MAX, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, START_NOTE_BYTES_MAX, ToolContext};
 use antiphon_core::{RawJson, TaskId, ToolExecutor};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -38,10 +38,10 @@ impl Call {
         Outcome::of(world.block_on(world.toolbox.execute(self.tool, &self.json(), context)))
     }
 
-    fn look(&self, world: &World, note: Option<Value>) -> Look {
+    fn inspect_cut_off(&self, world: &World, note: Option<Value>) -> CutOffOutcome {
         let task_id = TaskId::parse("task").unwrap();
         let call = CutOffCall { task_id, call_uuid: Uuid::nil(), note };
-        world.block_on(world.toolbox.look(self.tool, &self.json(), &call))
+        world.block_on(world.toolbox.inspect_cut_off(self.tool, &self.json(), &call))
     }
 }
 
@@ -64,7 +64,9 @@ fn a_change_that_happened_is_found_and_not_made_again() {
         call.run(&world, note.clone()).tool_output();
         let after = world.bytes("a.txt");
         restart(&world);
-        let Look::Happened(result) = call.look(&world, note) else { panic!("{}", call.tool) };
+        let CutOffOutcome::Happened(result) = call.inspect_cut_off(&world, note) else {
+            panic!("{}", call.tool)
+        };
         let text = text_of(&result);
         let changed = text.starts_with("Overwrote `a.txt`") || text.starts_with("Edited `a.txt`");
         assert!(!result.is_error && changed, "{result:?}");
@@ -82,7 +84,7 @@ fn a_change_that_did_not_happen_runs_although_the_reads_are_forgotten() {
         world.read("a.txt").tool_output();
         let note = call.note(&world);
         restart(&world);
-        assert_eq!(call.look(&world, note), Look::MayRun, "{}", call.tool);
+        assert_eq!(call.inspect_cut_off(&world, note), CutOffOutcome::MayRun, "{}", call.tool);
         let again = call.note(&world);
         assert!(again.is_some(), "{}", call.tool);
         call.run(&world, again).tool_output();
@@ -96,13 +98,18 @@ fn a_new_file_is_settled_too() {
     let arguments = json!({ "path": "new/file", "content": "x" });
     let call = Call { tool: "write", arguments };
     let note = call.note(&world);
-    assert_eq!(call.look(&world, note.clone()), Look::MayRun);
+    assert_eq!(call.inspect_cut_off(&world, note.clone()), CutOffOutcome::MayRun);
     call.run(&world, note.clone()).tool_output();
-    let Look::Happened(result) = call.look(&world, note.clone()) else { panic!("not found") };
+    let CutOffOutcome::Happened(result) = call.inspect_cut_off(&world, note.clone()) else {
+        panic!("not found")
+    };
     assert!(text_of(&result).starts_with("Created `new/file`: 1 bytes"), "{result:?}");
     world.put("new/file", "of another program");
-    let look = call.look(&world, note);
-    assert!(matches!(&look, Look::Unknown { known } if known.contains("new/file")), "{look:?}");
+    let look = call.inspect_cut_off(&world, note);
+    assert!(
+        matches!(&look, CutOffOutcome::Unknown { known } if known.contains("new/file")),
+        "{look:?}"
+    );
 }
 
 #[test]
@@ -113,13 +120,13 @@ fn a_file_that_another_program_changed_is_unknown_and_stays_as_it_is() {
         let note = call.note(&world);
         for contents in ["beta\n", "", "alpha\nbeta, beta, beta\n"] {
             world.put("a.txt", contents);
-            let look = call.look(&world, note.clone());
-            assert!(matches!(look, Look::Unknown { .. }), "{}: {look:?}", call.tool);
+            let look = call.inspect_cut_off(&world, note.clone());
+            assert!(matches!(look, CutOffOutcome::Unknown { .. }), "{}: {look:?}", call.tool);
             assert_eq!(world.bytes("a.txt"), contents.as_bytes());
         }
         std::fs::remove_file(world.path("a.txt")).unwrap();
-        let look = call.look(&world, note);
-        assert!(matches!(look, Look::Unknown { .. }), "{}: {look:?}", call.tool);
+        let look = call.inspect_cut_off(&world, note);
+        assert!(matches!(look, CutOffOutcome::Unknown { .. }), "{}: {look:?}", call.tool);
     }
 }
 
@@ -175,12 +182,12 @@ fn a_look_stays_within_the_workspace_and_survives_any_note() {
     let inside = write("gamma\n");
     world.read("a.txt").tool_output();
     let note = inside.note(&world);
-    let look = call.look(&world, note);
-    let Look::Unknown { known } = look else { panic!("{look:?}") };
+    let look = call.inspect_cut_off(&world, note);
+    let CutOffOutcome::Unknown { known } = look else { panic!("{look:?}") };
     assert!(!known.contains(crate::world::SECRET), "{known}");
     for note in [None, Some(json!({})), Some(json!({ "before": 1, "after": [] })), Some(json!("x"))]
     {
-        let look = inside.look(&world, note.clone());
-        assert!(matches!(look, Look::Unknown { .. }), "{note:?}: {look:?}");
+        let look = inside.inspect_cut_off(&world, note.clone());
+        assert!(matches!(look, CutOffOutcome::Unknown { .. }), "{note:?}: {look:?}");
     }
 }

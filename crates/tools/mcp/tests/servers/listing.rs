@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_core::port::{CutOffCall, Look, ToolExecutor};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolExecutor};
 use antiphon_core::{Effect, RawJson, TaskId};
 use antiphon_mcp::{Mcp, McpOptions, ServerState, TOOLS_MAX};
 use serde_json::{Value, json};
@@ -35,16 +35,16 @@ async fn a_call_that_was_cut_off_runs_again_only_if_the_server_declares_that_har
     let mcp = ready(hostile(&[])).await;
     let echo = mcp.start_note("mcp__s__echo", &arguments, &task_id).await;
     assert_eq!(mcp.start_note("mcp__s__raw", &arguments, &task_id).await, None);
-    let unknown = Look::Unknown { known: String::new() };
+    let unknown = CutOffOutcome::Unknown { known: String::new() };
     // What it declares by now does not count alone, and neither does what it declared before.
     for (tool, note, expected) in [
-        ("mcp__s__echo", echo.clone(), Look::MayRun),
+        ("mcp__s__echo", echo.clone(), CutOffOutcome::MayRun),
         ("mcp__s__echo", None, unknown.clone()),
         ("mcp__s__raw", echo.clone(), unknown.clone()),
         ("mcp__s__gone", echo, unknown),
     ] {
         let call = CutOffCall { task_id: task_id.clone(), call_uuid: uuid::Uuid::nil(), note };
-        assert_eq!(mcp.look(tool, &arguments, &call).await, expected, "{tool}");
+        assert_eq!(mcp.inspect_cut_off(tool, &arguments, &call).await, expected, "{tool}");
     }
 }
 

@@ -8,10 +8,7 @@ use crate::shell::Word;
 
 /// Analyzes `name` if it is risky.
 pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
-    let literals = || words.iter().skip(1).filter_map(Word::literal);
-    let option = |c: char| {
-        literals().any(|word| word.strip_prefix('-').is_some_and(|rest| rest.contains(c)))
-    };
+    let option = |c: char| words.iter().skip(1).any(|word| may_be_option(word, c));
     let risk = |what: &str| Some(Analysis::warning(Warning::risky(format!("`{name}` {what}"))));
     match name {
         "." | "source" => risk("runs a file in this shell"),
@@ -20,6 +17,7 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         }
         "hash" if option('p') => risk("changes what later commands do"),
         "mapfile" | "readarray" if option('C') => risk("runs a command for each line"),
+        "jobs" if option('x') => risk("runs a command"),
         "trap" => Some(trap(words)),
         "set" if !is_harmless_setting(words) => risk("changes how later commands are read"),
         "tee" => Some(tee(words)),
@@ -35,9 +33,9 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         | "newgrp" | "start-stop-daemon" | "daemonize" | "su-exec" | "gosu" | "dbus-launch"
         | "proxychains" | "proxychains4" | "tini" | "dumb-init" | "systemd-inhibit" | "rlwrap"
         | "xvfb-run" | "perf" | "run-parts" | "entr" | "direnv" | "watchexec" | "hyperfine"
-        | "valgrind" | "cpulimit" | "tmux" | "screen" => {
-            risk("runs commands that are not looked into")
-        }
+        | "valgrind" | "cpulimit" | "tmux" | "screen" | "dtach" | "abduco" | "chronic" | "ifne"
+        | "lckdo" | "sem" | "setuidgid" | "s6-setuidgid" | "s6-envuidgid" | "s6-setsid"
+        | "caffeinate" | "nix-shell" | "socat" => risk("runs commands that are not looked into"),
         _ if name.starts_with("ld-linux") || name.starts_with("ld-musl") || name == "ld.so" => {
             risk("runs commands that are not looked into")
         }
@@ -51,6 +49,14 @@ pub(super) fn analyze(name: &str, words: &[Word]) -> Option<Analysis> {
         // Without `-v` its operands are text to print, not names.
         "printf" if words.get(1).is_some_and(|word| word.head() == "-v") => sets(words),
         _ => None,
+    }
+}
+
+/// Whether a word is an option with this letter, or may become one.
+fn may_be_option(word: &Word, letter: char) -> bool {
+    match word.literal() {
+        Some(text) => text.strip_prefix('-').is_some_and(|rest| rest.contains(letter)),
+        None => word.head().is_empty() || word.head().starts_with('-'),
     }
 }
 

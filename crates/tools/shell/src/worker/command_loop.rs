@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::process_list::{ProcessList, Scope};
 use super::proxy_socket;
+use super::shared_memory::{self, SharedMemoryWatch};
 use super::signals::Signals;
 use super::usage::{self, DiskWatch};
 use crate::message::{
@@ -69,6 +70,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         usage_checks: 0,
         ended_for_memory: ended_for_memory(),
         limits: setup.policy.limits.clone(),
+        shared_memory: SharedMemoryWatch::new(setup.policy.limits.memory_bytes()),
         disk: DiskWatch::new(watched_folders(&setup.policy), setup.policy.limits.disk_bytes()),
     };
     command_loop.reply(&Reply::Ready)?;
@@ -88,6 +90,7 @@ struct CommandLoop {
     usage_at: Option<Instant>,
     usage_checks: u32,
     limits: Limits,
+    shared_memory: SharedMemoryWatch,
     disk: DiskWatch,
     /// Processes that the kernel has ended for lack of memory, as far as it says.
     ended_for_memory: Option<u64>,
@@ -151,6 +154,7 @@ impl CommandLoop {
                         if self.usage_at.is_none() {
                             self.usage_at = Some(Instant::now() + CHECK_USAGE_INTERVAL);
                             self.disk.begin();
+                            self.shared_memory.begin();
                         }
                         self.report_ended()
                     }
@@ -290,7 +294,7 @@ impl CommandLoop {
         if pids.len() as u64 > processes {
             return Some(Exceeded::Processes(processes));
         }
-        if usage::memory_above(pids, memory).is_some() {
+        if usage::memory_above(pids, memory).is_some() || self.shared_memory.is_exceeded(pids) {
             return Some(Exceeded::Memory(memory));
         }
         let looks = self.usage_checks.is_multiple_of(CHECKS_PER_DISK_CHECK);
@@ -304,7 +308,9 @@ impl CommandLoop {
         let list = ProcessList::take(self.scope);
         let largest = match exceeded {
             Exceeded::Processes(_) => list.largest(&self.leaders, |_| 1),
-            Exceeded::Memory(_) => list.largest(&self.leaders, usage::memory),
+            Exceeded::Memory(_) => list.largest(&self.leaders, |pid| {
+                usage::memory(pid).saturating_add(shared_memory::held(pid))
+            }),
             Exceeded::Disk(_) => list.largest(&self.leaders, usage::written),
         };
         match largest {

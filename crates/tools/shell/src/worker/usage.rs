@@ -1,23 +1,20 @@
 //! What the processes of a task use: memory and disk.
 
-use std::collections::HashSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 use rustix::process::Pid;
 
+use super::shared_memory::files_in_memory;
+
 /// Free space below which a command that fills the disk is stopped, whatever its limit, in bytes.
 const FREE_BYTES_MIN: u64 = 256 << 20;
-
-/// Most descriptors of one process that are looked at for files in memory.
-const DESCRIPTORS_MAX: usize = 4096;
 
 /// Memory of these processes in bytes, if it is more than `most`. Pages that several processes share
 /// count once.
 pub(super) fn memory_above(pids: &[Pid], most: u64) -> Option<u64> {
-    let resident: u64 = pids.iter().map(|pid| statm(*pid).0).sum();
+    let resident: u64 = pids.iter().map(|pid| statm(*pid)).sum();
     let in_files = files_in_memory(pids);
     // The exact number takes time, so it is asked for only when it matters.
     if resident.saturating_add(in_files) <= most {
@@ -33,40 +30,16 @@ pub(super) fn memory(pid: Pid) -> u64 {
     let kib = rollup.lines().find_map(|line| line.strip_prefix("Pss:")?.trim().split(' ').next());
     match kib.and_then(|kib| kib.parse::<u64>().ok()) {
         Some(kib) => kib * 1024,
-        None => {
-            let (resident, shared) = statm(pid);
-            resident.saturating_sub(shared)
-        }
+        // A process that lets no other look into it: what it shares counts too.
+        None => statm(pid),
     }
 }
 
-/// Resident and shared memory of a process in bytes.
-fn statm(pid: Pid) -> (u64, u64) {
-    let page = rustix::param::page_size() as u64;
+/// Resident memory of a process in bytes.
+fn statm(pid: Pid) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-    let mut fields = text.split(' ').skip(1).map(|field| field.parse::<u64>().unwrap_or(0) * page);
-    (fields.next().unwrap_or(0), fields.next().unwrap_or(0))
-}
-
-/// Bytes of files without a name in memory. No process needs to have mapped them.
-fn files_in_memory(pids: &[Pid]) -> u64 {
-    let (mut seen, mut bytes) = (HashSet::new(), 0_u64);
-    for pid in pids {
-        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { continue };
-        for descriptor in descriptors.flatten().take(DESCRIPTORS_MAX) {
-            let path = descriptor.path();
-            let is_file = |to: PathBuf| to.as_os_str().as_encoded_bytes().starts_with(b"/memfd:");
-            if !fs::read_link(&path).is_ok_and(is_file) {
-                continue;
-            }
-            if let Ok(found) = fs::metadata(&path)
-                && seen.insert((found.dev(), found.ino()))
-            {
-                bytes = bytes.saturating_add(found.blocks() * 512);
-            }
-        }
-    }
-    bytes
+    let pages = text.split(' ').nth(1).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+    pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
 /// Bytes that a process has written, with the processes it waited for.
@@ -147,12 +120,5 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), &held).unwrap();
         assert!(written(pid) >= 32 << 20);
-    }
-
-    #[test]
-    fn a_file_in_memory_counts_though_no_process_has_mapped_it() {
-        let file = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::empty()).unwrap();
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 8 << 20).unwrap();
-        assert!(files_in_memory(&[rustix::process::getpid()]) >= 8 << 20);
     }
 }

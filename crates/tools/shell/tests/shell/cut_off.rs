@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_core::port::{Cancel, CutOffCall, Look, ToolContext};
+use antiphon_core::port::{Cancel, CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::{InputBlock, RawJson, ToolExecutor, ToolResult};
 use antiphon_shell::Shell;
 use serde_json::json;
@@ -26,10 +26,10 @@ fn file(bench: &Bench, call_uuid: Uuid) -> PathBuf {
 }
 
 /// A look by the next process.
-async fn look(bench: &Bench, call_uuid: Uuid) -> Look {
+async fn inspect_cut_off(bench: &Bench, call_uuid: Uuid) -> CutOffOutcome {
     let next = Shell::new(settings(&bench.folder, &bench.root)).unwrap();
     let call = CutOffCall { task_id: bench.task_id.clone(), call_uuid, note: None };
-    next.look("bash", &command("x"), &call).await
+    next.inspect_cut_off("bash", &command("x"), &call).await
 }
 
 fn text(result: &ToolResult) -> String {
@@ -55,9 +55,9 @@ async fn the_next_process_finds_the_output_so_far_the_time_and_the_id() {
         // The header, two lines and a half.
         let whole = 32 + 37 + 9 + 11;
         eventually("the output", || fs::metadata(&kept).is_ok_and(|it| it.len() >= whole)).await;
-        let found = look(&bench, uuid).await;
+        let found = inspect_cut_off(&bench, uuid).await;
         drop(running);
-        let Look::Unknown { known } = found else { panic!("{found:?}") };
+        let CutOffOutcome::Unknown { known } = found else { panic!("{found:?}") };
         let output = format!("[Output so far:]\n{uuid}\nand more\nhalf a line");
         assert!(known.ends_with(&output), "{known}");
         assert!(known.contains(&format!("ANTIPHON_CALL_ID: {uuid}]")), "{known}");
@@ -74,7 +74,7 @@ async fn a_call_that_had_ended_has_its_result() {
     let uuid = Uuid::new_v4();
     for script in ["echo done", "echo failed >&2; exit 3"] {
         let result = bench.shell.execute("bash", &command(script), context(&bench, uuid)).await;
-        assert_eq!(look(&bench, uuid).await, Look::Happened(result.unwrap()));
+        assert_eq!(inspect_cut_off(&bench, uuid).await, CutOffOutcome::Happened(result.unwrap()));
     }
 }
 
@@ -88,9 +88,9 @@ async fn the_time_of_a_silent_command_is_known() {
         let _ = shell.execute("bash", &command("sleep 60"), context).await;
     });
     tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
-    let found = look(&bench, uuid).await;
+    let found = inspect_cut_off(&bench, uuid).await;
     drop(running);
-    let Look::Unknown { known } = found else { panic!("{found:?}") };
+    let CutOffOutcome::Unknown { known } = found else { panic!("{found:?}") };
     let ran = known.contains("[It ran for 1.") || known.contains("[It ran for 2.");
     assert!(ran && known.contains("[It had no output until then]"), "{known}");
 }
@@ -109,7 +109,7 @@ async fn the_file_goes_when_the_result_is_recorded_and_not_before() {
         bench.shell.settled("bash", &bench.task_id, uuid).await;
         assert!(!file(&bench, uuid).exists() && file(&bench, other).exists());
     }
-    let Look::Unknown { known } = look(&bench, uuid).await else { panic!() };
+    let CutOffOutcome::Unknown { known } = inspect_cut_off(&bench, uuid).await else { panic!() };
     assert!(known.contains("Nothing was kept"), "{known}");
 }
 
@@ -122,7 +122,7 @@ async fn a_command_cannot_reach_or_forge_what_is_kept() {
     let result = bench.shell.execute("bash", &command(&script), context(&bench, uuid)).await;
     let result = result.unwrap();
     assert!(!text(&result).contains(&uuid.to_string()[..13]) || result.is_error, "{result:?}");
-    assert_eq!(look(&bench, uuid).await, Look::Happened(result));
+    assert_eq!(inspect_cut_off(&bench, uuid).await, CutOffOutcome::Happened(result));
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn a_flood_is_kept_in_part() {
     });
     let mut known = String::new();
     for _ in 0..200 {
-        if let Look::Unknown { known: now } = look(&bench, uuid).await {
+        if let CutOffOutcome::Unknown { known: now } = inspect_cut_off(&bench, uuid).await {
             known = now;
         }
         if known.ends_with("\n2000000") {

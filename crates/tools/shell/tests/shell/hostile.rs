@@ -119,6 +119,44 @@ async fn a_command_that_uses_too_much_memory_is_stopped_and_others_continue() {
     bench.kill(&id).await;
 }
 
+/// Memory that is in no page table: given up but still mapped, behind many descriptors, and held by a
+/// process that lets no other look into it.
+#[tokio::test]
+async fn shared_memory_counts_though_no_process_shows_it() {
+    let bench = Bench::with(|settings| {
+        settings.policy.limits.memory_bytes_max = Some(256 << 20);
+    });
+    let write = "\nf = os.memfd_create('x')\nfor _ in range(600): os.write(f, bytes(1 << 20))\ntime.sleep(20)";
+    for python in [
+        "import mmap, time\nm = mmap.mmap(-1, 600 << 20)\n\
+         for i in range(0, 600 << 20, 1 << 20): m[i:i + (1 << 20)] = bytes(1 << 20); m.madvise(mmap.MADV_DONTNEED)\n\
+         time.sleep(20)"
+            .to_owned(),
+        format!("import os, time\nd = [os.open('/dev/null', 0) for _ in range(4200)]{write}"),
+        format!("import ctypes, os, time\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0){write}"),
+    ] {
+        let begun = Instant::now();
+        let said = bench.run(&format!("python3 -c \"{python}\"")).await;
+        let expected = "stopped: it used more than 256 MiB of memory";
+        assert!(said.is_error && said.text.contains(expected), "{python}\n{}", said.text);
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    }
+    assert_eq!(bench.works("echo next").await, "next\n");
+}
+
+/// Segments of System V stay when their processes have ended.
+#[tokio::test]
+async fn shared_memory_that_outlives_its_process_is_limited() {
+    let bench = Bench::new();
+    let python = "import ctypes\nl = ctypes.CDLL(None)\n\
+                  made = [l.shmget(0, 100 << 20, 0o1600) >= 0 for _ in range(20)]\nprint(sum(made))";
+    let made = bench.works(&format!("python3 -c \"{python}\"")).await;
+    assert!(made.trim().parse::<u32>().unwrap() <= 5, "{made}");
+    // Databases use small ones.
+    let small = "python3 -c \"import ctypes; print(ctypes.CDLL(None).shmget(0, 56, 0o1600) >= 0)\"";
+    assert_eq!(bench.works(small).await, "True\n");
+}
+
 #[tokio::test]
 async fn shared_memory_counts_once() {
     let bench = Bench::with(|settings| {

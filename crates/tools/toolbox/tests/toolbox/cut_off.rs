@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{CutOffCall, Look, ToolContext};
+use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_toolbox::{OutputStore, RESULT_BYTES_MAX, RedactingTools, Toolbox};
@@ -30,21 +30,21 @@ impl ToolExecutor for Found {
         Err(ToolError::Canceled)
     }
 
-    async fn look(&self, tool: &str, _: &RawJson, _: &CutOffCall) -> Look {
+    async fn inspect_cut_off(&self, tool: &str, _: &RawJson, _: &CutOffCall) -> CutOffOutcome {
         match tool {
-            "happened" => Look::Happened(ToolResult::text(&self.0)),
-            _ => Look::Unknown { known: self.0.clone() },
+            "happened" => CutOffOutcome::Happened(ToolResult::text(&self.0)),
+            _ => CutOffOutcome::Unknown { known: self.0.clone() },
         }
     }
 }
 
-async fn look(tools: &dyn ToolExecutor, tool: &str) -> String {
+async fn inspect_cut_off(tools: &dyn ToolExecutor, tool: &str) -> String {
     let task_id = TaskId::parse("task").unwrap();
     let call = CutOffCall { task_id, call_uuid: Uuid::nil(), note: None };
-    match tools.look(tool, &RawJson::empty_object(), &call).await {
-        Look::Happened(result) => text_of(&result),
-        Look::Unknown { known } => known,
-        Look::MayRun => "it may run".to_owned(),
+    match tools.inspect_cut_off(tool, &RawJson::empty_object(), &call).await {
+        CutOffOutcome::Happened(result) => text_of(&result),
+        CutOffOutcome::Unknown { known } => known,
+        CutOffOutcome::MayRun => "it may run".to_owned(),
     }
 }
 
@@ -58,12 +58,12 @@ async fn a_look_shows_no_secret_and_no_hidden_text_and_is_bounded() {
     let toolbox = Toolbox::new(Vec::new(), vec![Arc::clone(&found)], outputs).unwrap();
     let toolbox = toolbox.redacting(secrets.clone());
     for tool in ["happened", "unknown"] {
-        let shown = look(&toolbox, tool).await;
+        let shown = inspect_cut_off(&toolbox, tool).await;
         assert!(shown.contains("[redacted]") && !shown.contains(KEY), "{tool}");
         assert!(!shown.contains('\u{202e}') && shown.len() <= RESULT_BYTES_MAX, "{tool}");
         assert!(shown.contains("read it with read_result"), "{tool}");
         let redacting = RedactingTools::new(Arc::clone(&found), secrets.clone());
-        assert!(!look(&redacting, tool).await.contains(KEY), "{tool}");
+        assert!(!inspect_cut_off(&redacting, tool).await.contains(KEY), "{tool}");
     }
-    assert_eq!(look(&toolbox, "missing").await, "");
+    assert_eq!(inspect_cut_off(&toolbox, "missing").await, "");
 }

@@ -3,15 +3,15 @@
 
 use super::json_text::{JsonText, Progress};
 
-static FORMS: [Form; 3] = [
-    Form { open: "<tool_call>", close: "</tool_call>" },
-    Form { open: "```", close: "```" },
-    Form { open: "<function_call>", close: "</function_call>" },
+static DELIMITERS: [Delimiters; 3] = [
+    Delimiters { open: "<tool_call>", close: "</tool_call>" },
+    Delimiters { open: "```", close: "```" },
+    Delimiters { open: "<function_call>", close: "</function_call>" },
 ];
 
 /// One pair of delimiters.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct Delimiters {
     pub(super) open: &'static str,
     pub(super) close: &'static str,
 }
@@ -25,16 +25,18 @@ pub(super) enum Close {
     Anywhere(usize),
 }
 
-impl Form {
+impl Delimiters {
     /// Position of the first opening delimiter; without one, position of a possible prefix of one,
     /// or the end.
     pub(super) fn first(text: &str) -> (usize, Option<&'static Self>) {
         for (at, _) in text.match_indices(['<', '`']) {
             let rest = &text[at..];
-            if let Some(form) = FORMS.iter().find(|form| rest.starts_with(form.open)) {
-                return (at, Some(form));
+            if let Some(delimiters) =
+                DELIMITERS.iter().find(|delimiters| rest.starts_with(delimiters.open))
+            {
+                return (at, Some(delimiters));
             }
-            if FORMS.iter().any(|form| form.open.starts_with(rest)) {
+            if DELIMITERS.iter().any(|delimiters| delimiters.open.starts_with(rest)) {
                 return (at, None);
             }
         }
@@ -49,18 +51,18 @@ impl Form {
 }
 
 impl Close {
-    pub(super) fn behind_json(form: &Form) -> Self {
-        Self::BehindJson(JsonText::within(form.open.len()))
+    pub(super) fn behind_json(delimiters: &Delimiters) -> Self {
+        Self::BehindJson(JsonText::within(delimiters.open.len()))
     }
 
-    pub(super) fn anywhere(form: &Form) -> Self {
-        Self::Anywhere(form.open.len())
+    pub(super) fn anywhere(delimiters: &Delimiters) -> Self {
+        Self::Anywhere(delimiters.open.len())
     }
 
     /// Position of the closing delimiter in a block that starts with its opening one, if it is
     /// there yet. The block may have grown since the last call.
-    pub(super) fn find(&mut self, form: &Form, block: &str) -> Option<usize> {
-        let (block, close) = (block, form.close.as_bytes());
+    pub(super) fn find(&mut self, delimiters: &Delimiters, block: &str) -> Option<usize> {
+        let (block, close) = (block, delimiters.close.as_bytes());
         let mut from = match self {
             Self::BehindJson(json) => {
                 let progress = json.follow(block);
@@ -69,7 +71,7 @@ impl Close {
                     Progress::Possible => return None,
                     Progress::Broken if rest.starts_with(close) => return Some(json.read()),
                     Progress::Broken if close.starts_with(rest) => return None,
-                    Progress::Broken => form.open.len(),
+                    Progress::Broken => delimiters.open.len(),
                 }
             }
             Self::Anywhere(from) => *from,

@@ -33,7 +33,7 @@ pub(super) fn question_note(question: &str) -> String {
 }
 
 /// Types the messages of one run.
-pub(super) struct Typist<'a> {
+pub(super) struct MessageTyping<'a> {
     profile: &'a TerminalProfile,
     folder: &'a TaskFolder,
     permits: HashMap<InteractionId, InputPermit>,
@@ -43,18 +43,18 @@ pub(super) struct Typist<'a> {
     allowed: Vec<PendingMessage>,
     /// The first open question about a message.
     question: Option<String>,
-    work: Work,
+    current: CurrentMessage,
     /// Why the next message waits, and since when.
     waits: Option<(String, Instant)>,
     /// What is recorded of it.
     noted: Option<String>,
 }
 
-/// The message at work.
-enum Work {
-    Nothing,
+/// The current message.
+enum CurrentMessage {
+    None,
     /// Recorded as typed, but not typed: the program stopped waiting.
-    InHand(UserMessage),
+    Recorded(UserMessage),
     /// Given to the keyboard.
     Sent(UserMessage, oneshot::Receiver<Typed>),
 }
@@ -63,19 +63,19 @@ enum Work {
 pub(super) enum Step {
     /// Type this message.
     Type { message: Box<PendingMessage>, style: InputStyle, room: OwnedPermit<Input> },
-    /// The keyboard is done with the message at work.
+    /// The keyboard is done with the current message.
     Typed(Typed),
     /// Record why the next message waits.
     Note(Option<String>),
 }
 
-/// The state of the next message.
-enum Moment {
+/// Whether the next message can be typed.
+enum Readiness {
     Now(Box<PendingMessage>, InputStyle),
     Wait { reason: Option<String>, check_after: Duration },
 }
 
-impl<'a> Typist<'a> {
+impl<'a> MessageTyping<'a> {
     pub(super) fn new(profile: &'a TerminalProfile, folder: &'a TaskFolder) -> Self {
         Self {
             profile,
@@ -84,7 +84,7 @@ impl<'a> Typist<'a> {
             answers: Answers::default(),
             allowed: Vec::new(),
             question: None,
-            work: Work::Nothing,
+            current: CurrentMessage::None,
             waits: None,
             noted: None,
         }
@@ -134,7 +134,7 @@ impl<'a> Typist<'a> {
 
     /// Waits for the next step. Cancel safe.
     pub(super) async fn next(&mut self, prompt: &Prompt, keyboard: &Keyboard) -> Step {
-        if let Work::Sent(_, done) = &mut self.work {
+        if let CurrentMessage::Sent(_, done) = &mut self.current {
             return match done.await {
                 Ok(typed) => Step::Typed(typed),
                 // The keyboard is gone with the program.
@@ -144,12 +144,12 @@ impl<'a> Typist<'a> {
         let mut changes = prompt.screen.changes();
         loop {
             changes.mark_unchanged();
-            let (reason, check_after) = match self.moment(prompt) {
-                Moment::Now(message, style) => match keyboard.room().await {
+            let (reason, check_after) = match self.readiness(prompt) {
+                Readiness::Now(message, style) => match keyboard.room().await {
                     Some(room) => return Step::Type { message, style, room },
                     None => return std::future::pending().await,
                 },
-                Moment::Wait { reason, check_after } => (reason, check_after),
+                Readiness::Wait { reason, check_after } => (reason, check_after),
             };
             if let Some(note) = self.note_of(reason) {
                 return note;
@@ -162,16 +162,17 @@ impl<'a> Typist<'a> {
     }
 
     /// Whether a message can be typed now.
-    fn moment(&self, prompt: &Prompt) -> Moment {
-        let wait = |reason: String| Moment::Wait { reason: Some(reason), check_after: CHECK_EVERY };
-        let in_hand = match &self.work {
-            Work::InHand(message) => Some(message),
-            Work::Nothing | Work::Sent(..) => None,
+    fn readiness(&self, prompt: &Prompt) -> Readiness {
+        let wait =
+            |reason: String| Readiness::Wait { reason: Some(reason), check_after: CHECK_EVERY };
+        let recorded = match &self.current {
+            CurrentMessage::Recorded(message) => Some(message),
+            CurrentMessage::None | CurrentMessage::Sent(..) => None,
         };
-        if in_hand.is_none() && self.allowed.is_empty() {
+        if recorded.is_none() && self.allowed.is_empty() {
             // Without a message there is nothing to check.
             let check_after = if self.question.is_some() { NOTE_AFTER } else { Duration::MAX };
-            return Moment::Wait { reason: self.question.clone(), check_after };
+            return Readiness::Wait { reason: self.question.clone(), check_after };
         }
         let style = match prompt.check() {
             Ok(style) => style,
@@ -180,10 +181,13 @@ impl<'a> Typist<'a> {
         let still = prompt.screen.touched() + self.profile.quiet();
         let left = still.saturating_duration_since(std::time::Instant::now());
         if !left.is_zero() {
-            return Moment::Wait { reason: Some(NotReady::Writing.to_string()), check_after: left };
+            return Readiness::Wait {
+                reason: Some(NotReady::Writing.to_string()),
+                check_after: left,
+            };
         }
         let fits = |message: &UserMessage| style == InputStyle::Pastes || is_one_line(message);
-        let found = match in_hand {
+        let found = match recorded {
             Some(message) => Some(PendingMessage {
                 source: MessageSource::Creation(antiphon_core::Seq(0)),
                 message: message.clone(),
@@ -191,7 +195,7 @@ impl<'a> Typist<'a> {
             None => self.allowed.iter().find(|pending| fits(&pending.message)).cloned(),
         };
         match found.filter(|found| fits(&found.message)) {
-            Some(message) => Moment::Now(Box::new(message), style),
+            Some(message) => Readiness::Now(Box::new(message), style),
             None => wait(NotReady::ManyLines.to_string()),
         }
     }
@@ -226,29 +230,31 @@ impl<'a> Typist<'a> {
             }
             Step::Typed(typed) => self.typed(typed),
             Step::Type { message, style, room } => {
-                let is_taken = matches!(self.work, Work::InHand(_));
+                let is_taken = matches!(self.current, CurrentMessage::Recorded(_));
                 if !is_taken && !journal_view.take(&message).await? {
                     return Ok(());
                 }
                 let message = message.message;
                 let text = self.text(&message, journal_view);
                 let Some(keys) = keys(&text, style) else {
-                    self.work = Work::InHand(message);
+                    self.current = CurrentMessage::Recorded(message);
                     return Ok(());
                 };
                 let (done, typed) = oneshot::channel();
                 let submit = self.profile.submit.clone().into_bytes();
                 room.send(Input::Message(TypedMessage { keys, style, submit, done }));
-                self.work = Work::Sent(message, typed);
+                self.current = CurrentMessage::Sent(message, typed);
             }
         }
         Ok(())
     }
 
     fn typed(&mut self, typed: Typed) {
-        let work = std::mem::replace(&mut self.work, Work::Nothing);
+        let work = std::mem::replace(&mut self.current, CurrentMessage::None);
         match (typed, work) {
-            (Typed::Withheld, Work::Sent(message, _)) => self.work = Work::InHand(message),
+            (Typed::Withheld, CurrentMessage::Sent(message, _)) => {
+                self.current = CurrentMessage::Recorded(message);
+            }
             (Typed::NotSubmitted, _) => {
                 tracing::warn!(
                     "a message was typed but not submitted: another program got the terminal"

@@ -4,9 +4,9 @@ use std::pin::Pin;
 
 /// Work that goes on when a command has answered.
 #[derive(Default)]
-pub(crate) struct Afterwards(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+pub(crate) struct RemainingWork(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
-impl Afterwards {
+impl RemainingWork {
     pub(crate) fn set(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         self.0 = Some(Box::pin(work));
     }

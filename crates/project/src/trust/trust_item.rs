@@ -19,9 +19,9 @@ const REQUESTS_MAX: usize = 1000;
 
 /// A file or folder of a project that has an effect only when the user trusts it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Brought {
+pub struct TrustItem {
     /// What it is.
-    pub kind: BroughtKind,
+    pub kind: TrustItemKind,
     /// Its path below the project's root.
     pub path: String,
     /// Whether it has an effect.
@@ -35,7 +35,7 @@ pub struct Brought {
 /// What a project can bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BroughtKind {
+pub enum TrustItemKind {
     /// Its settings file.
     Settings,
     /// An agent whose tools go beyond reading.
@@ -44,7 +44,7 @@ pub enum BroughtKind {
     Requests,
 }
 
-impl BroughtKind {
+impl TrustItemKind {
     /// The kind in one word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,18 +80,18 @@ impl TrustStatus {
 
 impl ProjectTrust {
     /// Everything in the project that has an effect only when it is trusted.
-    pub fn brought(&self) -> Result<Vec<Brought>, ProjectError> {
+    pub fn items(&self) -> Result<Vec<TrustItem>, ProjectError> {
         let record = TrustRecord::read(&self.state)
             .map_err(|error| unusable(&TrustRecord::path(&self.state), &error))?;
-        let mut brought: Vec<Brought> = self.settings(&record).into_iter().collect();
-        brought.extend(self.agents(&record));
+        let mut items: Vec<TrustItem> = self.settings(&record).into_iter().collect();
+        items.extend(self.agents(&record));
         let folders = REQUEST_FOLDERS.into_iter();
-        brought.extend(folders.filter_map(|path| self.requests(path, &record)));
-        Ok(brought)
+        items.extend(folders.filter_map(|path| self.requests(path, &record)));
+        Ok(items)
     }
 
     /// A file that cannot be read brings nothing.
-    fn settings(&self, record: &TrustRecord) -> Option<Brought> {
+    fn settings(&self, record: &TrustRecord) -> Option<TrustItem> {
         let content = project_file::read(&self.root).ok().flatten()?;
         let pin = Pin::Content(version_of(content.as_bytes()));
         let effects = match project_file::parse(&self.root, &content) {
@@ -99,21 +99,21 @@ impl ProjectTrust {
             Err(error) => vec![error.to_string()],
         };
         let path = project_file::PATH;
-        Some(item(BroughtKind::Settings, path.to_owned(), effects, pin, record))
+        Some(item(TrustItemKind::Settings, path.to_owned(), effects, pin, record))
     }
 
-    fn agents(&self, record: &TrustRecord) -> Vec<Brought> {
+    fn agents(&self, record: &TrustRecord) -> Vec<TrustItem> {
         let folder = Folder::project(self.root.join(AGENTS));
         let catalog = AgentCatalog::open(vec![folder], |_: PromptSource<'_>| String::new());
         let wider = catalog.entries().into_iter().filter(|entry| !only_reads(&entry.definition));
         let agent = |entry: Entry| {
             let (path, pin) = (self.relative(&entry.path), Pin::Content(entry.version));
-            item(BroughtKind::Agent, path, agent_effects(&entry.definition), pin, record)
+            item(TrustItemKind::Agent, path, agent_effects(&entry.definition), pin, record)
         };
         wider.map(agent).collect()
     }
 
-    fn requests(&self, path: &str, record: &TrustRecord) -> Option<Brought> {
+    fn requests(&self, path: &str, record: &TrustRecord) -> Option<TrustItem> {
         let folder = self.root.join(path);
         let pin = Pin::Folder(self.folder_identity(&folder).ok()?);
         let waiting = match self.request_drop.get().count_waiting(&folder, REQUESTS_MAX) {
@@ -127,17 +127,17 @@ impl ProjectTrust {
                 .to_owned(),
             waiting,
         ];
-        Some(item(BroughtKind::Requests, path.to_owned(), effects, pin, record))
+        Some(item(TrustItemKind::Requests, path.to_owned(), effects, pin, record))
     }
 }
 
 fn item(
-    kind: BroughtKind,
+    kind: TrustItemKind,
     path: String,
     effects: Vec<String>,
     pin: Pin,
     record: &TrustRecord,
-) -> Brought {
+) -> TrustItem {
     let status = if record.trusts(&path, &pin) {
         TrustStatus::Trusted
     } else if record.knows(&path) {
@@ -145,7 +145,7 @@ fn item(
     } else {
         TrustStatus::NotTrusted
     };
-    Brought { kind, path, status, effects, pin }
+    TrustItem { kind, path, status, effects, pin }
 }
 
 fn agent_effects(agent: &AgentDefinition) -> Vec<String> {

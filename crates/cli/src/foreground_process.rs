@@ -1,16 +1,16 @@
-//! The process in front of `antiphon run` and `antiphon tasks resume`: the one that the shell knows.
+//! The foreground process of `antiphon run` and `antiphon tasks resume`: the one that the shell started.
 //!
-//! The work is done in a process behind it, in the same process group. When that has answered and calls of other
-//! processes' tasks still run there, it leaves the terminal, and the process in front ends with its exit code: the
-//! shell has its prompt back, and no call is cut off.
+//! It starts a second process in the same process group, which does the work. When that has answered and calls of
+//! other processes' tasks still run there, it leaves the terminal, and the foreground process ends with its exit
+//! code: the shell has its prompt back, and no call is cut off.
 //!
-//! | what happens to the process in front | then                                                             |
-//! |---------------------------------------|------------------------------------------------------------------|
-//! | a signal of the terminal              | the process behind has got it too                                |
-//! | a signal of another process           | it is passed on                                                  |
-//! | it is killed                          | the process behind is killed too                                 |
-//! | the process behind ends               | it ends with the same exit code                                  |
-//! | the process behind leaves the terminal | it ends with the exit code that the name of that process says   |
+//! | what happens                           | then the foreground process                                     |
+//! |----------------------------------------|-----------------------------------------------------------------|
+//! | it gets a signal of the terminal       | does nothing: the working process has got it too                |
+//! | it gets a signal of another process    | passes it on                                                    |
+//! | it is killed                           | is gone, and the kernel kills the working process too           |
+//! | the working process ends               | ends with the same exit code                                    |
+//! | the working process leaves the terminal | ends with the exit code that the name of that process says     |
 
 use std::env;
 use std::ffi::CString;
@@ -25,13 +25,13 @@ use rustix::process::{
     Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
 };
 
-/// Variable that names the process in front.
-pub(crate) const VARIABLE: &str = "ANTIPHON_FRONT";
+/// Variable that has the id of the foreground process, in the environment of the working process.
+pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
 
 /// Name of a process that has left the terminal, before its exit code.
 const LEFT: &str = "antiphon:";
 
-/// Signals that are passed on. The last one is of the process behind.
+/// Signals that are passed on. The last one is also sent by the working process.
 const PASSED_ON: [Signal; 6] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -41,15 +41,15 @@ const PASSED_ON: [Signal; 6] = [
     Signal::SIGUSR1,
 ];
 
-/// Stands in front of a process that does the work, and returns its exit code. `None` when this process does the
-/// work itself.
-pub(crate) fn stand_in_front() -> Option<ExitCode> {
-    if is_behind() {
-        // It starts with the signals blocked that the process in front waits for.
+/// Starts a process that does the work, and waits for its exit code. `None` when this process does the work
+/// itself.
+pub(crate) fn start_working_process() -> Option<ExitCode> {
+    if is_working_process() {
+        // It starts with the signals blocked that the foreground process waits for.
         let _ = waited_for().thread_unblock();
         // Killing the process that the shell knows ends the work.
         let _ = set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-        if !is_behind() {
+        if !is_working_process() {
             std::process::exit(1);
         }
         return None;
@@ -75,15 +75,15 @@ pub(crate) fn stand_in_front() -> Option<ExitCode> {
     }
 }
 
-/// The signals that the process in front waits for.
+/// The signals that the foreground process waits for.
 fn waited_for() -> SigSet {
     PASSED_ON.iter().chain(&[Signal::SIGCHLD]).copied().collect()
 }
 
-/// Whether the parent of this process is the one in front of it.
-fn is_behind() -> bool {
-    let front = env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
-    front.is_some() && getppid().map(|parent| parent.as_raw_nonzero().get()) == front
+/// Whether the parent of this process is the foreground process.
+fn is_working_process() -> bool {
+    let foreground = env::var(VARIABLE).ok().and_then(|pid| pid.parse().ok());
+    foreground.is_some() && getppid().map(|parent| parent.as_raw_nonzero().get()) == foreground
 }
 
 fn watch(mut child: Child, received: &SignalFd) -> ExitCode {
@@ -120,7 +120,7 @@ fn pass_on(child: &Child, signal: Signal) {
 
 fn ended(status: ExitStatus) -> ExitCode {
     if status.signal() == Some(Signal::SIGKILL as i32) {
-        // The shell reports it as it would without a process in front.
+        // The shell reports it as it would without a second process.
         let _ = kill_process(getpid(), rustix::process::Signal::KILL);
     }
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
@@ -134,13 +134,13 @@ fn left(child: &Child) -> ExitCode {
     ExitCode::from(code.unwrap_or(1))
 }
 
-/// Leaves the terminal: the process in front ends with this exit code, and this one goes on. Without a process in
-/// front it stays where it is. On the main thread.
+/// Leaves the terminal: the foreground process ends with this exit code, and this one goes on. Without a
+/// foreground process it stays where it is. On the main thread.
 pub(crate) fn leave_terminal(exit_code: u8) {
-    if !is_behind() {
+    if !is_working_process() {
         return;
     }
-    let Some(front) = getppid() else { return };
+    let Some(foreground) = getppid() else { return };
     let _ = set_parent_process_death_signal(None);
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&nothing);
@@ -151,5 +151,5 @@ pub(crate) fn leave_terminal(exit_code: u8) {
     if let Ok(name) = CString::new(format!("{LEFT}{exit_code}")) {
         let _ = rustix::thread::set_name(&name);
     }
-    let _ = kill_process(front, rustix::process::Signal::USR1);
+    let _ = kill_process(foreground, rustix::process::Signal::USR1);
 }

@@ -1,0 +1,248 @@
+//! The first model request of a task leaves while its creation is written, and nothing else does.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, PieceSource};
+use antiphon_core::{
+    ModelRef, Piece, Provider, ProviderError, RawJson, Request, TaskStatus, ToolExecutor,
+};
+use antiphon_runtime::{Budget, Models, NewTask, Orchestrator, RuntimeConfig, RuntimeDeps};
+use antiphon_scripted::{Script, ScriptedProvider};
+use async_trait::async_trait;
+use futures_util::Stream;
+use tokio::sync::{Semaphore, watch};
+
+use crate::budget::{budget, prices};
+use crate::world::{Counting, events, new_task, world};
+
+const CALL: &str = r#"
+name = "test"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "act", arguments = { on = "a" } } }]
+[[reply]]
+step = [{ text = "Done." }]
+"#;
+
+/// What became of the requests to the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Requests {
+    sent: usize,
+    /// Those that were dropped before their end.
+    canceled: usize,
+}
+
+/// A scripted model that counts its requests.
+struct Counted {
+    script: Script,
+    requests: watch::Sender<Requests>,
+}
+
+impl Models for Counted {
+    fn provider(
+        &self,
+        _: &ModelRef,
+        _: &[ModelRef],
+        _: Option<&RawJson>,
+    ) -> Result<Arc<dyn Provider>, String> {
+        let (script, requests) = (self.script.clone(), self.requests.clone());
+        Ok(Arc::new(CountedProvider { inner: ScriptedProvider::new(script), requests }))
+    }
+
+    fn window_tokens(&self, _: &ModelRef) -> Option<u64> {
+        None
+    }
+}
+
+struct CountedProvider {
+    inner: ScriptedProvider,
+    requests: watch::Sender<Requests>,
+}
+
+impl Provider for CountedProvider {
+    fn open(&self, request: Request) -> PieceSource {
+        let (inner, requests) = (self.inner.open(request), self.requests.clone());
+        Box::pin(CountedSource { inner, requests, is_sent: false, is_over: false })
+    }
+}
+
+struct CountedSource {
+    inner: PieceSource,
+    requests: watch::Sender<Requests>,
+    is_sent: bool,
+    is_over: bool,
+}
+
+impl Stream for CountedSource {
+    type Item = Result<Piece, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if !std::mem::replace(&mut self.is_sent, true) {
+            self.requests.send_modify(|requests| requests.sent += 1);
+        }
+        let next = self.inner.as_mut().poll_next(cx);
+        self.is_over |= matches!(next, Poll::Ready(None | Some(Ok(Piece::Done) | Err(_))));
+        next
+    }
+}
+
+impl Drop for CountedSource {
+    fn drop(&mut self) {
+        if self.is_sent && !self.is_over {
+            self.requests.send_modify(|requests| requests.canceled += 1);
+        }
+    }
+}
+
+/// A journal whose appends wait until the test lets them through, or fails them.
+struct Gated {
+    inner: MemoryJournal,
+    gate: Semaphore,
+    appends: AtomicUsize,
+}
+
+#[async_trait]
+impl JournalHooks for Gated {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        match self.gate.acquire().await {
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(JournalError::Unavailable { reason: "full".to_owned() }),
+        }
+        self.inner().append(append).await
+    }
+}
+
+struct Bench {
+    journal: Arc<DelegatingJournal<Gated>>,
+    tools: Arc<Counting>,
+    requests: watch::Sender<Requests>,
+    orchestrator: Orchestrator,
+}
+
+impl Bench {
+    fn new(budget: Budget) -> Self {
+        let gated = Gated {
+            inner: MemoryJournal::new(),
+            gate: Semaphore::new(0),
+            appends: AtomicUsize::new(0),
+        };
+        let journal = Arc::new(DelegatingJournal(gated));
+        let (tools, requests) = (Arc::new(Counting::default()), watch::Sender::default());
+        let script = Script::parse(CALL).expect("a script");
+        let deps = RuntimeDeps {
+            models: Arc::new(Counted { script, requests: requests.clone() }),
+            prices: prices(),
+            tools: Arc::clone(&tools) as Arc<dyn ToolExecutor>,
+            ..world(journal.clone(), &tools, CALL)
+        };
+        let orchestrator = Orchestrator::new(RuntimeConfig { deps, budget });
+        Self { journal, tools, requests, orchestrator }
+    }
+
+    fn gated(&self) -> &Gated {
+        &self.journal.0
+    }
+
+    async fn until(&self, reached: Requests) {
+        let mut requests = self.requests.subscribe();
+        let until = requests.wait_for(|requests| *requests == reached);
+        let found = tokio::time::timeout(Duration::from_secs(5), until).await;
+        let now = *self.requests.borrow();
+        assert!(found.is_ok(), "{now:?} instead of {reached:?}");
+    }
+
+    /// Lets everything run that can.
+    async fn settle(&self) {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn sent(sent: usize) -> Requests {
+    Requests { sent, canceled: 0 }
+}
+
+#[tokio::test]
+async fn the_first_request_leaves_while_the_creation_is_written_and_nothing_else_does() {
+    let bench = Bench::new(Budget::default());
+    let mut deltas = bench.orchestrator.deltas();
+    let mut invoked = Box::pin(bench.orchestrator.invoke(new_task("go")));
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.until(sent(1)) => {}
+    }
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.settle() => {}
+    }
+    assert_eq!(*bench.requests.borrow(), sent(1), "the script had its time to answer");
+    assert!(deltas.try_recv().is_none(), "a delta was seen");
+    assert_eq!(bench.gated().appends.load(Ordering::SeqCst), 1, "only the creation");
+    assert!(bench.tools.done().is_empty(), "a tool ran");
+    // The creation is durable; the answer with the start of its call is not.
+    bench.gated().gate.add_permits(1);
+    let task_id = invoked.await.expect("accepted").task_id;
+    assert!(deltas.recv().await.is_some());
+    bench.settle().await;
+    assert!(bench.tools.done().is_empty(), "a tool ran before its start was durable");
+    bench.gated().gate.add_permits(100);
+    let state = bench.orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+    assert_eq!(*bench.requests.borrow(), sent(2), "each request was sent once");
+}
+
+#[tokio::test]
+async fn a_creation_that_fails_cancels_the_request_and_leaves_no_task() {
+    let bench = Bench::new(Budget::default());
+    let mut deltas = bench.orchestrator.deltas();
+    let mut invoked = Box::pin(bench.orchestrator.invoke(new_task("go")));
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.until(sent(1)) => {}
+    }
+    bench.gated().gate.close();
+    assert!(invoked.await.is_err());
+    bench.until(Requests { sent: 1, canceled: 1 }).await;
+    assert!(deltas.try_recv().is_none(), "a delta was seen");
+    assert!(events(&bench.gated().inner).await.is_empty());
+    assert_eq!(bench.gated().appends.load(Ordering::SeqCst), 1, "nothing else was written");
+    assert!(bench.orchestrator.shutdown(Duration::from_secs(5)).await, "no run is left");
+    assert!(!bench.orchestrator.is_working());
+}
+
+async fn waits_for_its_creation(budget: Budget, task: NewTask) {
+    let bench = Bench::new(budget);
+    let mut invoked = Box::pin(bench.orchestrator.invoke(task));
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.settle() => {}
+    }
+    assert_eq!(bench.gated().appends.load(Ordering::SeqCst), 1);
+    assert_eq!(*bench.requests.borrow(), sent(0));
+    bench.gated().gate.add_permits(100);
+    let task_id = invoked.await.expect("accepted").task_id;
+    assert!(bench.orchestrator.wait(&task_id).await.is_ok());
+    assert_eq!(*bench.requests.borrow(), sent(2));
+}
+
+#[tokio::test]
+async fn under_a_spend_limit_the_first_request_waits_for_the_creation() {
+    waits_for_its_creation(budget(1_000_000_000), new_task("go")).await;
+}
+
+#[tokio::test]
+async fn with_a_key_the_first_request_waits_for_the_creation() {
+    let key = Some(IdempotencyKey("k".to_owned()));
+    waits_for_its_creation(Budget::default(), NewTask { key, ..new_task("go") }).await;
+}
