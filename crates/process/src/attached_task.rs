@@ -343,6 +343,11 @@ fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
                 file.display()
             )));
         }
+        Some(RunSession::New { .. }) => {
+            return Err(ProjectError::InvalidInput(
+                "a server chooses the id of a new session: name no session".to_owned(),
+            ));
+        }
         None => None,
     };
     Ok(CreateTask {
