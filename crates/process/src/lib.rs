@@ -33,4 +33,4 @@ pub use owner::{Owner, keys, token};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;
-pub use watched_task::{WatchChange, WatchResult, WatchedItem, WatchedTask};
+pub use watched_task::{FailedInterrupt, WatchChange, WatchResult, WatchedItem, WatchedTask};
