@@ -9,8 +9,7 @@ mod approvals;
 use std::time::{Duration, Instant};
 
 use antiphon_core::{Approval, Event, EventBody, Position, TaskId, TaskStatus};
-use antiphon_process::{AttachedTask, WatchResult, WatchedItem, WatchedTask};
-use antiphon_project::error::ProjectError;
+use antiphon_process::{AttachedTask, FailedInterrupt, WatchResult, WatchedItem, WatchedTask};
 use antiphon_runtime::Delta;
 use antiphon_view::{DeferredOutput, Descendants, Note};
 use tokio::task::{JoinError, JoinSet};
@@ -27,7 +26,7 @@ const TICK: Duration = Duration::from_millis(100);
 const INTERRUPT_WAIT: Duration = Duration::from_secs(30);
 
 /// What became of an interrupt.
-type Interrupted = Result<Result<(), ProjectError>, JoinError>;
+type Interrupted = Result<Result<(), FailedInterrupt>, JoinError>;
 
 /// How a task is watched.
 pub(crate) struct Watch<'a> {
@@ -154,11 +153,11 @@ impl WatchSession<'_, '_> {
         &mut self,
         done: Interrupted,
         since: Option<Instant>,
-        interrupting: &mut JoinSet<Result<(), ProjectError>>,
+        interrupting: &mut JoinSet<Result<(), FailedInterrupt>>,
     ) -> Result<Next, Failure> {
-        if let Ok(Err(error)) = done
+        if let Ok(Err(failed)) = done
             && since.is_some_and(|since| since.elapsed() < INTERRUPT_WAIT)
-            && let Some(items) = self.task.interrupt_again(&error).await?
+            && let Some(items) = self.task.interrupt_again(&failed).await?
         {
             self.interrupt(interrupting);
             return self.show(items).await;
@@ -287,7 +286,7 @@ impl WatchSession<'_, '_> {
         }
     }
 
-    fn interrupt(&self, interrupting: &mut JoinSet<Result<(), ProjectError>>) {
+    fn interrupt(&self, interrupting: &mut JoinSet<Result<(), FailedInterrupt>>) {
         interrupting.spawn(self.task.interrupt());
     }
 

@@ -36,4 +36,4 @@ pub use participant::{FollowedTask, Participant};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;
-pub use watched_task::{WatchChange, WatchResult, WatchedItem, WatchedTask};
+pub use watched_task::{FailedInterrupt, WatchChange, WatchResult, WatchedItem, WatchedTask};

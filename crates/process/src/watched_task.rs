@@ -93,6 +93,14 @@ pub enum WatchedItem {
     Note(String),
 }
 
+/// An interrupt that did not happen.
+#[derive(Debug)]
+pub struct FailedInterrupt {
+    error: ProjectError,
+    /// Another process owned the journal.
+    at_other_owner: bool,
+}
+
 /// A task after it was watched.
 pub struct WatchResult {
     /// Its state; with its messages if its session is saved to a file.
@@ -244,21 +252,29 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
     }
 
     /// Interrupts the task and all its descendants. The front end goes on meanwhile.
-    pub fn interrupt(&self) -> impl Future<Output = Result<(), ProjectError>> + Send + 'static {
+    pub fn interrupt(&self) -> impl Future<Output = Result<(), FailedInterrupt>> + Send + 'static {
         let (connection, task_id) = (self.connection().clone(), self.task_id.clone());
-        async move { connection.interrupt(&task_id).await }
+        let at_other_owner = matches!(connection, Connection::Server(..));
+        async move {
+            let interrupted = connection.interrupt(&task_id).await;
+            interrupted.map_err(|error| FailedInterrupt { error, at_other_owner })
+        }
     }
 
-    /// The owner has failed to interrupt the task: the next owner does, if this one has ended. Returns what to show, or
-    /// `None` when there is no other owner to ask.
+    /// An owner has failed to interrupt the task. If it may have ended, goes on with the next one, which is to be asked
+    /// again. Returns what to show, or `None` when asking again does not help.
     pub async fn interrupt_again(
         &mut self,
-        error: &ProjectError,
+        failed: &FailedInterrupt,
     ) -> Result<Option<Vec<WatchedItem>>, ProjectError> {
+        let FailedInterrupt { error, at_other_owner } = failed;
         let may_have_ended =
             matches!(error, ProjectError::Unavailable(_) | ProjectError::Failed(_));
-        if !may_have_ended || self.attachment.is_owner() || self.has_ended().await {
+        if !at_other_owner || !may_have_ended || self.has_ended().await {
             return Ok(None);
+        }
+        if self.attachment.is_owner() {
+            return Ok(Some(Vec::new()));
         }
         tokio::time::sleep(INTERRUPT_PAUSE).await;
         self.unconfirmed = Some(Order::Interrupt);

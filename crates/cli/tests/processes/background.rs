@@ -23,7 +23,7 @@ fn commands_that_would_read_the_terminal_are_not_stopped_in_the_background() {
 #[test]
 fn an_approval_waits_in_the_background() {
     let project = Project::new();
-    project.script("push", &["git push"]);
+    project.script("push", &[". ./settings.env"]);
     let mut terminal = Terminal::start(project.shell(&["-i"]));
     let run = "\"$ANTIPHON\" run --model scripted/push --script push.toml go";
     terminal.press(&format!("{run} & wait -f $!; echo '@@'push:$?'@@'\n"));

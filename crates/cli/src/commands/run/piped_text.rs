@@ -90,10 +90,9 @@ fn is_ready(input: &File, patience: Duration) -> bool {
         };
         match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&pause)) {
             Ok(0) => return false,
-            // The read says what is wrong.
-            Ok(_) => return true,
             Err(Errno::INTR) => {}
-            Err(_) => return true,
+            // The read says what is wrong.
+            Ok(_) | Err(_) => return true,
         }
     }
 }
