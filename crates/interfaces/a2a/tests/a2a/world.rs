@@ -64,7 +64,6 @@ impl TaskFactory for Factory {
 /// A server and its client.
 pub(crate) struct World {
     pub(crate) server: RunningServer,
-    pub(crate) orchestrator: Orchestrator,
     pub(crate) a2a: A2a,
     pub(crate) folder: TempDir,
 }
@@ -112,7 +111,7 @@ impl World {
         let server = ServerConfig::new(deps, a2a.interface());
         let server =
             RunningServer::start("127.0.0.1:0".parse().unwrap(), server, Listeners::from).await;
-        Self { server, orchestrator, a2a, folder }
+        Self { server, a2a, folder }
     }
 
     /// Sends a request as it is written.
