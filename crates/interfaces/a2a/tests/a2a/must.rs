@@ -213,87 +213,60 @@ async fn contexts_group_tasks() {
     world.ended().await;
 }
 
+/// A request in both bindings, and its error.
+struct Wrong {
+    method: &'static str,
+    params: Value,
+    code: i64,
+    reason: &'static str,
+    verb: &'static str,
+    path: String,
+    status: u16,
+}
+
+async fn check_error(world: &World, wrong: Wrong) {
+    let Wrong { method, params, code, reason, verb, path, status } = wrong;
+    let reply = world.rpc(method, params.clone()).await;
+    assert_eq!(error(&reply), (code, reason.to_owned()), "{method} {params}");
+    assert_eq!(reply["error"]["data"][0]["domain"], "a2a-protocol.org");
+    let body = (verb == "POST").then_some(&params);
+    let reply = world.http(verb, &format!("/a2a/helper{path}"), body).await;
+    assert_eq!(reply.status, status, "{method}: {reply:?}");
+    assert!(reply.head.contains("content-type: application/a2a+json"), "{reply:?}");
+    let reply = reply.json();
+    assert_eq!(reply["error"]["code"], status, "{reply}");
+    assert_eq!(reply["error"]["details"][0]["reason"], reason, "{reply}");
+    assert_eq!(reply["error"]["details"][0]["domain"], "a2a-protocol.org");
+}
+
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "a table of errors, each with its codes")]
 async fn errors_have_their_codes_in_both_bindings() {
     let world = World::new().await;
     let ended = world.task("m1", "hello").await["id"].clone();
+    let id = ended.as_str().unwrap();
+    for (method, task, code, reason, verb, path, status) in [
+        ("GetTask", "none", -32001, "TASK_NOT_FOUND", "GET", "", 404),
+        ("CancelTask", "none", -32001, "TASK_NOT_FOUND", "POST", ":cancel", 404),
+        ("CancelTask", id, -32002, "TASK_NOT_CANCELABLE", "POST", ":cancel", 400),
+        ("SubscribeToTask", id, -32004, "UNSUPPORTED_OPERATION", "GET", ":subscribe", 400),
+    ] {
+        let (params, path) = (json!({ "id": task }), format!("/tasks/{task}{path}"));
+        check_error(&world, Wrong { method, params, code, reason, verb, path, status }).await;
+    }
     let mut more = message("m2", "more");
     more["message"]["taskId"] = ended.clone();
     let mut unknown = message("m3", "more");
     unknown["message"]["taskId"] = json!("no-such-task");
     let mut kind = message("m4", "");
     kind["message"]["parts"] = json!([{ "raw": "AAAA", "mediaType": "application/x-tar" }]);
-    let id = ended.as_str().unwrap();
-    let cases = [
-        (
-            "GetTask",
-            json!({ "id": "none" }),
-            -32001,
-            "TASK_NOT_FOUND",
-            "GET",
-            "/tasks/none".to_owned(),
-            404,
-        ),
-        (
-            "CancelTask",
-            json!({ "id": "none" }),
-            -32001,
-            "TASK_NOT_FOUND",
-            "POST",
-            "/tasks/none:cancel".to_owned(),
-            404,
-        ),
-        (
-            "CancelTask",
-            json!({ "id": id }),
-            -32002,
-            "TASK_NOT_CANCELABLE",
-            "POST",
-            format!("/tasks/{id}:cancel"),
-            400,
-        ),
-        (
-            "SubscribeToTask",
-            json!({ "id": id }),
-            -32004,
-            "UNSUPPORTED_OPERATION",
-            "GET",
-            format!("/tasks/{id}:subscribe"),
-            400,
-        ),
-        (
-            "SendMessage",
-            more,
-            -32004,
-            "UNSUPPORTED_OPERATION",
-            "POST",
-            "/message:send".to_owned(),
-            400,
-        ),
-        ("SendMessage", unknown, -32001, "TASK_NOT_FOUND", "POST", "/message:send".to_owned(), 404),
-        (
-            "SendMessage",
-            kind,
-            -32005,
-            "CONTENT_TYPE_NOT_SUPPORTED",
-            "POST",
-            "/message:send".to_owned(),
-            400,
-        ),
-    ];
-    for (method, params, code, reason, verb, path, status) in cases {
-        let reply = world.rpc(method, params.clone()).await;
-        assert_eq!(error(&reply), (code, reason.to_owned()), "{method} {params}");
-        assert_eq!(reply["error"]["data"][0]["domain"], "a2a-protocol.org");
-        let body = (verb == "POST").then_some(&params);
-        let reply = world.http(verb, &format!("/a2a/helper{path}"), body).await;
-        assert_eq!(reply.status, status, "{method}: {reply:?}");
-        assert!(reply.head.contains("content-type: application/a2a+json"), "{reply:?}");
-        let reply = reply.json();
-        assert_eq!(reply["error"]["code"], status, "{reply}");
-        assert_eq!(reply["error"]["details"][0]["reason"], reason, "{reply}");
-        assert_eq!(reply["error"]["details"][0]["domain"], "a2a-protocol.org");
+    for (params, code, reason, status) in [
+        (more, -32004, "UNSUPPORTED_OPERATION", 400),
+        (unknown, -32001, "TASK_NOT_FOUND", 404),
+        (kind, -32005, "CONTENT_TYPE_NOT_SUPPORTED", 400),
+    ] {
+        let (method, verb, path) = ("SendMessage", "POST", "/message:send".to_owned());
+        check_error(&world, Wrong { method, params, code, reason, verb, path, status }).await;
     }
     world.ended().await;
 }
