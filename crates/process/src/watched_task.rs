@@ -226,7 +226,8 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
                 Some("Type /pause, /cancel, or a message for the agent".to_owned())
             }
             _ => {
-                let sent = self.connection().send(&self.task_id, line.to_owned(), HandlingMode::Steer);
+                let sent =
+                    self.connection().send(&self.task_id, line.to_owned(), HandlingMode::Steer);
                 match sent.await {
                     Ok(()) => Some("Queued: the agent reads it after the current step".to_owned()),
                     // Too late: the end is about to be shown.
