@@ -171,7 +171,7 @@ fn an_approved_call_of_an_mcp_server_in_a_restored_journal_asks_again() {
         let server = config.join("server.py");
         fs::write(&server, SERVER).unwrap();
         let text = format!(
-            "[scripts]\nwork = \"work.toml\"\n[mcp.marks]\ncommand = \"python3\"\nargs = [{:?}]\n",
+            "[scripts]\nwork = \"work.toml\"\n[mcp.marks]\ncommand = \"python3\"\nargs = [{:?}]\ncwd = \".\"\n",
             server.to_str().unwrap()
         );
         fs::write(config.join("config.toml"), text).unwrap();

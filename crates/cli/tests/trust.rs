@@ -324,3 +324,35 @@ fn files_that_cannot_be_read_keep_no_command_from_its_work() {
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("unknown field `providers`"), "{err}");
 }
+
+/// `npx`, `python -m` and others run what they find in the folder that they start in.
+#[test]
+fn a_server_of_the_user_does_not_run_what_a_clone_brings() {
+    let clone = hostile_clone();
+    let home = home(clone.path());
+    let module = |name: &str| format!("open('{}', 'w')\n", home.join(name).display());
+    fs::write(clone.path().join("time_server.py"), module("of_the_clone")).unwrap();
+    fs::write(home.join("time_server.py"), module("of_the_user")).unwrap();
+    let own = home.join(".config/antiphon/config.toml");
+    let server =
+        "model = 'scripted/hello'\n[mcp.time]\ncommand = 'python3'\nargs = ['-m', 'time_server']\n";
+    fs::write(&own, server).unwrap();
+    assert_eq!(antiphon(clone.path(), &["run", "hello"]).0, 0);
+    assert!(home.join("of_the_user").exists() && !home.join("of_the_clone").exists());
+
+    // The project, where the user says so.
+    fs::write(&own, format!("{server}cwd = '.'\n")).unwrap();
+    assert_eq!(antiphon(clone.path(), &["run", "hello"]).0, 0);
+    assert!(home.join("of_the_clone").exists());
+}
+
+#[test]
+fn a_server_of_a_trusted_project_starts_in_the_project() {
+    let clone = hostile_clone();
+    let folder = clone.path().join("src");
+    fs::create_dir(&folder).unwrap();
+    let run = command(clone.path(), &["run", "--trust", "hello"]).current_dir(&folder).output();
+    assert!(run.unwrap().status.success());
+    // `touch ../stolen`
+    assert!(clone.path().join("../stolen").exists());
+}

@@ -105,7 +105,7 @@ impl Project {
     pub fn settings(&self, environment: &Environment) -> Result<UserSettings, ProjectError> {
         let user = UserSettings::load(environment)?;
         match self.trust().settings_text()? {
-            Some(text) => project_file::parse(&self.root, &text)?.below(user),
+            Some(text) => project_file::parse(&self.root, &text)?.below(&self.root, user),
             None => Ok(user),
         }
     }

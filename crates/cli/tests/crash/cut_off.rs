@@ -238,7 +238,7 @@ fn mcp_project(tool: &str) -> Project {
     let script = format!(
         "name = \"mcp\"\n[[reply]]\nwhen = {{ turn = 0 }}\nstep = [{call}]\n[[reply]]\nstep = [{{ text = \"Done.\" }}]\n"
     );
-    let config = "[mcp.marks]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
+    let config = "[mcp.marks]\ncommand = \"python3\"\nargs = [\"server.py\"]\ncwd = \".\"\n";
     let files = [
         ("script.toml", script.as_str()),
         ("server.py", SERVER),

@@ -39,8 +39,7 @@ fn project() -> Project {
     for (name, text) in [("shop.py", SERVER), ("shop.toml", SCRIPT)] {
         fs::write(project.path().join(name), text).unwrap();
     }
-    let config =
-        "[mcp.shop]\ncommand = \"python3\"\nargs = [\"shop.py\"]\ninherit_env = [\"SHOP\"]\n";
+    let config = "[mcp.shop]\ncommand = \"python3\"\nargs = [\"shop.py\"]\ncwd = \".\"\ninherit_env = [\"SHOP\"]\n";
     fs::write(project.path().join("shops.toml"), config).unwrap();
     project.script("owner", &["until [ -e go ]; do sleep 0.02; done"]);
     project

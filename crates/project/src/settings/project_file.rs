@@ -145,8 +145,12 @@ impl ProjectFile {
         effects
     }
 
-    /// The user's settings with these below them, within the policy of this machine.
-    pub(crate) fn below(self, user: UserSettings) -> Result<UserSettings, ProjectError> {
+    /// The user's settings with these of the project at `root` below them, within the policy of this machine.
+    pub(crate) fn below(
+        self,
+        root: &Path,
+        user: UserSettings,
+    ) -> Result<UserSettings, ProjectError> {
         let budget = self.budget.limits()?;
         let mut settings = user;
         settings.default_model = settings.default_model.or(self.model);
@@ -161,12 +165,18 @@ impl ProjectFile {
         sandbox.memory_mib = smaller(sandbox.memory_mib, self.sandbox.memory_mib);
         sandbox.processes = smaller(sandbox.processes, self.sandbox.processes);
         sandbox.disk_mib = smaller(sandbox.disk_mib, self.sandbox.disk_mib);
-        for (name, server) in self.mcp.0 {
-            settings.mcp.0.entry(name).or_insert(server);
-        }
+        let mut added = self.mcp.0;
+        added.retain(|name, _| !settings.mcp.0.contains_key(name));
+        settings.mcp.0.extend(added.clone());
         settings.budget = policy::lower(settings.budget, budget);
         // What the project adds is within the policy of the machine, too.
-        policy::narrow(settings)
+        let mut settings = policy::narrow(settings)?;
+        for (_, server) in settings.mcp.0.iter_mut().filter(|(name, _)| added.contains_key(*name)) {
+            if let Launch::Stdio(stdio) = &mut server.launch {
+                stdio.cwd = Some(root.join(stdio.cwd.take().unwrap_or_default()));
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -233,7 +243,7 @@ mod tests {
 
     fn merged(own: &str, project: &str) -> UserSettings {
         let root = Path::new("/p");
-        parse(root, project).unwrap().below(user(own)).unwrap()
+        parse(root, project).unwrap().below(root, user(own)).unwrap()
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //! that the servers get, share them. Servers that no process uses any more are ended.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::visible;
-use antiphon_mcp::{Mcp, McpConfig, McpOptions, ServerStatus};
+use antiphon_mcp::{Launch, Mcp, McpConfig, McpOptions, ServerStatus};
 use tokio::task::JoinSet;
 
+use crate::environment::Environment;
 use crate::project::Project;
 use crate::settings::UserSettings;
 
@@ -55,14 +56,14 @@ impl McpPool {
 
     /// The servers that the settings of a process name, which may not be connected yet; `None` when they name none.
     pub(crate) fn servers(&self, settings: &UserSettings) -> Option<Arc<Mcp>> {
-        let config = &settings.mcp;
-        if config.0.is_empty() {
+        if settings.mcp.0.is_empty() {
             return None;
         }
+        let config = with_folders(settings.mcp.clone(), &settings.environment, &self.workspace);
         let mut variables = settings.environment.texts();
         variables.retain(|name, _| config.uses_variable(name));
         let mut entries = self.entries();
-        let same = |entry: &&PoolEntry| entry.config == *config && entry.variables == variables;
+        let same = |entry: &&PoolEntry| entry.config == config && entry.variables == variables;
         if let Some(entry) = entries.iter().find(same) {
             return Some(Arc::clone(&entry.servers));
         }
@@ -100,6 +101,20 @@ impl McpPool {
         let all = std::mem::take(&mut *self.entries());
         shut_down(all).await;
     }
+}
+
+/// The servers with the folder that each starts in. Many programs (`npx`, `python -m`) run what they find in theirs,
+/// and a project may be a clone that the user does not trust: it is the project only if the configuration says so.
+/// Servers of trusted settings of a project already have their folder.
+fn with_folders(mut config: McpConfig, environment: &Environment, root: &Path) -> McpConfig {
+    let home = environment.home().or_else(|| environment.account_home.clone());
+    let home = home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
+    for server in config.0.values_mut() {
+        if let Launch::Stdio(stdio) = &mut server.launch {
+            stdio.cwd = Some(stdio.cwd.take().map_or_else(|| home.clone(), |cwd| root.join(cwd)));
+        }
+    }
+    config
 }
 
 /// A warning for each server without tools.

@@ -12,7 +12,8 @@
 //!
 //! The question is an approval like any other: it is in the journal before the program waits for it, and
 //! every interface can answer it. `allow_once` lets this input through, `allow_task` every input of the same
-//! sender to this task, `allow_always` every input of the same sender to this agent. A denied message
+//! sender to this task, `allow_always` every input of the same sender to this agent; open questions about others of its
+//! messages are answered by that when these are typed. A denied message
 //! leaves the inbox as answered, `failed` with the code `denied`.
 
 use std::fmt::Write as _;
@@ -23,8 +24,8 @@ use antiphon_core::port::{
     Verdict,
 };
 use antiphon_core::{
-    ApprovalId, ApprovalRequested, Decision, InputBlock, InteractionId, Message, MessageQueued,
-    Provenance, RawJson, Replied, ResponseStatus, TaskId, ToolCallId, visible,
+    ApprovalDecided, ApprovalId, ApprovalRequested, Decision, InputBlock, InteractionId, Message,
+    MessageQueued, Provenance, RawJson, Replied, ResponseStatus, TaskId, ToolCallId, visible,
 };
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -78,7 +79,14 @@ impl RunnerInput for TaskInput {
         loop {
             let state = load(&self.services, &self.task_id).await?;
             let question = match check(&self.services, &state, subject) {
-                InputState::Allowed => return Ok(InputPermit::Allowed),
+                InputState::Allowed => {
+                    let Some(open) = open_question(&state, subject) else {
+                        return Ok(InputPermit::Allowed);
+                    };
+                    // What is typed is no question any more. Another writer may be first: it is looked at again.
+                    self.append(&state, allowed_by_rule(open).into()).await?;
+                    continue;
+                }
                 InputState::Pending { short } => return Ok(InputPermit::Asked { question: short }),
                 InputState::Denied { reason } => {
                     if let InputSubject::Message(id) = subject
@@ -200,6 +208,19 @@ pub(crate) async fn is_allowed(
 /// The id under which a message is asked about. No tool call has it.
 pub(crate) fn question_id(id: InteractionId) -> ToolCallId {
     question_named(&format!("input:{id}"))
+}
+
+/// The question about a message that no person has answered.
+fn open_question(state: &TaskState, subject: InputSubject) -> Option<ApprovalId> {
+    let InputSubject::Message(id) = subject else { return None };
+    let asked = state.approvals.get(&question_id(id))?;
+    asked.answer.is_none().then(|| asked.approval_id.clone())
+}
+
+/// The answer to a question about a message whose sender a person has allowed since.
+fn allowed_by_rule(approval_id: ApprovalId) -> ApprovalDecided {
+    let by = "a rule for its sender".to_owned();
+    ApprovalDecided { approval_id, decision: Decision::AllowOnce, by, comment: None }
 }
 
 fn question_named(name: &str) -> ToolCallId {

@@ -101,7 +101,7 @@ pub enum Runs {
     #[default]
     Commands,
     /// A worker with a whole task. Its file tools resolve paths with `openat2`, so commands of the task have it
-    /// too: as root they can set the owner's rights on a new file with it.
+    /// too: they can set the owner's rights on a new file with it.
     TaskWorker,
 }
 

@@ -96,8 +96,11 @@ const CONNECTED: [i32; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
 /// `TIOCSTI` and `TIOCLINUX`: requests to a terminal that type for its user.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// The bits for a file that runs with the rights of its owner or group.
-const PRIVILEGED: [u64; 2] = [0o4000, 0o2000];
+/// The bit for a file that runs with the rights of its owner.
+const RUNS_AS_OWNER: u64 = 0o4000;
+
+/// The bit for a file that runs with the rights of its group. On a folder it means that new files get its group.
+const RUNS_AS_GROUP: u64 = 0o2000;
 
 /// Calls that set the mode of a file, with the argument that has it.
 const MODES: &[(i64, u8)] = &[
@@ -151,13 +154,14 @@ pub(crate) fn restrict(unix: UnixFamily, runs: Runs) -> Result<(), SandboxError>
     if !limits::shared_memory_is_limited() {
         refused.insert(libc::SYS_shmget, vec![large_segment().during(step)?]);
     }
-    if geteuid().is_root() {
-        refused.extend(privileged_files().during(step)?);
-        match runs {
-            // It hides the mode of a new file.
-            Runs::Commands => drop(unknown.insert(libc::SYS_openat2, Vec::new())),
-            Runs::TaskWorker => {}
-        }
+    // Ordinary users share folders by the bit for the group, and a filter cannot tell folders from files.
+    let privileged: &[u64] =
+        if geteuid().is_root() { &[RUNS_AS_OWNER, RUNS_AS_GROUP] } else { &[RUNS_AS_OWNER] };
+    refused.extend(privileged_files(privileged).during(step)?);
+    match runs {
+        // It hides the mode of a new file.
+        Runs::Commands => drop(unknown.insert(libc::SYS_openat2, Vec::new())),
+        Runs::TaskWorker => {}
     }
     let unsupported = unwritten_space().during(step)?;
     for (rules, errno) in
@@ -205,17 +209,16 @@ fn refused(unix: UnixFamily) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Files that run with the rights of their owner or group. Those of `root` would serve every user of
-/// the machine.
-fn privileged_files() -> Result<Rules, seccompiler::BackendError> {
+/// Files with one of these bits: every user of the machine could run them with the rights of this one.
+fn privileged_files(bits: &[u64]) -> Result<Rules, seccompiler::BackendError> {
     let has = |argument, bits| condition(argument, SeccompCmpOp::MaskedEq(bits), bits);
     let mut rules = Rules::new();
     for (number, mode) in MODES {
         let rule = |bit: &u64| SeccompRule::new(vec![has(*mode, *bit)?]);
-        rules.insert(*number, PRIVILEGED.iter().map(rule).collect::<Result<_, _>>()?);
+        rules.insert(*number, bits.iter().map(rule).collect::<Result<_, _>>()?);
     }
     for (number, flags) in OPENS {
-        let making = MAKING.iter().flat_map(|making| PRIVILEGED.map(|bit| (*making, bit)));
+        let making = MAKING.iter().flat_map(|making| bits.iter().map(|bit| (*making, *bit)));
         // Without these flags the mode is not set.
         let rule =
             |(making, bit)| SeccompRule::new(vec![has(*flags, making)?, has(flags + 1, bit)?]);
@@ -294,7 +297,8 @@ mod tests {
     #[test]
     fn the_filters_compile() {
         let rules = refused(UnixFamily::PairsOnly).unwrap();
-        let rules = rules.into_iter().chain(privileged_files().unwrap()).collect();
+        let privileged = privileged_files(&[RUNS_AS_OWNER, RUNS_AS_GROUP]).unwrap();
+        let rules = rules.into_iter().chain(privileged).collect();
         let filter = filter(rules, libc::EPERM).unwrap();
         // The kernel takes 4096 instructions at most.
         assert!(filter.len() < 1000, "{}", filter.len());

@@ -170,6 +170,27 @@ async fn a_question_shows_sender_and_text_and_its_answers_cover_what_they_say() 
 }
 
 #[tokio::test]
+async fn a_sender_that_is_allowed_leaves_no_question_about_what_was_typed() {
+    let bench = Bench::new(script(LISTENS));
+    let orchestrator = orchestrator(&bench);
+    let said = bench.root().join("said");
+    let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
+    send(&orchestrator, &task_id, agent("worker"), "one").await;
+    send(&orchestrator, &task_id, agent("worker"), "two").await;
+    let begun = Instant::now();
+    while questions(&orchestrator).await.len() < 2 && begun.elapsed() < LONG {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let asked = questions(&orchestrator).await;
+    assert_eq!(asked.len(), 2);
+    answer(&orchestrator, &asked[0], Decision::AllowTask).await;
+    appears(&said, "start\n[MESSAGE from worker] one\n[MESSAGE from worker] two\n").await;
+    assert!(questions(&orchestrator).await.is_empty());
+    orchestrator.cancel(&task_id).await.unwrap();
+    orchestrator.shutdown(Duration::from_secs(1)).await;
+}
+
+#[tokio::test]
 async fn a_denied_message_is_answered_as_denied() {
     let bench = Bench::new(script(LISTENS));
     let orchestrator = orchestrator(&bench);

@@ -100,7 +100,7 @@ impl Restore {
     }
 
     /// Makes the copy anew from its events, because another user may have made the file: its index and its
-    /// checkpoints are not believed, a limit that was raised in it is not raised, and each task that has ended
+    /// checkpoints are not believed, its idempotency keys are left out, a limit that was raised in it is not raised, and each task that has ended
     /// gets `task_restored` before its end. `file` is the name that these record. Returns the tasks with events
     /// that cannot be read, which have failed now. Blocks.
     pub fn distrust(&mut self, file: &str, now: DateTime<Utc>) -> Result<Vec<TaskId>, BackupError> {
@@ -204,6 +204,12 @@ fn check_file(file: &Path) -> Result<(), BackupError> {
         |error: io::Error| OpenError::Unusable { path: file.to_owned(), reason: error.to_string() };
     if !fs::metadata(file).map_err(unusable)?.is_file() {
         return Err(BackupError::NotAFile { path: file.to_owned() });
+    }
+    // SQLite opens these too, and would wait for the other end of a named pipe.
+    let real = fs::canonicalize(file).map_err(unusable)?;
+    let mut logs = ["-wal", "-journal", "-shm"].iter().map(|end| with_suffix(&real, end));
+    if let Some(path) = logs.find(|log| fs::symlink_metadata(log).is_ok_and(|log| !log.is_file())) {
+        return Err(BackupError::NotAFile { path });
     }
     let bytes = match verify_checksum(file).map_err(unusable)? {
         Checksum::Valid { bytes } | Checksum::Missing { bytes } => bytes,

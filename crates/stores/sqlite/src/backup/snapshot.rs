@@ -138,10 +138,12 @@ pub(crate) fn look(
     }))
 }
 
-/// The objects of a database, without SQLite's own.
+/// The objects of a database, without SQLite's own tables and indexes. A trigger or view with such a name is none of
+/// SQLite's: a program wrote it into the schema.
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
     let mut objects = connection.prepare(
-        "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+        "SELECT type, name FROM sqlite_schema
+         WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' OR type NOT IN ('table', 'index')
          ORDER BY type, name",
     )?;
     let rows = objects.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -1,5 +1,6 @@
 //! Copies the events of a journal into a new one, whose index is made anew: nothing but events, pruned tasks and
-//! idempotency keys is believed.
+//! idempotency keys is believed. Keys of a file of unknown origin are not: they would answer requests that the user makes
+//! later.
 //!
 //! A task keeps its events up to the first that cannot be read. When it had not ended by then, it ends
 //! as failed: what it did after that is unknown, so it must not go on. Positions are counted anew, so a client
@@ -33,7 +34,7 @@ pub(crate) enum Origin {
     /// This user.
     Own,
     /// Unknown: it is a file with this name. Every task that has ended gets `task_restored` before its end, and
-    /// raised spending limits are left out.
+    /// raised spending limits and idempotency keys are left out.
     File(String),
 }
 
@@ -88,10 +89,13 @@ impl EventCopy {
         self.copy_pruned(&mut target)?;
         self.copy_events(&mut target, progress)?;
         self.end_cut_tasks(&mut target, now)?;
-        self.copy_keys(&mut target)?;
-        if let Origin::File(_) = self.origin {
-            self.copy_spending(&mut target)?;
+        match self.origin {
+            Origin::Own => self.copy_keys(&mut target)?,
+            Origin::File(_) => self.copy_spending(&mut target)?,
         }
+        let transaction = target.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        index_all(&transaction)?;
+        transaction.commit()?;
         checkpoint(&target)?;
         target.close().map_err(|(_, error)| error)?;
         let Self { mut copied, begun, cut, .. } = self;
@@ -274,7 +278,7 @@ impl EventCopy {
         transaction.commit()
     }
 
-    /// Idempotency keys of saved tasks, as far as they can be read. Then the tasks are indexed.
+    /// Idempotency keys of saved tasks, as far as they can be read.
     fn copy_keys(&mut self, target: &mut Connection) -> rusqlite::Result<()> {
         let keys: Vec<(String, String, u64, u64)> = {
             let read = || -> rusqlite::Result<Vec<_>> {
@@ -299,7 +303,6 @@ impl EventCopy {
                 )?
                 .execute((key, task_id, position, seq))?;
         }
-        index_all(&transaction)?;
         transaction.commit()
     }
 }

@@ -122,8 +122,14 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     assert!(matches!(error, Err(OpenError::Owned { .. })), "{error:?}");
     drop(ready);
     assert_eq!(all(&open(&place.at("journal.db"))).await, place.later);
+<<<<<<< HEAD
     let own = ["backup", "journal.db", "journal.db-shm", "journal.db-wal", "journal.db.lock"];
     assert_eq!(names(place.folder.path()), own);
+=======
+    // A journal that is closed keeps its empty log.
+    let kept = ["backup", "journal.db", "journal.db-shm", "journal.db-wal", "journal.db.lock"];
+    assert_eq!(names(place.folder.path()), kept);
+>>>>>>> trust2
     let link = place.at("link.db");
     symlink("journal.db", &link).expect("a link");
     let error = Restore::prepare(&place.at("backup"), &link, Replace::Always, &mut |_| {});
@@ -376,6 +382,7 @@ async fn a_distrusted_backup_is_made_anew_from_its_events() {
              INSERT INTO raised VALUES (739000, '', 1000000);
              INSERT INTO spending VALUES (739000, '', 'tester', 'm', 1, 2, 3, NULL, NULL);
              INSERT INTO checkpoints VALUES (1, 1, 1, 0, '{}');
+             INSERT INTO keys VALUES ('http:of the user', 2, 3, 1);
              UPDATE events SET data = '{' WHERE seq = 2 AND task = 1;
              PRAGMA journal_mode = DELETE",
         )
@@ -408,4 +415,43 @@ async fn a_distrusted_backup_is_made_anew_from_its_events() {
     assert_eq!(count("SELECT count(*) FROM raised"), Ok(0));
     assert_eq!(count("SELECT count(*) FROM spending"), Ok(1));
     assert_eq!(count("SELECT count(*) FROM checkpoints"), Ok(0));
+    assert_eq!(count("SELECT count(*) FROM keys"), Ok(0));
+}
+
+#[tokio::test]
+async fn a_trigger_with_a_name_of_sqlite_is_refused() {
+    let place = Place::new().await;
+    let theirs = place.at("theirs.db");
+    fs::copy(place.at("backup"), &theirs).expect("a copy");
+    let forged = Connection::open(&theirs).expect("a file");
+    forged
+        .execute_batch(
+            "PRAGMA writable_schema = ON;
+             INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_x', 'tasks', 0,
+                 'CREATE TRIGGER sqlite_x BEFORE INSERT ON tasks BEGIN DELETE FROM events; END');
+             VACUUM",
+        )
+        .expect("a forged schema");
+    drop(forged);
+    let journal = place.at("journal.db");
+    let error = Restore::prepare(&theirs, &journal, Replace::Always, &mut |_| {})
+        .expect_err("it has a trigger");
+    assert!(error.to_string().contains("does not have the tables"), "{error}");
+}
+
+#[tokio::test]
+async fn a_named_pipe_in_place_of_a_log_is_refused() {
+    for end in ["-wal", "-journal", "-shm"] {
+        let place = Place::new().await;
+        let pipe = place.at(&format!("backup{end}"));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        symlink("backup", place.at("latest")).expect("a link");
+        for name in ["backup", "latest"] {
+            let journal = place.at("journal.db");
+            let error = Restore::prepare(&place.at(name), &journal, Replace::Always, &mut |_| {})
+                .expect_err("it has a named pipe for a log");
+            assert!(matches!(error, BackupError::NotAFile { .. }), "{error:?}");
+        }
+    }
 }
