@@ -334,9 +334,7 @@ fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
     let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
     let request: RunRequest = request.to().map_err(unsendable)?;
     let session_id = match request.session {
-        Some(RunSession::Stored { session_id, .. } | RunSession::New { session_id }) => {
-            Some(session_id)
-        }
+        Some(RunSession::Stored { session_id, .. }) => Some(session_id),
         Some(RunSession::File(file)) => {
             return Err(ProjectError::InvalidInput(format!(
                 "{} is a file of this machine: import it with `antiphon sessions import`, then name the session",

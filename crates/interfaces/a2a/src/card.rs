@@ -154,12 +154,7 @@ fn skills(
 fn respond(parts: &Parts, card: &AgentCard) -> Response {
     let body = serde_json::to_string(card).unwrap_or_default();
     let digest = Sha256::digest(body.as_bytes());
-<<<<<<< HEAD
-    let tag = u128::from_be_bytes(digest[..16].try_into().unwrap_or_default());
-    let tag = format!("\"{tag:032x}\"");
-=======
     let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest));
->>>>>>> a2a
     let cache = [(CACHE_CONTROL, "private, max-age=60")];
     let known =
         parts.headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());

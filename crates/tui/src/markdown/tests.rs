@@ -60,7 +60,9 @@ fn the_last_block_begins_behind_the_complete_ones() {
 fn deep_nesting_does_not_take_all_columns() {
     let items: Vec<String> =
         (0..40).map(|depth| format!("{}- item {depth}", "  ".repeat(depth))).collect();
-    let text = items.join("
-");
+    let text = items.join(
+        "
+",
+    );
     assert!(lines(&text, 20).iter().all(|line| line.width() <= 20));
 }

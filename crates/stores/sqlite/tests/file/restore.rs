@@ -122,14 +122,8 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     assert!(matches!(error, Err(OpenError::Owned { .. })), "{error:?}");
     drop(ready);
     assert_eq!(all(&open(&place.at("journal.db"))).await, place.later);
-<<<<<<< HEAD
     let own = ["backup", "journal.db", "journal.db-shm", "journal.db-wal", "journal.db.lock"];
     assert_eq!(names(place.folder.path()), own);
-=======
-    // A journal that is closed keeps its empty log.
-    let kept = ["backup", "journal.db", "journal.db-shm", "journal.db-wal", "journal.db.lock"];
-    assert_eq!(names(place.folder.path()), kept);
->>>>>>> trust2
     let link = place.at("link.db");
     symlink("journal.db", &link).expect("a link");
     let error = Restore::prepare(&place.at("backup"), &link, Replace::Always, &mut |_| {});
