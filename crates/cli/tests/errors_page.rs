@@ -169,7 +169,7 @@ fn recorded_codes() -> (Codes, Codes) {
         }
     }
     // Errors of chat and of A2A have their own sections.
-    assert!(variable.remove(CHAT_ERROR));
+    assert!(variable.remove(OPENAI_ERROR));
     assert!(variable.remove(A2A_ERROR));
     for (path, begin, end) in VARIABLE_CODES.into_iter().chain([REPLY_CODES]) {
         assert!(variable.remove(path), "{path} writes no `\"code\": VARIABLE` any more");

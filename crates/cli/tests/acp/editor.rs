@@ -1,10 +1,11 @@
 //! An editor: it starts `antiphon acp`, writes lines and reads lines. Everything on standard output has to be JSON.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ pub(crate) struct World {
     folder: ProjectFolder,
 }
 
+/// Lines of the agent that wait to be read.
+const LINES_MAX: usize = 10_000;
+
 impl World {
     /// Each script answers with these replies, in the form of docs/scripted.md.
     pub(crate) fn new(scripts: &[(&str, &str)]) -> Self {
@@ -27,7 +31,7 @@ impl World {
         fs::create_dir_all(&settings).unwrap();
         let mut config = "[permissions]\nask = [\"bash(touch asked*)\"]\n[scripts]\n".to_owned();
         for (name, replies) in scripts {
-            config += &format!("{name} = \"{name}.toml\"\n");
+            writeln!(config, "{name} = \"{name}.toml\"").unwrap();
             let script = format!("name = \"{name}\"\n{replies}");
             fs::write(settings.join(format!("{name}.toml")), script).unwrap();
         }
@@ -66,7 +70,7 @@ impl World {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
-        let (sender, lines) = channel();
+        let (sender, lines) = sync_channel(LINES_MAX);
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 let line = serde_json::from_str(&line)

@@ -1,8 +1,6 @@
 //! Codex CLI and Claude Code, unchanged, of the versions that `scripts/foreign-clients` names. Each reads a file, edits
 //! it and runs a command through a server whose model is scripted.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use std::process::{Command, Output};
 

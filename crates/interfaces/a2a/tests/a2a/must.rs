@@ -240,7 +240,6 @@ async fn check_error(world: &World, wrong: Wrong) {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "a table of errors, each with its codes")]
 async fn errors_have_their_codes_in_both_bindings() {
     let world = World::new().await;
     let ended = world.task("m1", "hello").await["id"].clone();
