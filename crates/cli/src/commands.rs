@@ -45,6 +45,13 @@ pub(crate) fn with_default(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// Whether the process of these arguments may own the journal while others use it: `antiphon run`, `antiphon tasks
+/// resume` and `antiphon chat`. A command that has such a word elsewhere counts too.
+pub(crate) fn may_work_for_others(arguments: Vec<OsString>) -> bool {
+    let names = ["run", "resume", chat::NAME];
+    with_default(arguments).iter().skip(1).any(|argument| names.iter().any(|name| argument == name))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Chat(Box<chat::Chat>),

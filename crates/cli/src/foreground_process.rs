@@ -13,7 +13,7 @@
 //! | the working process leaves the terminal | ends with the exit code that the name of that process says     |
 
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -24,19 +24,15 @@ use nix::sys::signalfd::SignalFd;
 use rustix::process::{
     Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
 };
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::commands::{chat, with_default};
-use crate::terminal;
+use crate::commands::may_work_for_others;
+use crate::terminal_mode::TerminalMode;
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
 
 /// Name of a process that has left the terminal, before its exit code.
 const LEFT: &str = "antiphon:";
-
-/// Commands whose process may own the journal while others use it.
-const WORKS_FOR_OTHERS: [&str; 3] = ["run", "resume", chat::NAME];
 
 /// Signals that are passed on. The last one is also sent by the working process.
 const PASSED_ON: [Signal; 6] = [
@@ -47,26 +43,6 @@ const PASSED_ON: [Signal; 6] = [
     Signal::SIGUSR2,
     Signal::SIGUSR1,
 ];
-
-/// The mode of the terminal before the work began. A process that was killed does not restore it.
-struct TerminalMode(Option<Termios>);
-
-impl TerminalMode {
-    fn now() -> Self {
-        Self(tcgetattr(std::io::stdin()).ok())
-    }
-
-    fn restore(self) {
-        let Some(before) = self.0 else { return };
-        // In the background the terminal is the shell's, and writing its mode would stop this process.
-        if !terminal::is_in_foreground() {
-            return;
-        }
-        if tcgetattr(std::io::stdin()).is_ok_and(|now| now.local_modes != before.local_modes) {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
-        }
-    }
-}
 
 /// Starts a process that does the work, and waits for its exit code. `None` when this process does the work
 /// itself.
@@ -81,12 +57,7 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
         }
         return None;
     }
-    // `antiphon run`, `antiphon tasks resume` and `antiphon chat`: a command that has such a word elsewhere may have
-    // it too.
-    let arguments = with_default(env::args_os().collect());
-    let works_for_others =
-        |argument: &OsString| WORKS_FOR_OTHERS.iter().any(|name| argument == name);
-    if !arguments.iter().skip(1).any(works_for_others) {
+    if !may_work_for_others(env::args_os().collect()) {
         return None;
     }
     let mode = TerminalMode::now();

@@ -19,6 +19,7 @@ mod screen;
 mod server_args;
 mod stop_signal;
 mod terminal;
+mod terminal_mode;
 mod watch;
 
 use std::process::ExitCode;

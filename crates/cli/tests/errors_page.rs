@@ -30,6 +30,13 @@ const VARIABLE_CODES: [(&str, &str, &str); 5] = [
     ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
 ];
 
+/// Files that write the code of a failed task as they found it.
+const RELAYED_CODES: [&str; 3] = [
+    "crates/interfaces/acp/src/turn.rs",
+    "crates/interfaces/openai_api/src/responses/response_format.rs",
+    "crates/interfaces/openai_api/src/responses/stored_response.rs",
+];
+
 /// Like [`VARIABLE_CODES`]: the replies that an agent gets to its own requests.
 const REPLY_CODES: (&str, &str, &str) =
     ("crates/runtime/src/inbox/requests.rs", "self.failed_reply(", ")");
@@ -171,6 +178,9 @@ fn recorded_codes() -> (Codes, Codes) {
     // Errors of chat and of A2A have their own sections.
     assert!(variable.remove(OPENAI_ERROR));
     assert!(variable.remove(A2A_ERROR));
+    for path in RELAYED_CODES {
+        assert!(variable.remove(path), "{path} writes no `\"code\": VARIABLE` any more");
+    }
     for (path, begin, end) in VARIABLE_CODES.into_iter().chain([REPLY_CODES]) {
         assert!(variable.remove(path), "{path} writes no `\"code\": VARIABLE` any more");
         let text = source(path);

@@ -14,7 +14,8 @@ const TAB: &str = "\t";
 fn chat(project: &Project, script: &str) -> Terminal {
     let (model, file) = (format!("scripted/{script}"), format!("{script}.toml"));
     let mut command = project.command(&["chat", "--model", &model, "--script", &file]);
-    command.env("TERM", "xterm");
+    // Without colors a row is one piece of text.
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
     terminal.until("Ask anything");
     terminal

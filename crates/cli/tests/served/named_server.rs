@@ -233,6 +233,8 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
     let elsewhere = tempfile::tempdir().unwrap();
     let alone = [
         &["demo"][..],
+        &["acp"],
+        &["chat"],
         &["serve"],
         &["keys", "list"],
         &["token"],

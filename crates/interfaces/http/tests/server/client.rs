@@ -30,8 +30,10 @@ impl Reply {
     /// The code of an error, which has a message and nothing else that is not known.
     pub(crate) fn code(&self) -> String {
         let body = self.json();
-        assert!(!body["message"].as_str().unwrap().is_empty(), "{body}");
-        body["code"].as_str().unwrap().to_owned()
+        // Chat completions have the same in OpenAI's shape.
+        let error = body.get("error").unwrap_or(&body);
+        assert!(!error["message"].as_str().unwrap().is_empty(), "{body}");
+        error["code"].as_str().unwrap().to_owned()
     }
 }
 

@@ -219,7 +219,8 @@ pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> Ser
     let folder = tempfile::tempdir().unwrap();
     let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
     let interface = antiphon_http::interface(webhooks)
-        .merge(antiphon_openai_api::interface())
+        .merge(antiphon_openai_api::interface_beside(antiphon_anthropic_api::models))
+        .merge(antiphon_anthropic_api::interface())
         .merge(a2a.interface());
     ServerConfig::new(deps, interface)
 }

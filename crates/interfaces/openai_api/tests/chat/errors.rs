@@ -144,11 +144,11 @@ async fn a_body_that_is_not_json_is_refused() {
     for text in ["", "{", "[]", "\"x\"", "{\"messages\": [", "null"] {
         let reply = say(&server, &request("POST", CHAT, "", text)).await;
         assert_eq!(reply.status, 400, "{text}: {reply:?}");
-        assert_eq!(reply.json()["code"], "INVALID_REQUEST", "no shape shows: {reply:?}");
+        assert_eq!(error(&reply)["type"], "invalid_request_error", "{reply:?}");
     }
     let plain = request("POST", CHAT, "", "{}").replace("application/json", "text/plain");
     let reply = say(&server, &plain).await;
-    assert_eq!((reply.status, &reply.json()["code"]), (415, &json!("INVALID_REQUEST")));
+    assert_eq!((reply.status, &error(&reply)["type"]), (415, &json!("invalid_request_error")));
     let long = request("POST", CHAT, "", &"x".repeat(5000));
     assert_eq!(say(&server, &long).await.status, 413);
     let wrong = request("POST", CHAT, "", "{}").replace("Bearer 0", "Bearer 1");
