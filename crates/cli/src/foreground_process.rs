@@ -60,7 +60,7 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
     if !may_work_for_others(env::args_os().collect()) {
         return None;
     }
-    let mode = TerminalMode::now();
+    let _restored = TerminalMode::now();
     let signals = waited_for();
     let received = SignalFd::new(&signals).ok()?;
     let mut command = Command::new("/proc/self/exe");
@@ -70,11 +70,7 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
     // Before the process starts, so that none of its signals is missed.
     signals.thread_block().ok()?;
     match command.spawn() {
-        Ok(child) => {
-            let exit_code = watch(child, &received);
-            mode.restore();
-            Some(exit_code)
-        }
+        Ok(child) => Some(watch(child, &received)),
         Err(_) => {
             let _ = signals.thread_unblock();
             None

@@ -25,7 +25,9 @@ impl Answer {
         if !text.contains('\n') && self.text.len() < BLOCK_BYTES_MAX {
             return Vec::new();
         }
-        let mut end = markdown::last_block(&self.text);
+        // The last line may yet become part of the block before it: a row of a table, an item.
+        let whole_lines = self.text.rfind('\n').map_or(0, |at| at + 1);
+        let mut end = markdown::last_block(&self.text[..whole_lines]);
         if end == 0 && self.text.len() >= BLOCK_BYTES_MAX {
             end = self.text.rfind('\n').map_or(self.text.len(), |at| at + 1);
         }
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn complete_blocks_leave_the_live_part() {
         let mut answer = Answer::default();
-        assert_eq!(answer.push("first block\n\nsecond", 40).len(), 1);
+        assert_eq!(answer.push("first block\n\nsecond line\nthird", 40).len(), 1);
         assert_eq!(answer.live_lines(40).len(), 2);
         assert_eq!(answer.finish(40).len(), 2);
         assert!(!answer.is_live());
