@@ -33,7 +33,7 @@ const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// The routes of messages. Models are on a route of OpenAI's API: give it [`models`].
+/// The routes of messages. Models are on a route of OpenAI's API: give it [`models()`].
 pub fn interface() -> Interface {
     let shape = |path, applies| ErrorShape { path, applies, body: anthropic_error::reshape };
     Interface {
