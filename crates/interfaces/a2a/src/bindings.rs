@@ -110,12 +110,20 @@ pub(crate) fn routes(a2a: A2a) -> ApiRouter<Arc<AppState>> {
 }
 
 fn describe<'t>(route: TransformOperation<'t>, id: &str, summary: &str) -> TransformOperation<'t> {
-    route.describe(id, Tag::A2a, summary).fails(&[404])
+    let route = route.describe(id, Tag::A2a, summary);
+    // Of the protocol, or of the server before a request reaches it.
+    [400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 503].into_iter().fold(
+        route,
+        |route, status| {
+            let route = route.responds(status, A2A_JSON, "An error.");
+            route.or_media_type(status, "application/json")
+        },
+    )
 }
 
 fn http<'t>(route: TransformOperation<'t>, id: &str, summary: &str) -> TransformOperation<'t> {
     let summary = format!("The HTTP+JSON binding of A2A 1.0 (docs/a2a.md). {summary}");
-    let route = describe(route, id, &summary).fails(&[400]);
+    let route = describe(route, id, &summary);
     route.responds(200, A2A_JSON, "The response.").or_media_type(200, EVENT_STREAM)
 }
 

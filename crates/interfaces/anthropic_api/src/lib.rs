@@ -16,7 +16,9 @@ use antiphon_core::TaskId;
 use antiphon_interface_transport::answer::{
     self, AnswerError, Continuation, MissingModel, Reply, StartedAnswer,
 };
-use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
+use antiphon_interface_transport::openapi::{
+    ApiRouter, DescribeRoute, Tag, TransformOperation, post_with,
+};
 use antiphon_interface_transport::{AppState, Caller, ErrorShape, Interface, Json};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -49,14 +51,22 @@ fn routes() -> ApiRouter<Arc<AppState>> {
         let route =
             route.description("The body is that of Anthropic's API: see docs/anthropic.md.");
         let route = route.input::<Json<RawJson>>().response::<200, axum::Json<RawJson>>();
-        route.with_idempotency_key()
+        with_errors(route).with_idempotency_key()
     });
     let count = post_with(count_tokens, |route| {
         let summary = "An estimate of the tokens of a message request.";
         let route = route.describe("count_tokens", Tag::Chat, summary);
-        route.input::<Json<RawJson>>().response::<200, axum::Json<RawJson>>()
+        with_errors(route.input::<Json<RawJson>>().response::<200, axum::Json<RawJson>>())
     });
     ApiRouter::new().api_route(MESSAGES, create).api_route("/v1/messages/count_tokens", count)
+}
+
+/// Describes the errors, which have Anthropic's shape.
+fn with_errors(route: TransformOperation<'_>) -> TransformOperation<'_> {
+    let statuses = [400, 401, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503];
+    statuses.into_iter().fold(route, |route, status| {
+        route.responds(status, "application/json", "An error in Anthropic's shape.")
+    })
 }
 
 fn refuse(error: &AnswerError) -> Response {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use antiphon_interface_transport::ServerConfig;
+use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 
 use crate::world::{TOKEN, TestServer, server_config};
@@ -20,7 +20,14 @@ async fn python(server: &TestServer) -> Output {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_response_is_in_the_document() {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
-    let config = |deps| ServerConfig { telemetry: Some(telemetry), ..server_config(deps) };
+    // It tries a wrong token on every route.
+    let limits = Limits { wrong_keys_per_minute: 10_000, ..Limits::default() };
+    let limits = Limits { wrong_keys_per_minute_total: 10_000, ..limits };
+    let config = |deps| {
+        let config = server_config(deps);
+        let deps = ServerDeps { limits, ..config.deps };
+        ServerConfig { telemetry: Some(telemetry), deps, ..config }
+    };
     let server = TestServer::with_config(config).await;
     let output = python(&server).await;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -160,7 +160,7 @@ impl DescribeRoute for TransformOperation<'_> {
 /// The body of a response that the types do not describe.
 fn body(media_type: &str) -> MediaType {
     let json_schema = match media_type {
-        "application/json" => json_schema!({ "type": "object" }),
+        _ if media_type.ends_with("json") => json_schema!({ "type": "object" }),
         EVENT_STREAM => event_schema(),
         _ => json_schema!({ "type": "string" }),
     };
