@@ -32,7 +32,7 @@ use crate::composer::Composer;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
 use crate::terminal_mode::{self, TerminalMode};
-use crate::transcript::WatchedTask;
+use crate::transcript::TaskTranscript;
 
 /// Shortest time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
@@ -140,7 +140,7 @@ struct Program<'a, 'p> {
     list: Option<ChoiceList<Picked>>,
     files: Option<Vec<String>>,
     conversation: Conversation,
-    watched: Option<WatchedTask>,
+    watched: Option<TaskTranscript>,
     /// The watched task works.
     is_working: bool,
     /// The watched task was interrupted or paused, and can go on.

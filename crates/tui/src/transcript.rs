@@ -52,7 +52,7 @@ impl Write for PieceWriter {
 }
 
 /// A task that is watched.
-pub(crate) struct WatchedTask {
+pub(crate) struct TaskTranscript {
     pub(crate) task_id: TaskId,
     /// The last event of it that was shown.
     pub(crate) seen: Seq,
@@ -66,7 +66,7 @@ pub(crate) struct WatchedTask {
     width: usize,
 }
 
-impl WatchedTask {
+impl TaskTranscript {
     pub(crate) fn new(task_id: TaskId, prices: PriceTable, width: usize) -> Self {
         let pieces = Arc::new(Mutex::new(VecDeque::new()));
         let writer = |kind: fn(String) -> Piece| -> Box<dyn Write + Send> {

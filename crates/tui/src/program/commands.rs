@@ -54,7 +54,7 @@ impl Program<'_, '_> {
             Command::Fork => self.fork().await?,
             Command::Diff => self.shell_command("git --no-pager diff --stat -p").await?,
             Command::Cost => {
-                let spent = self.watched.as_ref().map(super::WatchedTask::spent);
+                let spent = self.watched.as_ref().map(super::TaskTranscript::spent);
                 self.note(&spent.unwrap_or_else(|| "nothing was asked yet".to_owned()));
             }
             Command::Export => self.export(argument).await?,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{Next, Program};
 use crate::markdown;
-use crate::transcript::WatchedTask;
+use crate::transcript::TaskTranscript;
 use crate::wrap::wrap;
 
 /// Messages of a continued conversation that are shown again.
@@ -76,7 +76,7 @@ impl Program<'_, '_> {
             task.take_finished()
         });
         self.finished.extend(finished);
-        self.watched = Some(WatchedTask::new(task_id, self.options.prices.clone(), self.width()));
+        self.watched = Some(TaskTranscript::new(task_id, self.options.prices.clone(), self.width()));
         (self.is_working, self.is_suspended, self.question) = (true, false, None);
         self.is_dirty = true;
     }

@@ -12,7 +12,7 @@ use ratatui_core::text::{Line, Span};
 use super::{FRAME, KEPT_LINES_MAX, Program, unusable};
 use crate::composer::ComposerView;
 use crate::inline_screen::Cursor;
-use crate::transcript::WatchedTask;
+use crate::transcript::TaskTranscript;
 
 /// Rows of the prompt. A longer one scrolls.
 const COMPOSER_ROWS_MAX: usize = 10;
@@ -91,7 +91,7 @@ impl Program<'_, '_> {
 
     /// What still changes of the transcript, and queued prompts.
     fn above(&self, width: usize) -> Vec<Line<'static>> {
-        let mut lines = self.watched.as_ref().map_or(Vec::new(), WatchedTask::live_lines);
+        let mut lines = self.watched.as_ref().map_or(Vec::new(), TaskTranscript::live_lines);
         for prompt in &self.queue {
             let text = format!("  ⋯ queued: {}", one_line(prompt));
             lines.push(Line::styled(fit(&text, width), DIM));
