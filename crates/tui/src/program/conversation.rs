@@ -76,7 +76,8 @@ impl Program<'_, '_> {
             task.take_finished()
         });
         self.finished.extend(finished);
-        self.watched = Some(TaskTranscript::new(task_id, self.options.prices.clone(), self.width()));
+        self.watched =
+            Some(TaskTranscript::new(task_id, self.options.prices.clone(), self.width()));
         (self.is_working, self.is_suspended, self.question) = (true, false, None);
         self.is_dirty = true;
     }
