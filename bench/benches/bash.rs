@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{RawJson, ToolExecutor};
-use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
+use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
 use antiphon_shell::{Environment, Settings, Shell, WorkerCommand, worker_main};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -37,7 +37,8 @@ fn main() -> ExitCode {
 fn compare() -> Result<(), Error> {
     let folder = tempfile::tempdir()?;
     let environment = Environment::choose(std::env::vars_os(), &[], &[])?;
-    let shells = [Mode::Workspace, Mode::Full].map(|mode| shell(folder.path(), mode, &environment));
+    let shells = [SandboxMode::Workspace, SandboxMode::Full]
+        .map(|mode| shell(folder.path(), mode, &environment));
     let [sandboxed, full] = shells;
     let (sandboxed, full) = (Arc::new(sandboxed?), Arc::new(full?));
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -66,13 +67,13 @@ fn compare() -> Result<(), Error> {
         print_row("tool, in a sandbox", sandboxed, bare);
         print_row("tool, without one", full, bare);
     }
-    let fresh = Arc::new(shell(folder.path(), Mode::Workspace, &environment)?);
+    let fresh = Arc::new(shell(folder.path(), SandboxMode::Workspace, &environment)?);
     let first = runtime.block_on(tool(&fresh, &RawJson::parse(r#"{"command":"true"}"#)?))?;
     println!("first call of a task, with the start of its worker: {first:.1?}");
     Ok(())
 }
 
-fn shell(folder: &Path, mode: Mode, environment: &Environment) -> Result<Shell, Error> {
+fn shell(folder: &Path, mode: SandboxMode, environment: &Environment) -> Result<Shell, Error> {
     let root = folder.join("root");
     std::fs::create_dir_all(&root)?;
     let settings = Settings {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Append, Expected, Journal};
 use antiphon_core::{MessageAppended, SessionId, TaskCreated, TaskId, UserMessage};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -39,10 +39,10 @@ type Open = fn(&std::path::Path) -> Result<Arc<dyn Journal>, Error>;
 
 const JOURNALS: [(&str, Open); 3] = [
     ("SQLite, synced", |folder| {
-        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Full)?))
+        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Full)?))
     }),
     ("SQLite, not synced", |folder| {
-        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Normal)?))
+        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Normal)?))
     }),
     ("in memory", |_| Ok(Arc::new(MemoryJournal::with_events_max(usize::MAX)))),
 ];

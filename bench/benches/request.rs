@@ -63,7 +63,7 @@ fn providers() -> Result<Vec<Wire>, Error> {
     let transport = Transport::new(&TransportConfig::default())?;
     let base_url = Endpoint::parse(NOWHERE)?;
     let name = "wire".to_owned();
-    let anthropic = antiphon_anthropic::Config {
+    let anthropic = antiphon_anthropic::AnthropicConfig {
         name: name.clone(),
         base_url: base_url.clone(),
         api_key: None,
@@ -81,7 +81,7 @@ fn providers() -> Result<Vec<Wire>, Error> {
         api_key: None,
         quirks: ResponsesQuirks::default(),
     };
-    let gemini = antiphon_gemini::Config { name, base_url, api_key: None };
+    let gemini = antiphon_gemini::AnthropicConfig { name, base_url, api_key: None };
     Ok(vec![
         ("anthropic", Box::new(Anthropic::new(anthropic, transport.clone()))),
         ("openai", Box::new(ChatCompletions::new(chat, transport.clone()))),

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Gate, GateRequest, Journal, RandomIds, Read, Rule, SystemClock, ToolContext, Verdict,
+    Gate, GateRequest, GateVerdict, Journal, RandomIds, Read, Rule, SystemClock, ToolContext,
 };
 use antiphon_core::{
     Effect, Event, ModelRef, Position, Provider, RawJson, TaskStatus, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
 use antiphon_runtime::{Follower, Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
-use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
+use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_shell::{Environment, Shell, WorkerCommand, worker_main};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use tokio::runtime::Builder;
@@ -74,7 +74,7 @@ fn measure() -> Result<(), Error> {
         println!();
     }
     let folder = tempfile::tempdir()?;
-    let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Full)?;
+    let journal = SqliteJournal::open(&folder.path().join("journal.db"), SyncPolicy::Full)?;
     let script = script(200, "{ name = \"bash\", arguments = { command = \"true\" } }");
     let world = RuntimeDeps { tools: shell(folder.path())?, ..world(Arc::new(journal), &script)? };
     let took = run_in(world, 1, 200)?.as_secs_f64() * 1e3 / 201.0;
@@ -88,7 +88,7 @@ fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
     let settings = antiphon_shell::Settings {
         worker: WorkerCommand { program: std::env::current_exe()?, args: vec![WORKER.into()] },
         policy: Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root],
             protected: Protected::usual(),
             hidden: Vec::new(),
@@ -133,7 +133,7 @@ fn step_ends(journal: &dyn Journal) -> Result<Vec<DateTime<Utc>>, Error> {
 /// Additional memory of this process for each of `tasks` waiting tasks.
 fn memory(tasks: u32, script: &str) -> Result<f64, Error> {
     let folder = tempfile::tempdir()?;
-    let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal)?;
+    let journal = SqliteJournal::open(&folder.path().join("journal.db"), SyncPolicy::Normal)?;
     let world = RuntimeDeps { gate: Arc::new(Asks), ..world(Arc::new(journal), script)? };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -176,10 +176,10 @@ type Open = fn(&Path) -> Result<Arc<dyn Journal>, Error>;
 
 const JOURNALS: [(&str, Open); 3] = [
     ("SQLite, synced", |folder| {
-        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Full)?))
+        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Full)?))
     }),
     ("SQLite, not synced", |folder| {
-        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Normal)?))
+        Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Normal)?))
     }),
     ("in memory", |_| Ok(Arc::new(MemoryJournal::with_events_max(usize::MAX)))),
 ];
@@ -241,8 +241,8 @@ struct Asks;
 
 #[async_trait]
 impl Gate for Asks {
-    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
-        Verdict::Ask { reason: "It may.".to_owned(), rule: Rule("nothing".to_owned()) }
+    fn judge(&self, _: &GateRequest<'_>) -> GateVerdict {
+        GateVerdict::Ask { reason: "It may.".to_owned(), rule: Rule("nothing".to_owned()) }
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {

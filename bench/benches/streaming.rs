@@ -42,7 +42,8 @@ const WIRES: [Wire; 4] = [
         answer: anthropic,
         provider: |base_url, transport| {
             let name = "anthropic".to_owned();
-            let config = antiphon_anthropic::Config { name, base_url, api_key: None, cache: None };
+            let config =
+                antiphon_anthropic::AnthropicConfig { name, base_url, api_key: None, cache: None };
             Box::new(Anthropic::new(config, transport))
         },
     },
@@ -68,8 +69,11 @@ const WIRES: [Wire; 4] = [
         name: "gemini",
         answer: gemini,
         provider: |base_url, transport| {
-            let config =
-                antiphon_gemini::Config { name: "gemini".to_owned(), base_url, api_key: None };
+            let config = antiphon_gemini::AnthropicConfig {
+                name: "gemini".to_owned(),
+                base_url,
+                api_key: None,
+            };
             Box::new(Gemini::new(config, transport))
         },
     },

@@ -9,7 +9,7 @@ use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{
     HandlingMode, InteractionId, MessageQueued, SessionId, TaskCreated, TaskId, UserMessage,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::Utc;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
@@ -48,7 +48,7 @@ fn synced() -> Result<Times, Error> {
 
 async fn appended() -> Result<Times, Error> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    let journal = SqliteJournal::open(&folder.path().join("journal.db"), Sync::Full)?;
+    let journal = SqliteJournal::open(&folder.path().join("journal.db"), SyncPolicy::Full)?;
     let task_id = TaskId::from(Uuid::new_v4());
     let created = TaskCreated::new("a", SessionId::from(Uuid::new_v4()));
     let append = Append {

@@ -16,7 +16,7 @@ use antiphon_core::{
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{ChatCompletions, ChatConfig, ChatQuirks};
 use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 use futures_util::{StreamExt, stream};
 use serde_json::json;
@@ -46,7 +46,7 @@ pub(crate) enum Model<'a> {
 pub(crate) type Open = fn(&Path) -> Result<Arc<dyn Journal>, Error>;
 
 pub(crate) fn synced(path: &Path) -> Result<Arc<dyn Journal>, Error> {
-    Ok(Arc::new(SqliteJournal::open(path, Sync::Full)?))
+    Ok(Arc::new(SqliteJournal::open(path, SyncPolicy::Full)?))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an `Open`")]

@@ -10,7 +10,7 @@ use antiphon_core::{
     SessionId, StateChanged, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus, Usage,
     UsageRecorded, UserMessage, WaitingFor,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::Utc;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
@@ -31,7 +31,7 @@ pub(crate) enum Left {
 /// Adds tasks to the journal at `path`. Returns the id of the last one.
 pub(crate) fn seed(path: &Path, count: usize, left: Left) -> Result<TaskId, Error> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let journal = Arc::new(SqliteJournal::open(path, Sync::Normal)?);
+    let journal = Arc::new(SqliteJournal::open(path, SyncPolicy::Normal)?);
     let last = runtime.block_on(async {
         let (mut adding, mut last) = (JoinSet::new(), None);
         for _ in 0..count {

@@ -11,7 +11,7 @@ use antiphon_core::{
     StopReason,
 };
 use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use futures_util::stream;
 use serde_json::json;
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ pub(crate) fn folder() -> Result<TempDir, Error> {
 }
 
 pub(crate) fn journal(folder: &Path) -> Result<Arc<dyn Journal>, Error> {
-    Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), Sync::Full)?))
+    Ok(Arc::new(SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Full)?))
 }
 
 /// Model requests: agent name and time.

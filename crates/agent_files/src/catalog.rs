@@ -11,9 +11,9 @@ use antiphon_core::port::{AgentList, Agents, PromptSource, UntrustedAgent};
 
 use crate::changes::Changes;
 use crate::file_check::FileCheck;
-use crate::folder::{Folder, Origin};
+use crate::folder::{Folder, FolderOwner};
 use crate::problem::Problem;
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{AgentFileEntry, Snapshot};
 
 /// Builds the system prompt of an agent.
 type PromptWriter = dyn Fn(PromptSource<'_>) -> String + Send + Sync;
@@ -70,12 +70,12 @@ impl AgentCatalog {
     }
 
     /// Every agent with its file, ordered by name.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<AgentFileEntry> {
         self.snapshot().entries.values().cloned().collect()
     }
 
     /// One agent with its file.
-    pub fn entry(&self, name: &str) -> Option<Entry> {
+    pub fn entry(&self, name: &str) -> Option<AgentFileEntry> {
         self.snapshot().entries.get(name).cloned()
     }
 
@@ -108,7 +108,7 @@ impl Agents for AgentCatalog {
     /// A file of the user's own folder is the user's. A file of a project may have come with a clone.
     fn unsandboxed(&self, name: &str) -> Result<(), UntrustedAgent> {
         match self.entry(name) {
-            Some(entry) if entry.origin == Origin::Project => {
+            Some(entry) if entry.origin == FolderOwner::Project => {
                 let path = entry.path.display().to_string();
                 Err(UntrustedAgent { path, version: entry.version })
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::problem::Problem;
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{AgentFileEntry, Snapshot};
 
 /// What changed since the last read. Each change is reported once.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,17 +27,18 @@ impl Changes {
     }
 
     pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Self {
-        let differs = |name: &String, now: &Entry| {
+        let differs = |name: &String, now: &AgentFileEntry| {
             before
                 .entries
                 .get(name)
                 .is_some_and(|old| old.definition != now.definition || old.path != now.path)
         };
-        let names =
-            |snapshot: &Snapshot, wanted: &dyn Fn(&String, &Entry) -> bool| -> Vec<String> {
-                let found = snapshot.entries.iter().filter(|(name, entry)| wanted(name, entry));
-                found.map(|(name, _)| name.clone()).collect()
-            };
+        let names = |snapshot: &Snapshot,
+                     wanted: &dyn Fn(&String, &AgentFileEntry) -> bool|
+         -> Vec<String> {
+            let found = snapshot.entries.iter().filter(|(name, entry)| wanted(name, entry));
+            found.map(|(name, _)| name.clone()).collect()
+        };
         let is_new = |problem: &&Problem| !before.problems.contains(problem);
         let is_fixed = |old: &&Problem| !after.problems.iter().any(|now| now.path == old.path);
         Self {

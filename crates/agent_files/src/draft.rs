@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::folder::Folder;
 use crate::parse::parse;
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 
 /// The first values of a new agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum DraftError {
     },
     /// The values do not make a valid agent.
     #[error("not a valid agent: {0}")]
-    Refused(Fault),
+    Refused(AgentFileError),
     /// The file or its folder cannot be written.
     #[error("cannot write {}: {reason}", path.display())]
     Unwritable {

@@ -11,11 +11,11 @@ pub struct FileCheck {
     depends_on: Vec<PathBuf>,
 }
 
-type Decide = dyn Fn(&Candidate<'_>) -> Result<(), String> + Send + Sync;
+type Decide = dyn Fn(&CheckedFile<'_>) -> Result<(), String> + Send + Sync;
 
 /// A valid file of a project.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'a> {
+pub struct CheckedFile<'a> {
     /// Path of the file.
     pub path: &'a Path,
     /// Names its content.
@@ -28,7 +28,7 @@ impl FileCheck {
     /// Refuses the files for which `decide` returns a reason. The agents are read again when one of
     /// `depends_on` changes.
     pub fn new(
-        decide: impl Fn(&Candidate<'_>) -> Result<(), String> + Send + Sync + 'static,
+        decide: impl Fn(&CheckedFile<'_>) -> Result<(), String> + Send + Sync + 'static,
         depends_on: Vec<PathBuf>,
     ) -> Self {
         Self { decide: Box::new(decide), depends_on }
@@ -39,7 +39,7 @@ impl FileCheck {
         Self::new(|_| Ok(()), Vec::new())
     }
 
-    pub(crate) fn check(&self, candidate: &Candidate<'_>) -> Result<(), String> {
+    pub(crate) fn check(&self, candidate: &CheckedFile<'_>) -> Result<(), String> {
         (self.decide)(candidate)
     }
 

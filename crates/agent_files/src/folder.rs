@@ -30,19 +30,19 @@ pub struct Folder {
     /// Its path; it may not exist yet.
     pub path: PathBuf,
     /// Whether it belongs to the project or the user.
-    pub origin: Origin,
+    pub origin: FolderOwner,
 }
 
 /// The owner of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Origin {
+pub enum FolderOwner {
     /// The project. It may have come with a clone, so it must not be a link.
     Project,
     /// The user.
     User,
 }
 
-impl Origin {
+impl FolderOwner {
     /// `project` or `user`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,19 +61,19 @@ pub(crate) struct Names {
 impl Folder {
     /// A project's folder.
     pub fn project(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), origin: Origin::Project }
+        Self { path: path.into(), origin: FolderOwner::Project }
     }
 
     /// A folder of the user's own.
     pub fn user(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), origin: Origin::User }
+        Self { path: path.into(), origin: FolderOwner::User }
     }
 
     /// Opens it; `None` when it does not exist.
     pub(crate) fn open(&self) -> Result<Option<OpenFolder>, String> {
         let link = match self.origin {
-            Origin::Project => OFlags::NOFOLLOW,
-            Origin::User => OFlags::empty(),
+            FolderOwner::Project => OFlags::NOFOLLOW,
+            FolderOwner::User => OFlags::empty(),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | link;
         match openat(CWD, &self.path, flags, Mode::empty()) {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use antiphon_core::TaskLimits;
 
 use crate::list::text;
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 use crate::yaml::{Field, Value};
 
 /// Names of the limits.
@@ -28,9 +28,9 @@ const NANO_DIGITS: usize = 9;
 /// Most US dollars.
 const USD_MAX: u64 = 1_000_000;
 
-pub(crate) fn read(field: &Field) -> Result<TaskLimits, Fault> {
+pub(crate) fn read(field: &Field) -> Result<TaskLimits, AgentFileError> {
     let Value::Map(fields) = &field.value.value else {
-        return Err(Fault::new(field.line, "`limits` takes fields, such as `turns: 20`"));
+        return Err(AgentFileError::new(field.line, "`limits` takes fields, such as `turns: 20`"));
     };
     let mut limits = TaskLimits::default();
     for limit in fields {
@@ -47,7 +47,7 @@ pub(crate) fn read(field: &Field) -> Result<TaskLimits, Fault> {
             other => {
                 let known = LIMITS.join(", ");
                 let reason = format!("there is no limit `{other}`; there are {known}");
-                return Err(Fault::new(limit.line, reason));
+                return Err(AgentFileError::new(limit.line, reason));
             }
         }
     }
@@ -55,20 +55,20 @@ pub(crate) fn read(field: &Field) -> Result<TaskLimits, Fault> {
 }
 
 /// `T` is a number that is not zero.
-fn positive<T: FromStr>(limit: &Field) -> Result<Option<T>, Fault> {
+fn positive<T: FromStr>(limit: &Field) -> Result<Option<T>, AgentFileError> {
     let found = text(&limit.name, &limit.value)?;
     found.parse().map(Some).map_err(|_| {
         let reason = format!("`{}` takes a whole number from 1 on, not `{found}`", limit.name);
-        Fault::new(limit.value.line, reason)
+        AgentFileError::new(limit.value.line, reason)
     })
 }
 
-fn nano_usd(limit: &Field) -> Result<NonZeroU64, Fault> {
+fn nano_usd(limit: &Field) -> Result<NonZeroU64, AgentFileError> {
     let found = text(&limit.name, &limit.value)?;
     exact_nano(found).ok_or_else(|| {
         let reason =
             format!("`cost_usd` takes an amount from 0.000000001 to {USD_MAX}, not `{found}`");
-        Fault::new(limit.value.line, reason)
+        AgentFileError::new(limit.value.line, reason)
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Blank words, duplicates and lists that are too long are refused.
 
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 use crate::yaml::{Field, Node, Value};
 
 /// Most entries of a list.
@@ -18,7 +18,7 @@ pub(crate) struct Word {
 }
 
 /// The words of a field.
-pub(crate) fn words(field: &Field) -> Result<Vec<Word>, Fault> {
+pub(crate) fn words(field: &Field) -> Result<Vec<Word>, AgentFileError> {
     let words: Vec<Word> = match &field.value.value {
         Value::Text { text, .. } => {
             let word = |text: &str| Word { line: field.value.line, text: text.trim().to_owned() };
@@ -28,7 +28,7 @@ pub(crate) fn words(field: &Field) -> Result<Vec<Word>, Fault> {
             items.iter().map(|item| word(field, item)).collect::<Result<_, _>>()?
         }
         Value::Map(_) => {
-            return Err(Fault::new(field.line, format!("`{}` takes a list", field.name)));
+            return Err(AgentFileError::new(field.line, format!("`{}` takes a list", field.name)));
         }
     };
     check(field, &words)?;
@@ -36,47 +36,49 @@ pub(crate) fn words(field: &Field) -> Result<Vec<Word>, Fault> {
 }
 
 /// The text of a value; refuses a list or fields.
-pub(crate) fn text<'a>(name: &str, node: &'a Node) -> Result<&'a str, Fault> {
+pub(crate) fn text<'a>(name: &str, node: &'a Node) -> Result<&'a str, AgentFileError> {
     match &node.value {
-        _ if node.is_null() => Err(Fault::new(node.line, format!("`{name}` has no value"))),
+        _ if node.is_null() => {
+            Err(AgentFileError::new(node.line, format!("`{name}` has no value")))
+        }
         Value::Text { text, .. } => Ok(text),
         Value::List(_) | Value::Map(_) => {
-            Err(Fault::new(node.line, format!("`{name}` takes a text")))
+            Err(AgentFileError::new(node.line, format!("`{name}` takes a text")))
         }
     }
 }
 
 /// Refuses a list with more than [`LIST_MAX`] entries.
-pub(crate) fn bounded(field: &Field, entries: usize) -> Result<(), Fault> {
+pub(crate) fn bounded(field: &Field, entries: usize) -> Result<(), AgentFileError> {
     if entries > LIST_MAX {
         let reason = format!("`{}` has more than {LIST_MAX} entries", field.name);
-        return Err(Fault::new(field.line, reason));
+        return Err(AgentFileError::new(field.line, reason));
     }
     Ok(())
 }
 
-fn word(field: &Field, item: &Node) -> Result<Word, Fault> {
+fn word(field: &Field, item: &Node) -> Result<Word, AgentFileError> {
     match &item.value {
         Value::Text { text, .. } => Ok(Word { line: item.line, text: text.trim().to_owned() }),
         Value::List(_) | Value::Map(_) => {
-            Err(Fault::new(item.line, format!("`{}` takes a list of texts", field.name)))
+            Err(AgentFileError::new(item.line, format!("`{}` takes a list of texts", field.name)))
         }
     }
 }
 
-fn check(field: &Field, words: &[Word]) -> Result<(), Fault> {
+fn check(field: &Field, words: &[Word]) -> Result<(), AgentFileError> {
     let name = &field.name;
     bounded(field, words.len())?;
     for (index, Word { line, text }) in words.iter().enumerate() {
         if text.is_empty() {
-            return Err(Fault::new(*line, format!("`{name}` has a blank entry")));
+            return Err(AgentFileError::new(*line, format!("`{name}` has a blank entry")));
         }
         if text.len() > WORD_BYTES_MAX {
             let reason = format!("an entry of `{name}` has more than {WORD_BYTES_MAX} bytes");
-            return Err(Fault::new(*line, reason));
+            return Err(AgentFileError::new(*line, reason));
         }
         if words[..index].iter().any(|other| other.text == *text) {
-            return Err(Fault::new(*line, format!("`{name}` has `{text}` twice")));
+            return Err(AgentFileError::new(*line, format!("`{name}` has `{text}` twice")));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use antiphon_core::{CONTEXT_BYTES_MAX, escape_hidden_text, visible};
 
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 
 /// Largest front matter, in bytes.
 pub const FRONT_BYTES_MAX: usize = 64 * 1024;
@@ -27,12 +27,12 @@ pub(crate) struct Markdown {
 }
 
 impl Markdown {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, AgentFileError> {
         let text = text(bytes)?;
         let (front, body, body_line) = split(&text)?;
         if front.is_some_and(|front| front.len() > FRONT_BYTES_MAX) {
             let reason = format!("the front matter has more than {FRONT_BYTES_MAX} bytes");
-            return Err(Fault::new(1, reason));
+            return Err(AgentFileError::new(1, reason));
         }
         // A body without a visible character is blank.
         let body = if visible(body).trim().is_empty() { "" } else { body };
@@ -41,32 +41,35 @@ impl Markdown {
     }
 
     /// The body, which is not blank.
-    pub(crate) fn context(&self) -> Result<&str, Fault> {
+    pub(crate) fn context(&self) -> Result<&str, AgentFileError> {
         let context = self.body.trim_start_matches(['\n', ' ']).trim_end();
         if context.is_empty() {
             let reason = match self.front {
                 Some(_) => "nothing follows the front matter: write what the agent is told",
                 None => "the file is empty",
             };
-            return Err(Fault::new(self.body_line, reason));
+            return Err(AgentFileError::new(self.body_line, reason));
         }
         if context.len() > CONTEXT_BYTES_MAX {
             let reason = format!("the context has more than {CONTEXT_BYTES_MAX} bytes");
-            return Err(Fault::new(self.body_line, reason));
+            return Err(AgentFileError::new(self.body_line, reason));
         }
         Ok(context)
     }
 }
 
 /// The text of a file, with plain line breaks and without a byte order mark.
-fn text(bytes: &[u8]) -> Result<String, Fault> {
+fn text(bytes: &[u8]) -> Result<String, AgentFileError> {
     if bytes.len() > FILE_BYTES_MAX {
-        return Err(Fault::new(1, format!("the file has more than {FILE_BYTES_MAX} bytes")));
+        return Err(AgentFileError::new(
+            1,
+            format!("the file has more than {FILE_BYTES_MAX} bytes"),
+        ));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let line = good.matches('\n').count() + 1;
-        Fault::new(line, "the file is not UTF-8 text")
+        AgentFileError::new(line, "the file is not UTF-8 text")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let control = |c: char| c.is_control() && !"\n\t".contains(c);
@@ -74,20 +77,20 @@ fn text(bytes: &[u8]) -> Result<String, Fault> {
         let line = text[..at].matches('\n').count() + 1;
         let found = text[at..].chars().next().map_or(0, u32::from);
         let reason = format!("there is a control character here, U+{found:04X}");
-        return Err(Fault::new(line, reason));
+        return Err(AgentFileError::new(line, reason));
     }
     Ok(text)
 }
 
 /// Front matter, body, and the first line of the body.
-fn split(text: &str) -> Result<(Option<&str>, &str, usize), Fault> {
+fn split(text: &str) -> Result<(Option<&str>, &str, usize), AgentFileError> {
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();
     if !is_fence(first) {
         let blank = text.lines().take_while(|line| line.trim().is_empty()).count();
         if text.lines().nth(blank).is_some_and(is_fence) {
-            return Err(Fault::new(blank + 1, "front matter must begin in line 1"));
+            return Err(AgentFileError::new(blank + 1, "front matter must begin in line 1"));
         }
         return Ok((None, text, 1));
     }
@@ -98,5 +101,5 @@ fn split(text: &str) -> Result<(Option<&str>, &str, usize), Fault> {
         }
         end += line.len();
     }
-    Err(Fault::new(1, "the front matter that begins here has no line `---` at its end"))
+    Err(AgentFileError::new(1, "the front matter that begins here has no line `---` at its end"))
 }

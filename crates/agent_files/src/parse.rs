@@ -7,7 +7,7 @@ use antiphon_core::{AgentDefinition, AgentName, DESCRIPTION_BYTES_MAX};
 
 use crate::fields;
 use crate::markdown::Markdown;
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 use crate::yaml;
 
 /// Reads a file that an agent file refers to, by a path below its folder. The error says why it cannot.
@@ -18,18 +18,20 @@ pub fn parse(
     stem: &str,
     bytes: &[u8],
     read_referenced: &mut ReadReferenced<'_>,
-) -> Result<AgentDefinition, Fault> {
-    let name = AgentName::parse(stem)
-        .map_err(|error| Fault::new(1, format!("the file's name is the agent's: {error}")))?;
+) -> Result<AgentDefinition, AgentFileError> {
+    let name = AgentName::parse(stem).map_err(|error| {
+        AgentFileError::new(1, format!("the file's name is the agent's: {error}"))
+    })?;
     if name.as_str() != stem {
-        return Err(Fault::new(1, "the file's name begins or ends with a blank"));
+        return Err(AgentFileError::new(1, "the file's name begins or ends with a blank"));
     }
     let markdown = Markdown::read(bytes)?;
     let mut agent = match &markdown.front {
         Some(front) => fields::read(name, &yaml::read(front, 2)?, read_referenced)?,
         None => {
-            let description = first_line(markdown.context()?)
-                .ok_or_else(|| Fault::new(1, "the file is blank: describe what the agent does"))?;
+            let description = first_line(markdown.context()?).ok_or_else(|| {
+                AgentFileError::new(1, "the file is blank: describe what the agent does")
+            })?;
             AgentDefinition { description, ..AgentDefinition::new(name, "") }
         }
     };

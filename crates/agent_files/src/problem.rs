@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why a text is not an agent that takes effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct Fault {
+pub struct AgentFileError {
     /// Line number, from 1.
     pub line: usize,
     /// What is wrong, and what to do.
@@ -24,7 +24,7 @@ pub enum ProblemKind {
     NotTrusted,
 }
 
-impl Fault {
+impl AgentFileError {
     pub(crate) fn new(line: usize, reason: impl Into<String>) -> Self {
         Self { line, reason: reason.into(), kind: ProblemKind::Invalid }
     }

@@ -8,7 +8,7 @@ use antiphon_core::RawJson;
 
 use crate::list::text;
 use crate::parse::ReadReferenced;
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 use crate::yaml::{Field, Value};
 
 /// Largest schema in a file of its own, in bytes.
@@ -17,8 +17,9 @@ pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 pub(crate) fn read(
     field: &Field,
     read_referenced: &mut ReadReferenced<'_>,
-) -> Result<RawJson, Fault> {
-    let refuse = |reason: String| Fault::new(field.line, format!("`{}`: {reason}", field.name));
+) -> Result<RawJson, AgentFileError> {
+    let refuse =
+        |reason: String| AgentFileError::new(field.line, format!("`{}`: {reason}", field.name));
     let schema = match &field.value.value {
         Value::Map(_) => {
             RawJson::of(&field.value.to_json()?).map_err(|error| refuse(error.to_string()))?

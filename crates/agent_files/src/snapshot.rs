@@ -11,34 +11,34 @@ use antiphon_core::AgentDefinition;
 use antiphon_core::port::AgentList;
 use sha2::{Digest, Sha256};
 
-use crate::file_check::{Candidate, FileCheck};
-use crate::folder::{Folder, OpenFolder, Origin};
+use crate::file_check::{CheckedFile, FileCheck};
+use crate::folder::{Folder, FolderOwner, OpenFolder};
 use crate::markdown::FILE_BYTES_MAX;
 use crate::parse::parse;
-use crate::problem::{Fault, Problem, ProblemKind};
+use crate::problem::{AgentFileError, Problem, ProblemKind};
 use crate::schema::SCHEMA_BYTES_MAX;
 
 /// An agent with its file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct AgentFileEntry {
     /// Its definition.
     pub definition: Arc<AgentDefinition>,
     /// Path of its file.
     pub path: PathBuf,
     /// Whether the file belongs to the project or the user.
-    pub origin: Origin,
+    pub origin: FolderOwner,
     /// Files of the same name in later folders, which it replaces.
     pub shadows: Vec<PathBuf>,
     /// Names the content of the file that is in force. Other content has another name.
     pub version: String,
     /// Why the file is invalid now; the definition is then its last valid version.
-    pub fault: Option<Fault>,
+    pub fault: Option<AgentFileError>,
 }
 
 /// Every agent file at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, AgentFileEntry>,
     /// The definitions in `entries`.
     pub(crate) definitions: AgentList,
     pub(crate) problems: Vec<Problem>,
@@ -55,7 +55,7 @@ struct FileState {
     valid: Option<Arc<AgentDefinition>>,
     /// Version of the content that is in force.
     version: String,
-    fault: Option<Fault>,
+    fault: Option<AgentFileError>,
     referenced: Vec<PathBuf>,
 }
 
@@ -108,7 +108,7 @@ impl Snapshot {
             let path = folder.path.join(&name);
             let last = before.files.get(&path);
             let mut file = FileState::read(index, folder, &open, &name, last);
-            if folder.origin == Origin::Project {
+            if folder.origin == FolderOwner::Project {
                 file = file.checked(&path, check, last);
             }
             self.files.insert(path, file);
@@ -123,7 +123,7 @@ impl Snapshot {
         let mut hidden: Vec<&str> = Vec::new();
         for (path, file) in files {
             self.referenced.extend(file.referenced.iter().cloned());
-            if let Some(Fault { line, reason, kind }) = file.fault.clone() {
+            if let Some(AgentFileError { line, reason, kind }) = file.fault.clone() {
                 let (path, in_force) = (path.clone(), file.valid.is_some());
                 let line = (kind == ProblemKind::Invalid).then_some(line);
                 self.problems.push(Problem { path, line, reason, kind, in_force });
@@ -133,7 +133,7 @@ impl Snapshot {
                 (None, _) if hidden.contains(&file.name.as_str()) => {}
                 (None, None) => hidden.push(&file.name),
                 (None, Some(valid)) => {
-                    let entry = Entry {
+                    let entry = AgentFileEntry {
                         definition: Arc::clone(valid),
                         path: path.clone(),
                         origin: folders[file.folder].origin,
@@ -164,7 +164,7 @@ impl FileState {
         };
         let read = open
             .read(name, FILE_BYTES_MAX)
-            .map_err(|reason| Fault::new(1, reason))
+            .map_err(|reason| AgentFileError::new(1, reason))
             .and_then(|bytes| {
                 let parsed = parse(&stem, &bytes, &mut read_referenced)?;
                 Ok((parsed, version_of(&bytes)))
@@ -188,7 +188,7 @@ impl FileState {
     fn checked(self, path: &Path, check: &FileCheck, last: Option<&Self>) -> Self {
         let Err(reason) = self.check(path, check) else { return self };
         let last = last.filter(|last| last.check(path, check).is_ok());
-        let fault = self.fault.unwrap_or_else(|| Fault::not_trusted(reason));
+        let fault = self.fault.unwrap_or_else(|| AgentFileError::not_trusted(reason));
         Self {
             valid: last.and_then(|last| last.valid.clone()),
             version: last.map(|last| last.version.clone()).unwrap_or_default(),
@@ -201,7 +201,7 @@ impl FileState {
     fn check(&self, path: &Path, check: &FileCheck) -> Result<(), String> {
         match self.valid.as_deref() {
             Some(definition) => {
-                check.check(&Candidate { path, version: &self.version, definition })
+                check.check(&CheckedFile { path, version: &self.version, definition })
             }
             None => Ok(()),
         }

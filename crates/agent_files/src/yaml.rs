@@ -7,7 +7,7 @@
 use granit_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value as Json};
 
-use crate::problem::Fault;
+use crate::problem::AgentFileError;
 
 /// Deepest nesting of lists and fields.
 pub const NESTING_MAX: usize = 32;
@@ -43,7 +43,7 @@ pub(crate) struct Field {
 }
 
 /// Reads front matter whose first line is `first_line` of its file.
-pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Field>, Fault> {
+pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Field>, AgentFileError> {
     let options = granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
@@ -55,7 +55,7 @@ pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Field>, Fault> {
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| {
             let line = error.marker().line().max(1) + first_line - 1;
-            Fault::new(line, format!("{}{}", error.info(), hint(&error.info())))
+            AgentFileError::new(line, format!("{}{}", error.info(), hint(&error.info())))
         })?;
         tree.take(event, span.start.line().max(1) + first_line - 1)?;
     }
@@ -63,7 +63,7 @@ pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Field>, Fault> {
         None => Ok(Vec::new()),
         Some(Node { value: Value::Map(fields), .. }) => Ok(fields),
         Some(Node { line, value: Value::Text { .. } | Value::List(_) }) => {
-            Err(Fault::new(line, "front matter is made of fields: write `NAME: VALUE`"))
+            Err(AgentFileError::new(line, "front matter is made of fields: write `NAME: VALUE`"))
         }
     }
 }
@@ -88,12 +88,15 @@ enum Open {
 }
 
 impl Tree {
-    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, line: usize) -> Result<(), AgentFileError> {
         if event.tag().is_some() {
-            return Err(Fault::new(line, "tags are not supported: put a text with `!` in quotes"));
+            return Err(AgentFileError::new(
+                line,
+                "tags are not supported: put a text with `!` in quotes",
+            ));
         }
         if event.anchor_id().is_some() {
-            return Err(Fault::new(
+            return Err(AgentFileError::new(
                 line,
                 "anchors are not supported: put a text with `&` in quotes",
             ));
@@ -116,40 +119,48 @@ impl Tree {
                 }
                 None => Ok(()),
             },
-            Event::Alias(_) | Event::UnresolvedAlias(_) => {
-                Err(Fault::new(line, "aliases are not supported: put a text with `*` in quotes"))
-            }
+            Event::Alias(_) | Event::UnresolvedAlias(_) => Err(AgentFileError::new(
+                line,
+                "aliases are not supported: put a text with `*` in quotes",
+            )),
             Event::StreamStart
             | Event::StreamEnd
             | Event::DocumentStart(..)
             | Event::DocumentEnd
             | Event::Anchor(..) => Ok(()),
             // Events of later versions of the parser.
-            _ => Err(Fault::new(line, "this is not supported: put it in quotes")),
+            _ => Err(AgentFileError::new(line, "this is not supported: put it in quotes")),
         }
     }
 
-    fn begin(&mut self, line: usize, open: Open) -> Result<(), Fault> {
+    fn begin(&mut self, line: usize, open: Open) -> Result<(), AgentFileError> {
         if matches!(self.open.last(), Some(Open::Map { key: None, .. })) {
-            return Err(Fault::new(line, "the name of a field must be a text"));
+            return Err(AgentFileError::new(line, "the name of a field must be a text"));
         }
         if self.open.len() >= NESTING_MAX {
-            return Err(Fault::new(line, format!("it is nested deeper than {NESTING_MAX} levels")));
+            return Err(AgentFileError::new(
+                line,
+                format!("it is nested deeper than {NESTING_MAX} levels"),
+            ));
         }
         self.open.push(open);
         Ok(())
     }
 
     /// Adds a complete value to its parent.
-    fn add(&mut self, node: Node) -> Result<(), Fault> {
+    fn add(&mut self, node: Node) -> Result<(), AgentFileError> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            return Err(Fault::new(node.line, format!("there are more than {NODES_MAX} values")));
+            return Err(AgentFileError::new(
+                node.line,
+                format!("there are more than {NODES_MAX} values"),
+            ));
         }
         match self.open.last_mut() {
-            None if self.root.is_some() => {
-                Err(Fault::new(node.line, "there is a second document in the front matter"))
-            }
+            None if self.root.is_some() => Err(AgentFileError::new(
+                node.line,
+                "there is a second document in the front matter",
+            )),
             None => {
                 self.root = Some(node);
                 Ok(())
@@ -167,13 +178,13 @@ impl Tree {
                     if let Some(first) = fields.iter().find(|field| field.name == text) {
                         let first = first.line;
                         let reason = format!("`{text}` is defined already, in line {first}");
-                        return Err(Fault::new(line, reason));
+                        return Err(AgentFileError::new(line, reason));
                     }
                     *key = Some((line, text));
                     Ok(())
                 }
                 (None, Node { line, value: Value::List(_) | Value::Map(_) }) => {
-                    Err(Fault::new(line, "the name of a field must be a text"))
+                    Err(AgentFileError::new(line, "the name of a field must be a text"))
                 }
             },
         }
@@ -192,7 +203,7 @@ impl Node {
     }
 
     /// As JSON: an unquoted word is a boolean, a decimal number or a text.
-    pub(crate) fn to_json(&self) -> Result<Json, Fault> {
+    pub(crate) fn to_json(&self) -> Result<Json, AgentFileError> {
         match &self.value {
             _ if self.is_null() => Ok(Json::Null),
             Value::Text { text, plain: true } => self.plain(text),
@@ -205,7 +216,7 @@ impl Node {
         }
     }
 
-    fn plain(&self, text: &str) -> Result<Json, Fault> {
+    fn plain(&self, text: &str) -> Result<Json, AgentFileError> {
         match text {
             "true" | "True" | "TRUE" => return Ok(Json::Bool(true)),
             "false" | "False" | "FALSE" => return Ok(Json::Bool(false)),
@@ -214,7 +225,7 @@ impl Node {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let unsigned = digits.trim_start_matches(['.']).to_ascii_lowercase();
         if digits.starts_with('.') && ["inf", "nan"].contains(&unsigned.as_str()) {
-            return Err(Fault::new(self.line, format!("JSON has no number `{text}`")));
+            return Err(AgentFileError::new(self.line, format!("JSON has no number `{text}`")));
         }
         let is_number = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
             && digits.contains(|c: char| c.is_ascii_digit())

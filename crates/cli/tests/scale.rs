@@ -12,7 +12,7 @@ use antiphon_runtime::{
     Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 
 struct Scripted(ScriptedProvider);
 
@@ -32,7 +32,7 @@ impl Models for Scripted {
 }
 
 fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
-    let journal = SqliteJournal::open(&folder.join("journal.db"), Sync::Normal).unwrap();
+    let journal = SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Normal).unwrap();
     Orchestrator::new(RuntimeDeps {
         journal: Arc::new(journal),
         models: Arc::new(Scripted(ScriptedProvider::new(Script::parse(script).unwrap()))),
@@ -113,8 +113,8 @@ step = [{ call = { name = "nothing", arguments = {} } }]
 async fn a_second_process_is_refused_with_the_owner_of_the_journal_and_may_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
-    let owner = SqliteJournal::open(&path, Sync::Normal).unwrap();
-    let refused = SqliteJournal::open(&path, Sync::Normal).unwrap_err();
+    let owner = SqliteJournal::open(&path, SyncPolicy::Normal).unwrap();
+    let refused = SqliteJournal::open(&path, SyncPolicy::Normal).unwrap_err();
     let pid = std::process::id().to_string();
     assert!(matches!(&refused, OpenError::Owned { pid: found, .. } if *found == pid), "{refused}");
     let reader = SqliteJournal::open_read_only(&path).unwrap();

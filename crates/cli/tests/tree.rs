@@ -17,7 +17,7 @@ use antiphon_core::{
     MessageAppended, Seq, SessionId, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,
     ToolCallId, Usage, UsageRecorded, UserMessage,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use assert_cmd::Command;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl Project {
         let config = "[models.\"scripted/x\"]\nprice = { input = 1.0, output = 5.0 }\n";
         fs::write(folder.path().join("config.toml"), config).unwrap();
         let journal = state(folder.path()).join("journal.db");
-        let journal = SqliteJournal::open(&journal, Sync::Normal).unwrap();
+        let journal = SqliteJournal::open(&journal, SyncPolicy::Normal).unwrap();
         Self { folder, journal, began: Utc::now() - TimeDelta::hours(1) }
     }
 

@@ -23,7 +23,7 @@ pub use bus::{
 };
 pub use cancel::Cancel;
 pub use clock::{BootTime, Clock, IdSource, RandomIds, SystemClock};
-pub use gate::{Gate, GateRequest, Rule, Verdict};
+pub use gate::{Gate, GateRequest, GateVerdict, Rule};
 pub use journal::{
     APPEND_EVENTS_MAX, AgentQuery, Append, AppendFault, Appended, ApprovalQuery, ApprovalSelector,
     Checkpoint, Expected, HISTORY_TASKS_MAX, History, HistoryCollector, HistoryExtent,
@@ -34,14 +34,14 @@ pub use journal::{
 pub use order_executor::OrderExecutor;
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{
-    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, RemoteError, RemoteTask, Run,
-    Runner, RunnerError, RunnerInput, TaskUpdates, UncheckedInput,
+    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, RemoteError, RemoteTask, Runner,
+    RunnerError, RunnerInput, RunnerTask, TaskUpdates, UncheckedInput,
 };
 pub use task_filter::TaskFilter;
 pub use tool_executor::{
     CutOffCall, CutOffOutcome, Progress, START_NOTE_BYTES_MAX, ToolContext, ToolError, ToolExecutor,
 };
 pub use vector_store::{
-    Embedder, EmbedderError, Embedding, EmbeddingError, Hit, Metadata, Search, VectorStore,
-    VectorStoreError,
+    Embedder, EmbedderError, Embedding, EmbeddingError, Metadata, VectorHit, VectorSearch,
+    VectorStore, VectorStoreError,
 };

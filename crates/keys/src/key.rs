@@ -26,8 +26,8 @@ pub struct Key {
     /// What a client with this key may do.
     pub level: Level,
     /// Whether a person or an agent holds it.
-    #[serde(default, skip_serializing_if = "Holder::is_person")]
-    pub holder: Holder,
+    #[serde(default, skip_serializing_if = "KeyHolder::is_person")]
+    pub holder: KeyHolder,
     /// When it was created.
     pub created_at: DateTime<Utc>,
     /// From this time on it is refused; it never expires when absent.
@@ -53,7 +53,7 @@ pub struct Key {
 /// Who holds a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Holder {
+pub enum KeyHolder {
     /// A person, or a program that acts for one.
     #[default]
     Person,
@@ -81,7 +81,7 @@ pub struct NewKey {
     /// What a client with this key may do.
     pub level: Level,
     /// Whether a person or an agent holds it.
-    pub holder: Holder,
+    pub holder: KeyHolder,
     /// From this time on it is refused; it never expires when absent.
     pub expires_at: Option<DateTime<Utc>>,
     /// Requests per minute; the server's default when absent.
@@ -96,7 +96,7 @@ impl NewKey {
         Self {
             name,
             level,
-            holder: Holder::Person,
+            holder: KeyHolder::Person,
             expires_at: None,
             rate_per_minute: None,
             spend: SpendLimits::default(),
@@ -128,7 +128,7 @@ impl KeyStatus {
     }
 }
 
-impl Holder {
+impl KeyHolder {
     pub(crate) fn is_person(&self) -> bool {
         match self {
             Self::Person => true,

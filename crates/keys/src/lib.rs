@@ -53,12 +53,13 @@ mod ring_error;
 pub use antiphon_core::SpendLimits;
 pub use file::{FILE_BYTES_MAX, LOCK_WAIT};
 pub use key::{
-    Holder, KEY_CHARS, KEY_ID_CHARS, KEY_PREFIX, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level,
-    LevelError, NewKey, SECRET_CHARS,
+    KEY_CHARS, KEY_ID_CHARS, KEY_PREFIX, Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyStatus,
+    Level, LevelError, NewKey, SECRET_CHARS,
 };
 pub use presented_key::{AUTHORIZATION_BYTES_MAX, PresentedKey, parse_authorization};
 pub use rate::{
-    BUCKETS_MAX, Limiter, Peer, RATE_PER_MINUTE_MAX, RateLimit, RateLimitError, Verdict, WrongKeys,
+    BUCKETS_MAX, Limiter, Peer, RATE_PER_MINUTE_MAX, RateDecision, RateLimit, RateLimitError,
+    WrongKeys,
 };
 pub use refusal::{KeyGrant, KeyRefusal};
 pub use ring::{GRACE_MAX, KEYS_MAX, KeyRing, RELOAD_EVERY};

@@ -10,5 +10,5 @@ mod wrong_keys;
 pub use buckets::BUCKETS_MAX;
 pub use limiter::Limiter;
 pub use rate_limit::{RATE_PER_MINUTE_MAX, RateLimit, RateLimitError};
-pub use verdict::Verdict;
+pub use verdict::RateDecision;
 pub use wrong_keys::{Peer, WrongKeys};

@@ -2,7 +2,7 @@
 
 use antiphon_core::SpendLimits;
 
-use crate::key::Holder;
+use crate::key::KeyHolder;
 use crate::key::key_id::KeyId;
 use crate::key::key_name::KeyName;
 use crate::key::level::Level;
@@ -18,7 +18,7 @@ pub struct KeyGrant {
     /// What the client may do.
     pub level: Level,
     /// Whether a person or an agent holds the key.
-    pub holder: Holder,
+    pub holder: KeyHolder,
     /// Requests per minute; the server's default when absent.
     pub rate_per_minute: Option<RateLimit>,
     /// What the client may spend.

@@ -8,7 +8,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use antiphon_hosts::{AddressClass, Host, HostError, HostRule, Target, host_rules};
+use antiphon_hosts::{AddressClass, Host, HostError, HostPort, HostRule, host_rules};
 use reqwest::redirect;
 use url::Url;
 
@@ -65,14 +65,14 @@ impl OutboundRules {
     /// Checks a URL as far as that is possible without resolving its name.
     pub fn check(&self, url: &Url) -> Result<(), OutboundError> {
         match self.target(url)? {
-            Target { host: Host::Address(address), port } => {
-                self.check_address(&Target { host: Host::Address(address), port }, address)
+            HostPort { host: Host::Address(address), port } => {
+                self.check_address(&HostPort { host: Host::Address(address), port }, address)
             }
-            Target { host: Host::Name(_), .. } => Ok(()),
+            HostPort { host: Host::Name(_), .. } => Ok(()),
         }
     }
 
-    fn target(&self, url: &Url) -> Result<Target, OutboundError> {
+    fn target(&self, url: &Url) -> Result<HostPort, OutboundError> {
         if url.as_str().len() > URL_BYTES_MAX {
             return Err(refused(format!("the URL is longer than {URL_BYTES_MAX} bytes")));
         }
@@ -82,7 +82,7 @@ impl OutboundRules {
         let host = url.host_str().ok_or_else(|| refused("the URL has no host"))?;
         let host = Host::parse(host).map_err(|error| refused(error.to_string()))?;
         let port = url.port_or_known_default().unwrap_or_default();
-        let target = Target { host, port };
+        let target = HostPort { host, port };
         match url.scheme() {
             "https" => Ok(target),
             "http" if self.0.iter().any(|rule| rule.allows(&target)) => Ok(target),
@@ -91,7 +91,7 @@ impl OutboundRules {
         }
     }
 
-    fn check_address(&self, target: &Target, address: IpAddr) -> Result<(), OutboundError> {
+    fn check_address(&self, target: &HostPort, address: IpAddr) -> Result<(), OutboundError> {
         let class = AddressClass::of(address);
         let allowed = |rule: &HostRule| rule.allows(target) && rule.allows_class(class);
         if class == AddressClass::Public || self.0.iter().any(allowed) {
@@ -106,7 +106,7 @@ fn refused(reason: impl Into<String>) -> OutboundError {
     OutboundError::Refused { reason: reason.into() }
 }
 
-async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, OutboundError> {
+async fn resolve(target: &HostPort) -> Result<Vec<SocketAddr>, OutboundError> {
     let name = match &target.host {
         Host::Address(address) => return Ok(vec![SocketAddr::new(*address, target.port)]),
         Host::Name(name) => name.as_str(),
@@ -123,7 +123,7 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, OutboundError> {
 
 fn client(
     url: &Url,
-    target: &Target,
+    target: &HostPort,
     addresses: &[SocketAddr],
 ) -> Result<reqwest::Client, OutboundError> {
     // Fails when a provider is installed already, which is as good.

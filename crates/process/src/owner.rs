@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_interface_transport::{
-    Interface, Keys, Limits, Listeners, ServerConfig, ServerDeps, Token, serve_on_demand,
+    Interface, Keys, Listeners, ServerConfig, ServerDeps, ServerLimits, Token, serve_on_demand,
 };
 use antiphon_project::control_orders::{Execution, ProjectOrders};
 use antiphon_project::environment::Environment;
@@ -115,7 +115,7 @@ impl Owner {
             task_factory: Arc::clone(&self.project.tasks) as _,
             token,
             hosts: Vec::new(),
-            limits: Limits { drain_wait: SERVER_STOP_WAIT, ..Limits::default() },
+            limits: ServerLimits { drain_wait: SERVER_STOP_WAIT, ..ServerLimits::default() },
         };
         let (keys, interface) = (Some(keys(project)?), self.interface);
         Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })

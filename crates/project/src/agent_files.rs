@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use antiphon_agent_files::{AgentCatalog, Entry, Folder, Problem};
+use antiphon_agent_files::{AgentCatalog, AgentFileEntry, Folder, Problem};
 use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentName, Runtime, visible};
 use antiphon_runtime::Orchestrator;
@@ -76,7 +76,7 @@ pub fn check_defined(
 }
 
 /// The definition of an agent, or an error that says why there is none.
-pub fn find_entry(catalog: &AgentCatalog, name: &str) -> Result<Entry, ProjectError> {
+pub fn find_entry(catalog: &AgentCatalog, name: &str) -> Result<AgentFileEntry, ProjectError> {
     if let Some(entry) = catalog.entry(name) {
         return Ok(entry);
     }
@@ -153,7 +153,7 @@ impl AgentFiles {
     }
 
     /// The definition of an agent as its file is now.
-    pub(crate) async fn find(&self, name: &AgentName) -> Option<Entry> {
+    pub(crate) async fn find(&self, name: &AgentName) -> Option<AgentFileEntry> {
         self.reload().await;
         self.catalog.entry(name.as_str())
     }

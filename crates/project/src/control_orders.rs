@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antiphon_agent_files::Origin;
+use antiphon_agent_files::FolderOwner;
 use antiphon_core::port::{Clock, IdempotencyKey, OrderExecutor, SystemClock};
 use antiphon_core::{
     AgentDefinition, AgentName, Command, ErrorCode, InteractionContent, InteractionId, ModelRef,
@@ -255,7 +255,7 @@ impl ProjectOrders {
 
     async fn update(&self, name: &AgentName, context: String) -> Result<OrderResult, OrderError> {
         let Some(entry) = self.files.find(name).await else { return Err(self.unknown(name)) };
-        if entry.origin == Origin::User {
+        if entry.origin == FolderOwner::User {
             let path = entry.path.display();
             let message = format!("`{name}` belongs to you, not to this project: edit {path}");
             return Err(refused(ErrorCode::Forbidden, message));

@@ -16,7 +16,7 @@ use antiphon_anthropic::{Anthropic, CacheTtl};
 use antiphon_core::{ModelRef, Provider, RawJson};
 use antiphon_gemini::Gemini;
 use antiphon_layers::{
-    Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
+    Breaker, BreakerConfig, Concurrency, Fallback, FallbackModel, RateLimit, Retry, RetryConfig,
     TextCalls, Timeouts, TimeoutsConfig,
 };
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig, TransportError};
@@ -145,9 +145,9 @@ impl Models {
     }
 
     /// Every way to a model leads through here: settings, flags, requests, agents, and recorded tasks.
-    fn choice(&self, model: &ModelRef, route: &Route) -> Result<Choice, ProjectError> {
+    fn choice(&self, model: &ModelRef, route: &Route) -> Result<FallbackModel, ProjectError> {
         self.settings.policy.check_model(model, &self.settings)?;
-        Ok(Choice { model: model.clone(), provider: self.layered(model, route)? })
+        Ok(FallbackModel { model: model.clone(), provider: self.layered(model, route)? })
     }
 
     fn layered(&self, model: &ModelRef, route: &Route) -> Result<Arc<dyn Provider>, ProjectError> {
@@ -320,7 +320,7 @@ fn bare(
     Ok(match config.kind {
         Kind::Anthropic => {
             let cache = Some(CacheTtl::FiveMinutes);
-            let config = antiphon_anthropic::Config { name, base_url, api_key, cache };
+            let config = antiphon_anthropic::AnthropicConfig { name, base_url, api_key, cache };
             Arc::new(Anthropic::new(config, transport))
         }
         Kind::OpenAi => {
@@ -338,7 +338,7 @@ fn bare(
             Arc::new(Responses::new(config, transport))
         }
         Kind::Gemini => {
-            let config = antiphon_gemini::Config { name, base_url, api_key };
+            let config = antiphon_gemini::AnthropicConfig { name, base_url, api_key };
             Arc::new(Gemini::new(config, transport))
         }
     })

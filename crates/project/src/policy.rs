@@ -26,7 +26,7 @@ use std::path::Path;
 
 use antiphon_core::{ModelRef, PriceTable, SpendLimits};
 use antiphon_mcp::{ServerConfig, ServerName};
-use antiphon_permissions::{Mode, PolicyRules};
+use antiphon_permissions::{PermissionMode, PolicyRules};
 use antiphon_runtime::SpendCeiling;
 
 use crate::error::ProjectError;
@@ -52,14 +52,14 @@ const OWNER: u32 = 0;
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     is_found: bool,
-    mode_max: Option<Limit<Mode>>,
+    mode_max: Option<Limit<PermissionMode>>,
     models: Option<Limit<Vec<AllowedModel>>>,
     /// Where it says that commands never get the whole network.
-    no_whole_network: Option<Place>,
+    no_whole_network: Option<PolicyLine>,
     /// Where it says that commands never leave the sandbox.
-    no_way_out: Option<Place>,
-    no_unix_sockets: Option<Place>,
-    no_terminals: Option<Place>,
+    no_way_out: Option<PolicyLine>,
+    no_unix_sockets: Option<PolicyLine>,
+    no_terminals: Option<PolicyLine>,
     /// Addresses of the only peers.
     peers: Option<Limit<Vec<String>>>,
     mcp: Option<Limit<BTreeMap<ServerName, AllowedServer>>>,
@@ -74,17 +74,17 @@ pub struct Policy {
 #[derive(Debug, Clone)]
 struct Limit<T> {
     value: T,
-    place: Place,
+    place: PolicyLine,
 }
 
 /// A line of the policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct PolicyLine {
     line: usize,
     text: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PolicyLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{POLICY_PATH}, line {}: `{}`", self.line, self.text)
     }
@@ -121,7 +121,7 @@ impl Policy {
     /// What the policy limits, one line each.
     pub fn limits(&self) -> Vec<String> {
         let mut limits: Vec<String> = Vec::new();
-        let mut add = |what: &str, place: Option<&Place>| {
+        let mut add = |what: &str, place: Option<&PolicyLine>| {
             limits
                 .extend(place.map(|place| format!("{what} (line {}: {})", place.line, place.text)));
         };
@@ -150,7 +150,7 @@ impl Policy {
     }
 
     /// Checks a mode that a command asks for.
-    pub(crate) fn check_mode(&self, mode: Mode) -> Result<(), ProjectError> {
+    pub(crate) fn check_mode(&self, mode: PermissionMode) -> Result<(), ProjectError> {
         match &self.mode_max {
             Some(limit) if mode > limit.value => {
                 Err(refused(&format!("the mode `{mode}` is not allowed here"), &limit.place))
@@ -160,7 +160,7 @@ impl Policy {
     }
 
     /// The mode, or the widest one that is allowed.
-    pub(crate) fn at_most(&self, mode: Mode) -> Mode {
+    pub(crate) fn at_most(&self, mode: PermissionMode) -> PermissionMode {
         self.mode_max.as_ref().map_or(mode, |limit| mode.min(limit.value))
     }
 
@@ -225,7 +225,7 @@ impl Policy {
     }
 }
 
-fn refused(what: &str, place: &Place) -> ProjectError {
+fn refused(what: &str, place: &PolicyLine) -> ProjectError {
     ProjectError::Refused(format!("{what} ({place})"))
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use antiphon_core::TaskId;
 use antiphon_keys::KeyRing;
 use antiphon_private_file::create_folder;
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use antiphon_toolbox::OutputStore;
 use tokio_util::sync::CancellationToken;
 
@@ -188,13 +188,13 @@ impl Project {
     /// process holds it.
     pub fn journal(&self) -> Result<SqliteJournal, ProjectError> {
         self.prepare_journal()?;
-        SqliteJournal::open(&self.journal_path(), Sync::Full).map_err(ProjectError::from)
+        SqliteJournal::open(&self.journal_path(), SyncPolicy::Full).map_err(ProjectError::from)
     }
 
     /// The same, or `None` at once while another process holds the journal.
     pub fn try_journal(&self) -> Result<Option<SqliteJournal>, ProjectError> {
         self.prepare_journal()?;
-        SqliteJournal::try_open(&self.journal_path(), Sync::Full).map_err(ProjectError::from)
+        SqliteJournal::try_open(&self.journal_path(), SyncPolicy::Full).map_err(ProjectError::from)
     }
 
     /// Makes the state folder ready for a journal.

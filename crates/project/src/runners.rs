@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
-use antiphon_permissions::{Mode, Remembered, RuleEntry};
+use antiphon_permissions::{PermissionMode, Remembered, RuleEntry};
 use antiphon_remote::{Peers, RemoteRunner, RetryPolicy};
 use antiphon_sandbox::Network;
 use antiphon_sandboxed::{SandboxRunner, WORKERS_DEFAULT, WorkerCommand};
@@ -61,7 +61,7 @@ fn sandbox(
 ) -> Option<SandboxRunner> {
     let mut permissions = toolset::permissions(settings, overrides).ok()?;
     let mode = permissions.mode;
-    if mode == Mode::Full {
+    if mode == PermissionMode::Full {
         return None;
     }
     let remembered = Remembered::open(settings.remembered_path(), project.root()).ok();
@@ -92,7 +92,7 @@ fn sandbox(
     let runner = antiphon_sandboxed::Settings {
         worker: WorkerCommand { program: "/proc/self/exe".into(), args: vec![TASK_WORKER.into()] },
         policy,
-        limits: antiphon_sandboxed::Limits::default(),
+        limits: antiphon_sandboxed::WorkerLimits::default(),
         environment: environment.variables().map(own).collect(),
         worker_settings: serde_json::to_value(worker_settings).ok()?,
         kept: Some(CALL_RECORDS.into()),

@@ -70,7 +70,7 @@ pub struct UserSettings {
     pub prices: PriceTable,
     windows: ContextWindows,
     /// Permission mode and rules of agents.
-    pub permissions: antiphon_permissions::Config,
+    pub permissions: antiphon_permissions::PermissionConfig,
     /// What sandboxed commands may use beyond the project.
     pub sandbox: SandboxConfig,
     /// MCP servers whose tools agents can use.
@@ -146,7 +146,7 @@ struct File {
     providers: BTreeMap<String, ProviderFile>,
     models: BTreeMap<ModelRef, ModelConfig>,
     aliases: ModelAliases,
-    permissions: antiphon_permissions::Config,
+    permissions: antiphon_permissions::PermissionConfig,
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
     peers: BTreeMap<String, PeerConfig>,

@@ -11,12 +11,12 @@ use antiphon_core::redaction::Secrets;
 use antiphon_core::{CONTROL_REQUEST, ToolExecutor};
 use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
-    EditTool, GlobTool, GrepTool, Outside, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
+    EditTool, GlobTool, GrepTool, OutsidePaths, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
     WriteTool,
 };
 use antiphon_hosts::HostAccess;
 use antiphon_mcp::Mcp;
-use antiphon_permissions::{Bounds, Effects, Mode, Remembered, RuleEntry, Sandbox};
+use antiphon_permissions::{Bounds, Effects, PermissionMode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, UnixSockets};
 use antiphon_shell::{Environment, HostNetwork, Shell, WithoutSandbox, WorkerCommand};
@@ -48,7 +48,7 @@ pub struct Toolset {
 #[derive(Debug, Clone, Default)]
 pub struct PermissionOverrides {
     /// Replaces the configured mode.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// Allow rules in addition to the configured ones.
     pub rules: Vec<String>,
     /// Commands may use the network.
@@ -109,7 +109,7 @@ impl Toolset {
         let files = WorkspaceConfig {
             hidden: hidden.clone(),
             // Every call has passed the gate, which asks about paths outside of the project.
-            outside: Outside::AskedFor,
+            outside: OutsidePaths::AskedFor,
             ..WorkspaceConfig::of(project.root(), file_mode(mode))
         };
         let control: Box<dyn ToolHandler> = Box::new(ControlTool::new(project.clone()));
@@ -118,7 +118,7 @@ impl Toolset {
         let known = Arc::clone(&tools);
         let bounds = Bounds {
             root: project.root().to_owned(),
-            sandbox: if mode == Mode::Full { Sandbox::None } else { Sandbox::OfCommand },
+            sandbox: if mode == PermissionMode::Full { Sandbox::None } else { Sandbox::OfCommand },
             hidden,
             // Control orders are asked about as tools of others are: they start programs.
             effects: Effects::new(move |tool| {
@@ -148,7 +148,7 @@ impl Toolset {
 pub(crate) fn permissions(
     settings: &UserSettings,
     overrides: &PermissionOverrides,
-) -> Result<antiphon_permissions::Config, ProjectError> {
+) -> Result<antiphon_permissions::PermissionConfig, ProjectError> {
     overrides.mode.map_or(Ok(()), |mode| settings.policy.check_mode(mode))?;
     if overrides.network {
         settings.policy.check_whole_network()?;
@@ -186,7 +186,7 @@ impl HostGate {
 fn gate(
     project: &Project,
     settings: &UserSettings,
-    permissions: &antiphon_permissions::Config,
+    permissions: &antiphon_permissions::PermissionConfig,
     bounds: Bounds,
 ) -> Result<Arc<antiphon_permissions::Gate>, ProjectError> {
     let gate = antiphon_permissions::Gate::new(permissions, bounds)
@@ -204,11 +204,11 @@ pub fn worker() -> WorkerCommand {
 }
 
 /// The mode of file tools.
-pub fn file_mode(mode: Mode) -> antiphon_file_tools::Mode {
+pub fn file_mode(mode: PermissionMode) -> antiphon_file_tools::PermissionMode {
     match mode {
-        Mode::ReadOnly => antiphon_file_tools::Mode::ReadOnly,
-        Mode::Workspace => antiphon_file_tools::Mode::Workspace,
-        Mode::Full => antiphon_file_tools::Mode::Full,
+        PermissionMode::ReadOnly => antiphon_file_tools::PermissionMode::ReadOnly,
+        PermissionMode::Workspace => antiphon_file_tools::PermissionMode::Workspace,
+        PermissionMode::Full => antiphon_file_tools::PermissionMode::Full,
     }
 }
 
@@ -257,13 +257,13 @@ pub fn command_environment(settings: &UserSettings) -> Result<Environment, Strin
 pub fn shell(
     project: &Project,
     settings: &UserSettings,
-    mode: Mode,
+    mode: PermissionMode,
     network: bool,
     hosts: Option<HostNetwork>,
 ) -> Result<Shell, String> {
     let mode = settings.policy.at_most(mode);
     let policy = policy(project, settings, mode, network);
-    let has_network = mode == Mode::Full || policy.network == Network::On;
+    let has_network = mode == PermissionMode::Full || policy.network == Network::On;
     let shell = antiphon_shell::Settings {
         worker: worker(),
         policy,
@@ -281,7 +281,12 @@ pub fn shell(
 }
 
 /// What sandboxed commands may read, write and reach.
-pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: bool) -> Policy {
+pub fn policy(
+    project: &Project,
+    settings: &UserSettings,
+    mode: PermissionMode,
+    network: bool,
+) -> Policy {
     let unix_sockets =
         if settings.sandbox.unix_sockets { UnixSockets::Allowed } else { UnixSockets::Refused };
     let network = network && settings.policy.check_whole_network().is_ok();
@@ -289,9 +294,9 @@ pub fn policy(project: &Project, settings: &UserSettings, mode: Mode, network: b
     let mode = settings.policy.at_most(mode);
     Policy {
         mode: match mode {
-            Mode::ReadOnly => antiphon_sandbox::Mode::ReadOnly,
-            Mode::Workspace => antiphon_sandbox::Mode::Workspace,
-            Mode::Full => antiphon_sandbox::Mode::Full,
+            PermissionMode::ReadOnly => antiphon_sandbox::PermissionMode::ReadOnly,
+            PermissionMode::Workspace => antiphon_sandbox::PermissionMode::Workspace,
+            PermissionMode::Full => antiphon_sandbox::PermissionMode::Full,
         },
         roots: vec![project.root().to_owned()],
         protected: Protected::usual(),

@@ -15,7 +15,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use antiphon_agent_files::{Candidate, FileCheck, version_of};
+use antiphon_agent_files::{CheckedFile, FileCheck, version_of};
 use antiphon_core::{AgentDefinition, Runtime, visible};
 use antiphon_private_file::create_folder;
 
@@ -141,7 +141,7 @@ impl ProjectTrust {
     /// Lets an agent file of the project take effect if its agent only reads, or the user trusts it.
     pub(crate) fn file_check(&self) -> FileCheck {
         let trust = self.clone();
-        let decide = move |file: &Candidate<'_>| {
+        let decide = move |file: &CheckedFile<'_>| {
             if only_reads(file.definition) {
                 return Ok(());
             }

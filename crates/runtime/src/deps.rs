@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::port::{
-    Agents, BootTime, Clock, Gate, GateRequest, IdSource, Journal, Rule, Runner, Verdict,
+    Agents, BootTime, Clock, Gate, GateRequest, GateVerdict, IdSource, Journal, Rule, Runner,
 };
 use antiphon_core::{
     ModelRef, PriceTable, Provider, RawJson, RunnerConfig, TaskCreated, TaskId, TaskLimits,
@@ -249,8 +249,8 @@ pub struct OpenGate;
 
 #[async_trait]
 impl Gate for OpenGate {
-    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
-        Verdict::Allow
+    fn judge(&self, _: &GateRequest<'_>) -> GateVerdict {
+        GateVerdict::Allow
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {

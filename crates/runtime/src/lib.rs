@@ -42,8 +42,8 @@ pub use deps::{
 };
 pub use dispatch::child_plan::AD_HOC;
 pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};
-pub use dispatch::pending_call::{Outcome, Outcomes, PendingCall};
-pub use dispatch::refusal::Refusal;
+pub use dispatch::pending_call::{Outcomes, PendingCall, TaskOutcome};
+pub use dispatch::refusal::DispatchRefusal;
 pub use inbox::arrival::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
     SENDER_KEY_BYTES_MAX,
@@ -56,7 +56,7 @@ pub use inbox::peer_tools::{
 pub use inbox::quotas::{INBOX_BYTES_MAX, INBOX_MAX, INBOX_OF_SENDER_MAX};
 pub use inbox::reading_order::{QUIET_MESSAGES_MAX, TURN_MESSAGES_BYTES_MAX, TURN_MESSAGES_MAX};
 pub use inbox::residents::{is_resident, session_of};
-pub use inbox::start_agent::{Started, TURNS_DEFAULT};
+pub use inbox::start_agent::{StartedAgent, TURNS_DEFAULT};
 pub use inbox::task_message::TaskMessage;
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
@@ -66,7 +66,7 @@ pub use task::control::create::AcceptedTask;
 pub use task::control::new_task::{ImportedConversation, NewTask, PriorHistory};
 pub use task::decide::{Action, UnansweredCall, next_action};
 pub use task::limits::{
-    DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, Scope,
+    DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, LimitScope,
     TASKS_DEFAULT, Totals, cost,
 };
 pub use task::outage::{ASKED_PAUSE_MAX, Outage, PAUSE_MAX};

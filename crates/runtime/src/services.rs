@@ -38,7 +38,7 @@ use crate::budget::spend_cache::SpendCache;
 use crate::budget::tree_usage::Trees;
 use crate::deps::{RuntimeConfig, RuntimeDeps, TaskEnvironments};
 use crate::dispatch::call_agent::CallAgentTools;
-use crate::dispatch::pending_call::Outcome;
+use crate::dispatch::pending_call::TaskOutcome;
 use crate::dispatch::waiters::Waiters;
 use crate::dispatch::wake_parent;
 use crate::inbox::lifecycle;
@@ -171,7 +171,7 @@ impl Services {
     /// Appends events and notifies followers. When they end the task, wakes the tasks that wait
     /// for it and removes its resident agent.
     pub(crate) async fn append(self: &Arc<Self>, append: Append) -> Result<Appended, JournalError> {
-        let ended = append.events.last().and_then(|last| Outcome::of_event(last, append.at));
+        let ended = append.events.last().and_then(|last| TaskOutcome::of_event(last, append.at));
         let settled = deadlines::settled_by(&append.task_id, &append.events);
         let appended = self.writer.append(append).await?;
         self.deadlines.drop_settled(&settled);
@@ -181,7 +181,7 @@ impl Services {
         Ok(appended)
     }
 
-    fn note_end(self: &Arc<Self>, task_id: &TaskId, outcome: &Outcome) {
+    fn note_end(self: &Arc<Self>, task_id: &TaskId, outcome: &TaskOutcome) {
         self.slots.forget_stop(task_id);
         self.trees.forget(task_id);
         self.missing_models.forget(task_id);
@@ -251,7 +251,7 @@ impl Services {
         let (task_id, position, seq) = (append.task_id.clone(), last.position, last.seq);
         let appended = Appended { task_id, position, seq, deduplicated: false };
         self.writer.found_written(append, &appended);
-        if let Some(outcome) = Outcome::of_event(&last.body, last.at) {
+        if let Some(outcome) = TaskOutcome::of_event(&last.body, last.at) {
             self.note_end(&appended.task_id, &outcome);
         }
         Ok(Some(appended))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Gate, GateRequest, Rule, ToolContext, Verdict};
+use antiphon_core::port::{Gate, GateRequest, GateVerdict, Rule, ToolContext};
 use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
 
@@ -45,12 +45,12 @@ pub struct AskBeforeAct;
 
 #[async_trait]
 impl Gate for AskBeforeAct {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
+    fn judge(&self, call: &GateRequest<'_>) -> GateVerdict {
         let rule = Rule("act".to_owned());
         if call.tool == "act" && !call.granted.contains(&rule) {
-            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
+            return GateVerdict::Ask { reason: "It acts.".to_owned(), rule };
         }
-        Verdict::Allow
+        GateVerdict::Allow
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_agent_files::{
-    AGENTS_MAX, AgentCatalog, Candidate, Changes, ENTRIES_MAX, FileCheck, Folder, Origin, Problem,
-    ProblemKind,
+    AGENTS_MAX, AgentCatalog, Changes, CheckedFile, ENTRIES_MAX, FileCheck, Folder, FolderOwner,
+    Problem, ProblemKind,
 };
 use antiphon_core::port::{Agents, PromptSource};
 use tempfile::TempDir;
@@ -64,7 +64,10 @@ fn the_projects_agent_replaces_the_users() {
     assert_eq!(world.write("project/a.md", &agent("project's")).changed, names(&["a"]));
     assert_eq!(world.description("a").as_deref(), Some("project's"));
     let entry = world.catalog.entry("a").unwrap();
-    assert_eq!((entry.origin, entry.shadows), (Origin::Project, vec![world.path("user/a.md")]));
+    assert_eq!(
+        (entry.origin, entry.shadows),
+        (FolderOwner::Project, vec![world.path("user/a.md")])
+    );
     let listed: Vec<String> =
         world.catalog.list().iter().map(|agent| agent.name.to_string()).collect();
     assert_eq!(listed, ["a", "b"]);
@@ -227,7 +230,7 @@ fn a_refused_file_of_the_project_has_no_effect_and_what_was_in_force_stays() {
     fs::write(&list, "").unwrap();
     let allowed = list.clone();
     let check = FileCheck::new(
-        move |file: &Candidate<'_>| {
+        move |file: &CheckedFile<'_>| {
             let allowed = fs::read_to_string(&allowed).unwrap();
             let is_allowed = allowed.contains(&file.definition.description);
             if is_allowed { Ok(()) } else { Err("ask for it".to_owned()) }

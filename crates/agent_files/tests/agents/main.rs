@@ -12,12 +12,12 @@ mod watch;
 
 use std::path::Path;
 
-use antiphon_agent_files::{AgentCatalog, Fault, Folder, parse};
+use antiphon_agent_files::{AgentCatalog, AgentFileError, Folder, parse};
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::PromptSource;
 
 /// Parses a file that refers to no other.
-fn read(stem: &str, text: &str) -> Result<AgentDefinition, Fault> {
+fn read(stem: &str, text: &str) -> Result<AgentDefinition, AgentFileError> {
     parse(stem, text.as_bytes(), &mut |_: &Path| Err("there is no such file".to_owned()))
 }
 

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use antiphon_acp::{AcpConfig, Choice};
+use antiphon_acp::{AcpConfig, SessionChoice};
 use antiphon_core::ModelRef;
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_project::environment::Environment;
 use clap::Args;
 use tokio::fs::File;
@@ -42,8 +42,8 @@ pub(crate) struct Acp {
 
 impl Acp {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let mode = self.mode.map(Mode::from);
-        let choice = Choice { agent: self.agent, model: self.model, mode };
+        let mode = self.mode.map(PermissionMode::from);
+        let choice = SessionChoice { agent: self.agent, model: self.model, mode };
         let config = AcpConfig { environment: environment.clone(), interface, choice };
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
         let (input, output) = (io::stdin().as_fd().try_clone_to_owned(), io::stdout());

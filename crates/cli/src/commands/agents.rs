@@ -6,7 +6,7 @@ mod show;
 
 use std::path::PathBuf;
 
-use antiphon_agent_files::{Draft, DraftError, Entry, Folder, new_file};
+use antiphon_agent_files::{AgentFileEntry, Draft, DraftError, Folder, new_file};
 use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentName, ModelRef};
 use antiphon_project::agent_files::{
@@ -132,8 +132,9 @@ impl Agents {
         match self {
             Self::List { json } => {
                 let catalog = read_catalog(&project, &settings);
-                let summary =
-                    |entry: Entry| DefinedAgent::from(entry).detail(false, AgentScope::Summary);
+                let summary = |entry: AgentFileEntry| {
+                    DefinedAgent::from(entry).detail(false, AgentScope::Summary)
+                };
                 let agents = catalog.entries().into_iter().map(summary).collect();
                 list(&AgentList { agents, problems: agent_problems(&catalog) }, json)
             }

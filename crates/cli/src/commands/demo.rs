@@ -14,7 +14,7 @@ use antiphon_demo::{
     ApprovalMode, ConfigSource, DemoError, DemoOptions, EventStream, FolderAtEnd, Host,
     OutputFormat, ServerClient, Speed, StreamLost, Terminal, state_folder,
 };
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_process::ProjectServer;
 use antiphon_sqlite::SqliteJournal;
 use async_trait::async_trait;
@@ -161,7 +161,7 @@ impl Host for ThisProgram {
         let settings = self.settings(config).map_err(|error| error.to_string())?;
         let project = self.project(root).map_err(|error| error.to_string())?;
         project.prepare().map_err(|failure| failure.to_string())?;
-        let shell = toolset::shell(&project, &settings, Mode::Workspace, false, None)?;
+        let shell = toolset::shell(&project, &settings, PermissionMode::Workspace, false, None)?;
         let arguments = serde_json::json!({ "command": command }).to_string();
         let arguments = RawJson::parse(&arguments).map_err(|error| error.to_string())?;
         let context = ToolContext::trial(Cancel::never());

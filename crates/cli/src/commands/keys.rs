@@ -5,7 +5,7 @@ use std::str::FromStr;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, SpendWindow};
 use antiphon_keys::{
-    Holder, Key, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
+    Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
 };
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
@@ -111,7 +111,7 @@ impl Keys {
                 let new = NewKey {
                     name,
                     level,
-                    holder: agent.map_or(Holder::Person, Holder::Agent),
+                    holder: agent.map_or(KeyHolder::Person, KeyHolder::Agent),
                     expires_at: expires.map(|time| until(time.into())).transpose()?,
                     rate_per_minute: rate.map(|Rate(limit)| limit),
                     spend: SpendLimits {
@@ -238,8 +238,8 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
             escaped(key.name.as_str()).into_owned(),
             key.level.to_string(),
             match &key.holder {
-                Holder::Person => "person".to_owned(),
-                Holder::Agent(agent) => format!("agent {agent}"),
+                KeyHolder::Person => "person".to_owned(),
+                KeyHolder::Agent(agent) => format!("agent {agent}"),
             },
             key.status(now).as_str().to_owned(),
             terminal::age(now - key.created_at),

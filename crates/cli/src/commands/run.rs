@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::port::TaskSelector;
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
@@ -190,7 +190,7 @@ pub(crate) enum ModeName {
     Full,
 }
 
-impl From<ModeName> for Mode {
+impl From<ModeName> for PermissionMode {
     fn from(name: ModeName) -> Self {
         match name {
             ModeName::ReadOnly => Self::ReadOnly,
@@ -449,7 +449,7 @@ impl Run {
 
     fn overrides(&self) -> PermissionOverrides {
         PermissionOverrides {
-            mode: self.mode.map(Mode::from),
+            mode: self.mode.map(PermissionMode::from),
             rules: self.allow.clone(),
             network: self.network,
         }

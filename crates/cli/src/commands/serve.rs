@@ -14,9 +14,9 @@ use antiphon_a2a_api::A2a;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{
-    Interface, Limits, ServerConfig, ServerDeps, serve, serve_waiting,
+    Interface, ServerConfig, ServerDeps, ServerLimits, serve, serve_waiting,
 };
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_process::{Ownership, Reservation, SocketFile, keys, token};
 use antiphon_project::control_orders::{Execution, ProjectOrders, REQUEST_FOLDERS};
 use antiphon_project::environment::Environment;
@@ -196,7 +196,7 @@ impl Serve {
     async fn journal(
         &self,
         project: &Project,
-        limits: Limits,
+        limits: ServerLimits,
     ) -> Result<(SqliteJournal, OpenAddress), Failure> {
         let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
         let reservation = Reservation::new(project).await?.ok_or_else(running)?;
@@ -233,8 +233,8 @@ impl Serve {
     }
 
     /// Limits of the server. Raises the limit of open files for its connections.
-    fn limits(&self) -> Result<Limits, Failure> {
-        let limits = Limits::default();
+    fn limits(&self) -> Result<ServerLimits, Failure> {
+        let limits = ServerLimits::default();
         let (connections_max, limit) = match self.connections_max {
             Some(connections) => {
                 (usize::try_from(connections).unwrap_or(usize::MAX), ConnectionLimit::Requested)
@@ -242,13 +242,13 @@ impl Serve {
             None => (limits.connections_max, ConnectionLimit::Default),
         };
         raise_file_limit(connections_max as u64, limit)?;
-        Ok(Limits { connections_max, ..limits })
+        Ok(ServerLimits { connections_max, ..limits })
     }
 
     /// What tasks work with that are created through this server.
     fn process(&self) -> TaskProcess {
         TaskProcess {
-            mode: self.mode.map(Mode::from),
+            mode: self.mode.map(PermissionMode::from),
             allow: self.allow.clone(),
             network: self.network,
             ..TaskProcess::default()

@@ -12,7 +12,7 @@ use antiphon_core::port::{Append, Expected, Journal, JournalLog, Read as ReadFro
 use antiphon_core::{
     Event, MessageAppended, Position, SessionId, TaskCreated, TaskId, UserMessage,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl Project {
 
     /// Adds so many tasks to its journal.
     pub(crate) fn add_tasks(&self, tasks: usize) {
-        let journal = SqliteJournal::open(&self.journal(), Sync::Normal).unwrap();
+        let journal = SqliteJournal::open(&self.journal(), SyncPolicy::Normal).unwrap();
         let note = || {
             let message = UserMessage::text("note ".repeat(200), DateTime::UNIX_EPOCH);
             MessageAppended::new(message).into()

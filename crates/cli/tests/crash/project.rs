@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{JournalLog, Read};
 use antiphon_core::{Event, EventBody, Position, TaskId};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 
 use crate::kill::Kill;
 use crate::project_folder::{ProjectFolder, home, state, trust};
@@ -136,7 +136,7 @@ impl Project {
     pub(crate) fn events(&self) -> Vec<Event> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let journal = state(self.folder.path()).join("journal.db");
-        let journal = SqliteJournal::open(&journal, Sync::Full).unwrap();
+        let journal = SqliteJournal::open(&journal, SyncPolicy::Full).unwrap();
         runtime.block_on(async {
             journal.verify().await.unwrap();
             let (mut events, mut after) = (Vec::new(), Position(0));

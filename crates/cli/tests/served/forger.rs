@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use serde_json::json;
 
 use super::project::Project;
@@ -29,7 +29,7 @@ impl Forger {
     /// A forged server that owns the journal.
     pub(crate) fn owning(project: &Project) -> Self {
         let journal = state(project.path()).join("journal.db");
-        Self::with(project, Some(SqliteJournal::open(&journal, Sync::Normal).unwrap()))
+        Self::with(project, Some(SqliteJournal::open(&journal, SyncPolicy::Normal).unwrap()))
     }
 
     fn with(project: &Project, journal: Option<SqliteJournal>) -> Self {

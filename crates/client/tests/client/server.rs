@@ -12,7 +12,7 @@ use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Journal, JournalLog};
 use antiphon_core::{AgentName, ErrorResponse, Event, ModelRef, Position, TaskId};
 use antiphon_interface_transport::{
-    Limits, Listeners, ServerConfig, ServerDeps, Token, UnixSocket,
+    Listeners, ServerConfig, ServerDeps, ServerLimits, Token, UnixSocket,
 };
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{NewTask, Orchestrator};
@@ -100,7 +100,10 @@ impl Server {
             task_factory: Arc::new(TestTaskFactory),
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: vec!["127.0.0.1".to_owned()],
-            limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
+            limits: ServerLimits {
+                heartbeat: Duration::from_millis(50),
+                ..ServerLimits::default()
+            },
         };
         let config = ServerConfig::new(deps, antiphon_http::interface(None));
         let listeners = |tcp| Listeners { tcp: Some(tcp), tls: None, socket };

@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{PoisonError, RwLock};
 
 use antiphon_core::MessageId;
-use antiphon_core::port::{Embedding, Hit, Metadata, Search, VectorStore, VectorStoreError};
+use antiphon_core::port::{
+    Embedding, Metadata, VectorHit, VectorSearch, VectorStore, VectorStoreError,
+};
 use async_trait::async_trait;
 
 /// Most vectors in one store. One more is [`VectorStoreError::Unavailable`].
@@ -66,7 +68,7 @@ impl VectorStore for FlatVectorStore {
         Ok(())
     }
 
-    async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorStoreError> {
+    async fn search(&self, search: VectorSearch) -> Result<Vec<VectorHit>, VectorStoreError> {
         let stock = self.stock.read().unwrap_or_else(PoisonError::into_inner);
         stock.check_dimension(&search.query)?;
         let query_norm = norm(&search.query);
@@ -84,7 +86,7 @@ impl VectorStore for FlatVectorStore {
         }
         let hit = |candidate: Candidate| {
             let stored = stock.vectors.get(&candidate.id)?;
-            Some(Hit {
+            Some(VectorHit {
                 id: candidate.id,
                 score: candidate.score,
                 metadata: stored.metadata.clone(),

@@ -1,6 +1,6 @@
 //! One store has one dimension.
 
-use antiphon_core::port::{Metadata, Search, VectorStoreError};
+use antiphon_core::port::{Metadata, VectorSearch, VectorStoreError};
 
 use super::test_store::{TestStore, embedding, id, notes};
 use crate::suite::{Outcome, equal};
@@ -22,7 +22,8 @@ pub(super) async fn a_vector_of_another_dimension_is_refused_and_nothing_is_writ
 
 pub(super) async fn a_query_of_another_dimension_is_refused(store: TestStore) -> Outcome {
     store.put_plain(1, &[1.0, 0.0]).await?;
-    let search = Search { query: embedding(&[1.0, 0.0, 0.0])?, limit: 10, filter: Metadata::new() };
+    let search =
+        VectorSearch { query: embedding(&[1.0, 0.0, 0.0])?, limit: 10, filter: Metadata::new() };
     let expected = Err(VectorStoreError::Dimension { expected: 2, found: 3 });
     equal("the refusal", &store.store.search(search).await, &expected)
 }

@@ -1,7 +1,7 @@
 //! Replacing and deleting.
 
 use antiphon_core::MessageId;
-use antiphon_core::port::{Hit, Metadata};
+use antiphon_core::port::{Metadata, VectorHit};
 use tokio::task::JoinSet;
 
 use super::test_store::{TestStore, id, ids, near, notes};
@@ -15,7 +15,8 @@ pub(super) async fn an_upsert_replaces_the_vector_and_its_metadata(store: TestSt
     let hits = store.search(&[0.0, 1.0], 10, Metadata::new()).await?;
     equal("how many there are", &hits.len(), &1)?;
     near("its score", hits[0].score, 1.0)?;
-    let expected = Hit { id: id(1), score: hits[0].score, metadata: notes(&[("kind", "new")]) };
+    let expected =
+        VectorHit { id: id(1), score: hits[0].score, metadata: notes(&[("kind", "new")]) };
     equal("what was found", &hits[0], &expected)?;
     let old = store.search(&[0.0, 1.0], 10, notes(&[("kind", "old")])).await?;
     equal("found by its old note", &old, &vec![])

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::MessageId;
-use antiphon_core::port::{Embedding, Hit, Metadata, Search, VectorStore};
+use antiphon_core::port::{Embedding, Metadata, VectorHit, VectorSearch, VectorStore};
 use uuid::Uuid;
 
 use crate::suite::{During, Finding, Outcome, ensure};
@@ -34,8 +34,8 @@ impl TestStore {
         query: &[f32],
         limit: usize,
         filter: Metadata,
-    ) -> Result<Vec<Hit>, Finding> {
-        let search = Search { query: embedding(query)?, limit, filter };
+    ) -> Result<Vec<VectorHit>, Finding> {
+        let search = VectorSearch { query: embedding(query)?, limit, filter };
         self.store.search(search).await.during("search")
     }
 

@@ -13,11 +13,11 @@ use crate::RawJson;
 #[async_trait]
 pub trait Gate: Send + Sync {
     /// Whether this call may run.
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict;
+    fn judge(&self, call: &GateRequest<'_>) -> GateVerdict;
 
     /// What rules say about this call: `Allow` or `Deny`, `Ask` when a person has to be asked each time
     /// whatever was granted, and `None` when no rule covers it. Modes and defaults do not count. A gate without rules has nothing to say.
-    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<Verdict> {
+    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<GateVerdict> {
         let _ = call;
         None
     }
@@ -40,7 +40,7 @@ pub struct GateRequest<'a> {
 
 /// Answer of the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GateVerdict {
     /// The call may run.
     Allow,
     /// A person decides.

@@ -29,7 +29,7 @@ pub trait Runner: Send + Sync {
         false
     }
 
-    /// Whether the runner calls the task's model through [`Run::provider`]. Otherwise it works
+    /// Whether the runner calls the task's model through [`RunnerTask::provider`]. Otherwise it works
     /// without that model being configured here.
     fn uses_run_provider(&self) -> bool {
         true
@@ -73,7 +73,7 @@ pub trait Runner: Send + Sync {
 
     /// Runs a task until it has ended, is suspended, or needs the orchestrator: then there are
     /// tool calls without a result that only the orchestrator can run.
-    async fn run(&self, run: Run) -> Result<(), RunnerError>;
+    async fn run(&self, run: RunnerTask) -> Result<(), RunnerError>;
 }
 
 /// A task that another orchestrator runs.
@@ -113,7 +113,7 @@ fn no_orchestrator(task: RemoteTask<'_>) -> RemoteError {
 }
 
 /// A task for a runner.
-pub struct Run {
+pub struct RunnerTask {
     /// Id of the task.
     pub task_id: TaskId,
     /// Configuration of the runner.

@@ -90,7 +90,7 @@ pub trait VectorStore: Send + Sync {
     ) -> Result<(), VectorStoreError>;
 
     /// The nearest vectors, best first; equally near ones in the order of their ids.
-    async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorStoreError>;
+    async fn search(&self, search: VectorSearch) -> Result<Vec<VectorHit>, VectorStoreError>;
 
     /// Removes a vector. Returns whether it existed.
     async fn delete(&self, id: MessageId) -> Result<bool, VectorStoreError>;
@@ -98,7 +98,7 @@ pub trait VectorStore: Send + Sync {
 
 /// A search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Search {
+pub struct VectorSearch {
     /// Vector to search near.
     pub query: Embedding,
     /// Most hits to return.
@@ -109,7 +109,7 @@ pub struct Search {
 
 /// One hit of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
+pub struct VectorHit {
     /// Id of the vector.
     pub id: MessageId,
     /// Cosine similarity, from -1 to 1.

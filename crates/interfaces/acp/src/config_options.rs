@@ -2,7 +2,7 @@
 //! editors know only one of the two forms.
 
 use antiphon_core::ModelRef;
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
 use serde_json::json;
@@ -16,21 +16,25 @@ use crate::session::Session;
 /// The value that means: no own choice.
 const DEFAULT: &str = "default";
 
-const MODES: [(Mode, &str, &str); 3] = [
-    (Mode::ReadOnly, "Read only", "Read, and change nothing"),
-    (Mode::Workspace, "Workspace", "Work in the project, in a sandbox; ask about the rest"),
-    (Mode::Full, "Full access", "Everything you may do, without a sandbox"),
+const MODES: [(PermissionMode, &str, &str); 3] = [
+    (PermissionMode::ReadOnly, "Read only", "Read, and change nothing"),
+    (
+        PermissionMode::Workspace,
+        "Workspace",
+        "Work in the project, in a sandbox; ask about the rest",
+    ),
+    (PermissionMode::Full, "Full access", "Everything you may do, without a sandbox"),
 ];
 
 /// The modes of a session, and the current one.
 pub(crate) fn modes(session: &Session) -> SessionModeState {
-    let mode = |(mode, name, about): (Mode, &str, &str)| {
+    let mode = |(mode, name, about): (PermissionMode, &str, &str)| {
         SessionMode::new(mode.to_string(), name).description(about.to_owned())
     };
     SessionModeState::new(current_mode(session).to_string(), MODES.map(mode).to_vec())
 }
 
-pub(crate) fn current_mode(session: &Session) -> Mode {
+pub(crate) fn current_mode(session: &Session) -> PermissionMode {
     session.choice().mode.unwrap_or_default()
 }
 
@@ -54,7 +58,7 @@ pub(crate) fn options(session: &Session) -> Vec<SessionConfigOption> {
     let listed = std::iter::once(none()).chain(listed).collect::<Vec<_>>();
     let chosen = choice.model.map_or_else(|| DEFAULT.to_owned(), |model| model.to_string());
     vec![
-        permissions.category(SessionConfigOptionCategory::Mode),
+        permissions.category(SessionConfigOptionCategory::PermissionMode),
         SessionConfigOption::select("model", "Model", chosen, listed)
             .category(SessionConfigOptionCategory::Model),
         SessionConfigOption::select("agent", "Agent", agent, agents)

@@ -30,4 +30,4 @@ mod turn_updates;
 mod wire;
 
 pub use server::{AcpConfig, serve};
-pub use session::Choice;
+pub use session::SessionChoice;

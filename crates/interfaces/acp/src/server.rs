@@ -34,7 +34,7 @@ use crate::schema::{
     SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest,
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
-use crate::session::{Choice, Session};
+use crate::session::{Session, SessionChoice};
 use crate::turn::{self, failed, last_task};
 use crate::wire::{Editor, Incoming, QUEUE_LINES_MAX};
 
@@ -54,7 +54,7 @@ pub struct AcpConfig {
     /// What other processes get on the project's socket while this one owns the journal.
     pub interface: fn() -> Interface,
     /// What the first tasks of a session work with.
-    pub choice: Choice,
+    pub choice: SessionChoice,
 }
 
 /// Serves an editor until its input ends, or `stop` resolves. Tasks that run then are interrupted: they go on with the next prompt of
@@ -328,7 +328,7 @@ impl Server {
         let offered = (agents.collect(), models);
         let choice = self.config.choice.clone();
         let mode = choice.mode.or(Some(settings.permissions.mode));
-        let choice = Choice { mode, ..choice };
+        let choice = SessionChoice { mode, ..choice };
         Ok(Arc::new(Session::new(id, (participant, folder.to_owned()), offered, choice)))
     }
 

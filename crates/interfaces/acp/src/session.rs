@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{ModelRef, SessionId};
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_process::Participant;
 use antiphon_project::error::ProjectError;
 use antiphon_project::task_process::TaskProcess;
@@ -20,19 +20,19 @@ pub(crate) struct Session {
     /// Names of the agents and models that can be chosen.
     pub(crate) agents: Vec<(String, String)>,
     pub(crate) models: Vec<ModelRef>,
-    choice: Mutex<Choice>,
+    choice: Mutex<SessionChoice>,
     turn: Mutex<Option<CancellationToken>>,
 }
 
 /// What the next tasks of a session work with.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Choice {
+pub struct SessionChoice {
     /// Name of the agent; the default one when absent.
     pub agent: Option<String>,
     /// The model; the agent's or the configured one when absent.
     pub model: Option<ModelRef>,
     /// Permission mode; the configured one when absent.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
 }
 
 impl Session {
@@ -40,17 +40,17 @@ impl Session {
         id: SessionId,
         (participant, folder): (Participant, PathBuf),
         (agents, models): (Vec<(String, String)>, Vec<ModelRef>),
-        choice: Choice,
+        choice: SessionChoice,
     ) -> Self {
         let (choice, turn) = (Mutex::new(choice), Mutex::default());
         Self { id, participant, folder, agents, models, choice, turn }
     }
 
-    pub(crate) fn choice(&self) -> Choice {
+    pub(crate) fn choice(&self) -> SessionChoice {
         lock(&self.choice).clone()
     }
 
-    pub(crate) fn choose(&self, change: impl FnOnce(&mut Choice)) {
+    pub(crate) fn choose(&self, change: impl FnOnce(&mut SessionChoice)) {
         change(&mut lock(&self.choice));
     }
 

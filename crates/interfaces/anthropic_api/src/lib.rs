@@ -14,7 +14,7 @@ use std::sync::Arc;
 use antiphon_core::RawJson;
 use antiphon_core::TaskId;
 use antiphon_interface_transport::answer::{
-    self, AnswerError, Continuation, MissingModel, Reply, StartedAnswer,
+    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, Tag, TransformOperation, post_with,
@@ -95,7 +95,7 @@ async fn start(
     caller: &Caller,
     headers: &HeaderMap,
     body: &serde_json::Value,
-) -> Result<(Reply<MessageFormat>, bool), AnswerError> {
+) -> Result<(AnswerReply<MessageFormat>, bool), AnswerError> {
     let MessageRequest { answer: request, stream } = MessageRequest::read(body)?;
     let continuation = Continuation::of(caller, "messages", headers).await?;
     let model = request.model.clone().unwrap_or_default();
@@ -105,7 +105,7 @@ async fn start(
         StartedAnswer::create(&state, caller, headers, target, request, continuation).await?;
     let StartedAnswer { task_id, watcher, attached, .. } = started;
     let format = MessageFormat::new(task_id, model);
-    Ok((Reply { state, format, watcher, attached }, stream))
+    Ok((AnswerReply { state, format, watcher, attached }, stream))
 }
 
 /// An estimate: no provider is asked.

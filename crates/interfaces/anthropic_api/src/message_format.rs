@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use antiphon_core::{TaskId, ToolArguments, ToolCallBlock, Usage};
 use antiphon_interface_transport::answer::{
-    AnswerBlocks, AnswerEnd, AnswerError, AnswerFormat, AnswerPart, Block, BlockEvent, BlockKind,
-    FinishReason, StreamLine,
+    AnswerBlock, AnswerBlocks, AnswerEnd, AnswerError, AnswerFormat, AnswerPart, BlockEvent,
+    BlockKind, FinishReason, StreamLine,
 };
 use axum::response::sse;
 use serde_json::{Value, json};
@@ -110,15 +110,15 @@ fn block_lines(event: BlockEvent, lines: &mut VecDeque<StreamLine>) {
         }
         BlockEvent::End(index, block) => {
             match &block {
-                Block::Text(_) => {}
-                Block::Thought { carried, .. } => {
+                AnswerBlock::Text(_) => {}
+                AnswerBlock::Thought { carried, .. } => {
                     if let Some(carried) = carried {
                         let signature = json!({ "type": "signature_delta", "signature": carried });
                         delta(lines, index, signature);
                     }
                 }
                 // A call is sent whole, because it is durable before any client acts on it.
-                Block::Call(call) => {
+                AnswerBlock::Call(call) => {
                     let mut begun = block_json(&block);
                     begun["input"] = json!({});
                     start(index, begun);
@@ -139,13 +139,13 @@ fn delta(lines: &mut VecDeque<StreamLine>, index: usize, delta: Value) {
     push(lines, "content_block_delta", json!({ "index": index, "delta": delta }));
 }
 
-fn block_json(block: &Block) -> Value {
+fn block_json(block: &AnswerBlock) -> Value {
     match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Thought { text, carried } => json!({
+        AnswerBlock::Text(text) => json!({ "type": "text", "text": text }),
+        AnswerBlock::Thought { text, carried } => json!({
             "type": "thinking", "thinking": text, "signature": carried.clone().unwrap_or_default(),
         }),
-        Block::Call(call) => {
+        AnswerBlock::Call(call) => {
             let input: Value = serde_json::from_str(arguments(call)).unwrap_or_else(|_| json!({}));
             json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": input })
         }

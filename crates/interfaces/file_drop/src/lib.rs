@@ -67,7 +67,7 @@ pub use folder_trust::FolderTrust;
 pub use parse_request::ID_BYTES_MAX;
 pub use response::{RESULT_BYTES_MAX, Response, ResponseError};
 pub use scan::scanner::REQUESTERS_MAX;
-pub use service::{Tally, answer_waiting, watch};
+pub use service::{PassCounts, answer_waiting, watch};
 pub use settings::{
     FOLDERS_MAX, ORDERS_MAX, PAUSE_MAX, REQUEST_BYTES_MAX, RequestFolder, Settings, SettingsError,
     WhenAbsent,

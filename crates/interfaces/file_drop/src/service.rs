@@ -48,7 +48,7 @@ pub async fn answer_waiting(
     settings: Settings,
     orders: Arc<dyn OrderExecutor>,
     stop: CancellationToken,
-) -> Result<Tally, SettingsError> {
+) -> Result<PassCounts, SettingsError> {
     settings.check()?;
     let watcher = FolderWatcher::disabled();
     let service =
@@ -58,7 +58,7 @@ pub async fn answer_waiting(
 
 /// Counts of one pass.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct PassCounts {
     /// Requests with a response, successful or not.
     pub answered: usize,
     /// Files that were not valid requests: answered with an error, and rejected.
@@ -75,7 +75,7 @@ struct Service {
     queues: RequestQueues,
     retry: RetryPolicy,
     stop: CancellationToken,
-    tally: Tally,
+    tally: PassCounts,
     changed: ChangedFiles,
     next_read: Option<Instant>,
     next_rescan: Instant,
@@ -104,24 +104,24 @@ impl Service {
             settings,
             retry,
             stop,
-            tally: Tally::default(),
+            tally: PassCounts::default(),
             changed: ChangedFiles::everything(),
             next_read: None,
         }
     }
 
-    async fn run(mut self, changes: &ChangeQueue) -> Tally {
+    async fn run(mut self, changes: &ChangeQueue) -> PassCounts {
         while !self.stop.is_cancelled() {
             self = match self.scan().await {
                 Some(service) => service,
-                None => return Tally::default(),
+                None => return PassCounts::default(),
             };
             if self.is_done() {
                 break;
             }
             self.wait(changes).await;
         }
-        let tally = Tally { busy: self.scanner.busy(), ..self.tally };
+        let tally = PassCounts { busy: self.scanner.busy(), ..self.tally };
         self.queues.drain().await;
         tally
     }

@@ -56,7 +56,7 @@ pub use routes::budget::COMMENT_BYTES_MAX;
 pub use routes::interface;
 pub use routes::tasks::wait::WAIT_S_MAX;
 pub use webhooks::{
-    Reads, Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,
-    WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_TEXT_BYTES_MAX, WEBHOOKS_MAX, Webhook, WebhookSecret,
-    WebhookSecretError, Webhooks, WebhooksError,
+    Scheme, TOLERANCE_S, WEBHOOK_BODY_BYTES_MAX, WEBHOOK_RATE_PER_MINUTE_DEFAULT,
+    WEBHOOK_SECRET_BYTES_MIN, WEBHOOK_TEXT_BYTES_MAX, WEBHOOKS_MAX, Webhook, WebhookContent,
+    WebhookSecret, WebhookSecretError, Webhooks, WebhooksError,
 };

@@ -56,7 +56,7 @@ pub struct Webhook {
     /// The scheme of its signatures.
     pub scheme: Scheme,
     /// Which part of an event the model reads.
-    pub reads: Reads,
+    pub reads: WebhookContent,
     /// Whether an event wakes an idle agent.
     pub wake: Wake,
     /// When the agent reads an event.
@@ -71,7 +71,7 @@ pub struct Webhook {
 
 /// Which part of an event the model reads, up to [`WEBHOOK_TEXT_BYTES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reads {
+pub enum WebhookContent {
     /// The text in its field `body`; empty when there is none.
     Body,
     /// The whole event.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::answer::{
-    self, AnswerError, Continuation, MissingModel, Reply, StartedAnswer,
+    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::{AppState, Caller, Json};
 use axum::extract::{FromRequest, Request, State};
@@ -51,7 +51,7 @@ async fn create(
     headers: &HeaderMap,
     fields: &Fields,
     shape: Shape,
-) -> Result<(Reply<ChatFormat>, bool), AnswerError> {
+) -> Result<(AnswerReply<ChatFormat>, bool), AnswerError> {
     let ChatRequest { answer: request, stream, include_usage } = ChatRequest::read(fields, shape)?;
     let continuation = Continuation::of(caller, "chat", headers).await?;
     let missing = match shape {
@@ -66,5 +66,5 @@ async fn create(
     let model = model.unwrap_or_else(|| answering.to_string());
     let header = CompletionHeader { task_id, created: SystemClock.now().timestamp(), model };
     let format = ChatFormat { shape, header, include_usage, text: String::new() };
-    Ok((Reply { state, format, watcher, attached }, stream))
+    Ok((AnswerReply { state, format, watcher, attached }, stream))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
 use antiphon_core::{RawJson, SessionId};
 use antiphon_interface_transport::answer::{
-    self, AnswerError, Continuation, MissingModel, Reply, StartedAnswer,
+    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{AppState, Caller, Json};
@@ -80,9 +80,9 @@ async fn create(State(state): State<Arc<AppState>>, caller: Caller, request: Req
         Ok(Started { reply, way }) => {
             let task_id = reply.format.header.task_id.clone();
             let response = match way {
-                Way::Whole => reply.whole().await,
-                Way::Streamed => reply.streamed(&caller).await,
-                Way::Background => {
+                ResponseDelivery::Whole => reply.whole().await,
+                ResponseDelivery::Streamed => reply.streamed(&caller).await,
+                ResponseDelivery::Background => {
                     let mut body = reply.format.header.body("queued", json!([]));
                     body["background"] = json!(true);
                     axum::Json(body).into_response()
@@ -93,15 +93,15 @@ async fn create(State(state): State<Arc<AppState>>, caller: Caller, request: Req
     }
 }
 
-enum Way {
+enum ResponseDelivery {
     Whole,
     Streamed,
     Background,
 }
 
 struct Started {
-    reply: Reply<ResponseFormat>,
-    way: Way,
+    reply: AnswerReply<ResponseFormat>,
+    way: ResponseDelivery,
 }
 
 /// Creates the task of a request. The task is durable when this returns.
@@ -135,11 +135,11 @@ async fn start(
     };
     let format = ResponseFormat::new(header, tools);
     let way = match (stream, background) {
-        (true, _) => Way::Streamed,
-        (false, true) => Way::Background,
-        (false, false) => Way::Whole,
+        (true, _) => ResponseDelivery::Streamed,
+        (false, true) => ResponseDelivery::Background,
+        (false, false) => ResponseDelivery::Whole,
     };
-    Ok(Started { reply: Reply { state, format, watcher, attached }, way })
+    Ok(Started { reply: AnswerReply { state, format, watcher, attached }, way })
 }
 
 async fn show(

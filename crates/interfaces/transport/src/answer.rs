@@ -22,15 +22,16 @@ mod carried_thought;
 mod conversation;
 mod started_answer;
 
-pub use answer_blocks::{AnswerBlocks, Block, BlockEvent, BlockKind};
+pub use answer_blocks::{AnswerBlock, AnswerBlocks, BlockEvent, BlockKind};
 pub use answer_error::{AnswerError, QUOTA};
-pub use answer_reply::{AnswerFormat, Reply, StreamLine};
+pub use answer_reply::{AnswerFormat, AnswerReply, StreamLine};
 pub use answer_task::{
-    AnswerRequest, AnswerTarget, MissingModel, Previous, known_models, model_not_found, target,
+    AnswerRequest, AnswerTarget, MissingModel, PreviousConversation, known_models, model_not_found,
+    target,
 };
 pub use answer_watcher::{
     AnswerEnd, AnswerPart, AnswerWatcher, FinishReason, FinishedStep, ModelAway, StepPart,
 };
 pub use carried_thought::CarriedThought;
-pub use conversation::{AssistantPart, Conversation, ConversationBuilder, Open, image};
+pub use conversation::{AssistantPart, Conversation, ConversationBuilder, OpenCalls, image};
 pub use started_answer::{Continuation, StartedAnswer};

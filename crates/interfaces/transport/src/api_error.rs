@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::{Clock, JournalError, SystemClock};
 use antiphon_core::{ErrorCode, ErrorResponse};
-use antiphon_keys::Verdict;
+use antiphon_keys::RateDecision;
 use antiphon_project::{RequestError, dollars};
 use antiphon_runtime::{BudgetSpent, OrchestratorError, Rejection, ReplayError};
 use axum::Json;
@@ -90,7 +90,7 @@ impl ApiError {
     }
 
     /// A key or webhook source beyond its rate limit: 429, with the limit in `details`.
-    pub fn rate_limited(verdict: &Verdict) -> Self {
+    pub fn rate_limited(verdict: &RateDecision) -> Self {
         let message = "rate limit exceeded: retry after `retry-after` seconds";
         let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
         refused.body.details = details(verdict.details());
@@ -98,7 +98,7 @@ impl ApiError {
     }
 
     /// A wrong token or key beyond the limit of wrong ones: 429, and the connection ends.
-    pub(crate) fn too_many_wrong_keys(verdict: &Verdict) -> Self {
+    pub(crate) fn too_many_wrong_keys(verdict: &RateDecision) -> Self {
         let message = "too many requests with a wrong token or key: check it, and retry after `retry-after` \
                        seconds";
         let refused = Self::new(ErrorCode::RateLimitExceeded, message);

@@ -21,7 +21,7 @@
 //! What a client has open with an API key ends within a second when the key is revoked, expires or is downgraded.
 //!
 //! A client that sends slowly, reads slowly or opens too many connections costs a bounded amount of time and
-//! memory. The bounds are [`Limits`].
+//! memory. The bounds are [`ServerLimits`].
 
 mod access;
 pub mod answer;
@@ -48,7 +48,7 @@ pub use connection::serve::{serve, serve_on_demand};
 pub use connection::tls::{Tls, TlsError};
 pub use connection::waiting::serve_waiting;
 pub use interface::{ErrorShape, Interface, RouteBuilder, ShapeError};
-pub use limits::Limits;
+pub use limits::ServerLimits;
 pub use request::head::{HEAD_BYTES_MAX, HEADERS_MAX};
 pub use request::headers::single_header;
 pub use request::idempotency;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Limits of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Largest body of a request, in bytes. A larger one is refused with 413.
     pub body_bytes_max: usize,
     /// Memory for bodies that are being received, over all connections, in bytes. A request beyond it is refused
@@ -40,7 +40,7 @@ pub struct Limits {
     pub drain_wait: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes_max: 16 * 1024 * 1024,

@@ -10,7 +10,7 @@ use antiphon_telemetry::Telemetry;
 use crate::access::api_keys::Keys;
 use crate::access::token::Token;
 use crate::interface::Interface;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 
 /// What the handlers of every interface depend on.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub struct ServerDeps {
     /// Host names of this server beside those of the loopback: `name`, or `name:port`.
     pub hosts: Vec<String>,
     /// Limits of the server.
-    pub limits: Limits,
+    pub limits: ServerLimits,
 }
 
 /// The configuration of a server.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::rate_limit::RateLimit;
-use super::verdict::Verdict;
+use super::verdict::RateDecision;
 
 /// Cost of one request. Each nanosecond adds the number of requests per minute, so the cost is the
 /// number of nanoseconds in a minute.
@@ -26,7 +26,7 @@ impl Bucket {
     }
 
     /// Takes one request if the bucket holds enough.
-    pub(crate) fn take(&mut self, limit: RateLimit, now: DateTime<Utc>) -> Verdict {
+    pub(crate) fn take(&mut self, limit: RateLimit, now: DateTime<Utc>) -> RateDecision {
         self.level = self.level_at(now).min(capacity(limit));
         (self.limit, self.at) = (limit, now);
         let retry_after = match self.level.checked_sub(REQUEST) {
@@ -36,7 +36,7 @@ impl Bucket {
             }
             None => Some(Duration::from_nanos(self.ns_to(REQUEST))),
         };
-        Verdict {
+        RateDecision {
             limit: limit.requests(),
             remaining: u32::try_from(self.level / REQUEST).unwrap_or(u32::MAX),
             reset_at: later(now, self.ns_to(capacity(limit))),

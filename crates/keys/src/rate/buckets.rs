@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::bucket::Bucket;
 use super::rate_limit::RateLimit;
-use super::verdict::Verdict;
+use super::verdict::RateDecision;
 use crate::ring::KEYS_MAX;
 
 /// Most ids that are counted: as many as a ring holds keys.
@@ -23,7 +23,7 @@ impl<I: Copy + Hash + Ord> Buckets<I> {
     }
 
     /// Takes one request from the bucket of `id`.
-    pub(crate) fn take(&mut self, id: I, limit: RateLimit, now: DateTime<Utc>) -> Verdict {
+    pub(crate) fn take(&mut self, id: I, limit: RateLimit, now: DateTime<Utc>) -> RateDecision {
         if self.0.len() >= BUCKETS_MAX && !self.0.contains_key(&id) {
             self.make_room(now);
         }
@@ -31,7 +31,7 @@ impl<I: Copy + Hash + Ord> Buckets<I> {
     }
 
     /// The refusal of a request of `id`, if its bucket is empty.
-    pub(crate) fn over(&self, id: I, limit: RateLimit, now: DateTime<Utc>) -> Option<Verdict> {
+    pub(crate) fn over(&self, id: I, limit: RateLimit, now: DateTime<Utc>) -> Option<RateDecision> {
         // A copy: a refused request changes nothing that a later one depends on.
         let verdict = self.0.get(&id).copied()?.take(limit, now);
         (!verdict.is_allowed()).then_some(verdict)

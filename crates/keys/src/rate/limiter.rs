@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use super::buckets::Buckets;
 use super::rate_limit::RateLimit;
-use super::verdict::Verdict;
+use super::verdict::RateDecision;
 use crate::key::KeyId;
 
 /// Counts the requests of each key.
@@ -27,7 +27,7 @@ impl Limiter {
     }
 
     /// Counts a request with this key, unless it is over the limit. `own` is the key's own limit.
-    pub fn check(&self, id: KeyId, own: Option<RateLimit>, now: DateTime<Utc>) -> Verdict {
+    pub fn check(&self, id: KeyId, own: Option<RateLimit>, now: DateTime<Utc>) -> RateDecision {
         let limit = own.unwrap_or(self.default);
         self.buckets.lock().unwrap_or_else(PoisonError::into_inner).take(id, limit, now)
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The limiter's decision on one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RateDecision {
     /// Requests per minute. After a pause, all of them may come at once.
     pub limit: u32,
     /// Requests that would be allowed right now.
@@ -18,7 +18,7 @@ pub struct Verdict {
     pub retry_after: Option<Duration>,
 }
 
-impl Verdict {
+impl RateDecision {
     /// Whether the request is allowed.
     pub fn is_allowed(&self) -> bool {
         self.retry_after.is_none()

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use super::bucket::Bucket;
 use super::buckets::Buckets;
 use super::rate_limit::RateLimit;
-use super::verdict::Verdict;
+use super::verdict::RateDecision;
 
 /// Bits of an IPv6 address that are one peer: a network of one customer, who can use all of its addresses.
 const IPV6_PEER_BITS: u32 = 64;
@@ -61,7 +61,7 @@ impl WrongKeys {
     }
 
     /// Counts a wrong key of a peer. Over a limit, the refusal says so and nothing else.
-    pub fn count(&self, peer: Peer, now: DateTime<Utc>) -> Verdict {
+    pub fn count(&self, peer: Peer, now: DateTime<Utc>) -> RateDecision {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(over) = counted.peers.over(peer, self.per_peer, now) {
             return over;

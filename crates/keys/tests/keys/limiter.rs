@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_keys::{
-    BUCKETS_MAX, KeyId, Limiter, Peer, RATE_PER_MINUTE_MAX, RateLimit, Verdict, WrongKeys,
+    BUCKETS_MAX, KeyId, Limiter, Peer, RATE_PER_MINUTE_MAX, RateDecision, RateLimit, WrongKeys,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn a_full_bucket_allows_a_minutes_requests_at_once_and_then_one_by_one() {
     let limiter = Limiter::new(rate(3));
     let now = time(START);
     let check = |now| limiter.check(id(1), None, now);
-    let verdict = |remaining, reset_at, retry_after| Verdict {
+    let verdict = |remaining, reset_at, retry_after| RateDecision {
         limit: 3,
         remaining,
         reset_at: time(reset_at),
@@ -87,7 +87,7 @@ fn headers_and_details_state_the_limit() {
     let limiter = Limiter::new(rate(7));
     let now = time("2025-01-20T10:00:00.25Z");
     let verdict = limiter.check(id(1), None, now);
-    let headers = |verdict: &Verdict| {
+    let headers = |verdict: &RateDecision| {
         let headers = verdict.headers().into_iter();
         headers.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
     };
@@ -145,7 +145,7 @@ fn the_highest_limit_is_counted_exactly() {
     let now = time(START);
     let spend = |now| {
         let verdicts = std::iter::repeat_with(|| limiter.check(id(1), None, now));
-        verdicts.take_while(Verdict::is_allowed).count()
+        verdicts.take_while(RateDecision::is_allowed).count()
     };
     assert_eq!(spend(now), RATE_PER_MINUTE_MAX as usize);
     assert_eq!(spend(after(now, Duration::from_micros(60 * 5))), 5);

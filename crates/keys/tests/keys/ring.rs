@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::{fs, time::Duration};
 
 use antiphon_keys::{
-    GRACE_MAX, Holder, Key, KeyGrant, KeyRefusal, KeyRingError, KeyStatus, Level, NewKey,
+    GRACE_MAX, Key, KeyGrant, KeyHolder, KeyRefusal, KeyRingError, KeyStatus, Level, NewKey,
     RateLimit, SpendLimits,
 };
 use chrono::TimeDelta;
@@ -18,7 +18,7 @@ fn full(world: &World) -> NewKey {
     NewKey {
         name: "nightly build".parse().unwrap(),
         level: Level::Write,
-        holder: Holder::Agent("reviewer".parse().unwrap()),
+        holder: KeyHolder::Agent("reviewer".parse().unwrap()),
         expires_at: Some(world.now() + TimeDelta::days(1)),
         rate_per_minute: Some(RateLimit::per_minute(60).unwrap()),
         spend: SpendLimits {
@@ -207,7 +207,7 @@ fn an_invalid_change_is_refused_with_advice_and_nothing_is_written() {
     let ring = world.ring();
     let past = NewKey { expires_at: Some(world.now()), ..new_key("a", Level::Read) };
     assert_eq!(ring.create(past).unwrap_err(), KeyRingError::ExpiresInThePast);
-    let agent = Holder::Agent("reviewer".parse().unwrap());
+    let agent = KeyHolder::Agent("reviewer".parse().unwrap());
     let admin = NewKey { holder: agent, ..new_key("a", Level::Admin) };
     assert_eq!(ring.create(admin).unwrap_err(), KeyRingError::AgentAdmin);
     assert!(!world.folder().exists());
@@ -233,15 +233,15 @@ fn an_invalid_change_is_refused_with_advice_and_nothing_is_written() {
 fn an_agents_key_may_not_decide_what_a_person_is_asked() {
     let world = World::new();
     let ring = world.ring();
-    let may_decide = |holder: Holder, level| {
+    let may_decide = |holder: KeyHolder, level| {
         let (_, secret) = ring.create(NewKey { holder, ..new_key("a", level) }).unwrap();
         let grant = check(&ring, &secret).unwrap();
         assert!(grant.may(level));
         Level::ALL.map(|needed| grant.may_decide(needed))
     };
-    let agent = || Holder::Agent("reviewer".parse().unwrap());
+    let agent = || KeyHolder::Agent("reviewer".parse().unwrap());
     assert_eq!(may_decide(agent(), Level::Write), [false; 3]);
     assert_eq!(may_decide(agent(), Level::Read), [false; 3]);
-    assert_eq!(may_decide(Holder::Person, Level::Write), [true, true, false]);
-    assert_eq!(may_decide(Holder::Person, Level::Admin), [true; 3]);
+    assert_eq!(may_decide(KeyHolder::Person, Level::Write), [true, true, false]);
+    assert_eq!(may_decide(KeyHolder::Person, Level::Admin), [true; 3]);
 }

@@ -11,4 +11,4 @@ mod ordeal;
 mod provider;
 mod request;
 
-pub use provider::{Anthropic, CacheTtl, Config, DEFAULT_MAX_TOKENS, DEFAULT_URL};
+pub use provider::{Anthropic, AnthropicConfig, CacheTtl, DEFAULT_MAX_TOKENS, DEFAULT_URL};

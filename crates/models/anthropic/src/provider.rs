@@ -18,7 +18,7 @@ pub const DEFAULT_MAX_TOKENS: NonZeroU32 = NonZeroU32::new(16_384).unwrap();
 
 /// The server and its settings.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct AnthropicConfig {
     /// Name of the provider in model names, such as `anthropic`.
     pub name: String,
     /// Base address, without `/v1`.
@@ -41,14 +41,14 @@ pub enum CacheTtl {
 /// The Anthropic Messages API.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
-    config: Config,
+    config: AnthropicConfig,
     transport: Transport,
     histories: HistoryCache,
 }
 
 impl Anthropic {
     /// Creates a provider on a shared transport.
-    pub fn new(config: Config, transport: Transport) -> Self {
+    pub fn new(config: AnthropicConfig, transport: Transport) -> Self {
         Self { config, transport, histories: HistoryCache::default() }
     }
 

@@ -11,7 +11,7 @@ use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
     Request, Tool, ToolArguments, ToolChoice, ToolResultMessage,
 };
-use antiphon_model_transport::{History, HistoryCache, Place, write_items};
+use antiphon_model_transport::{History, HistoryCache, HistoryPart, write_items};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
@@ -188,7 +188,7 @@ pub(crate) fn body(
     };
     let history = History { messages: &request.messages, model, ids: IDS };
     histories.body(&head, "messages", b"", history, |messages, place, items| {
-        write_items(&turns(messages, mark.filter(|_| place == Place::End)), items)
+        write_items(&turns(messages, mark.filter(|_| place == HistoryPart::End)), items)
     })
 }
 

@@ -11,4 +11,4 @@ mod ordeal;
 mod provider;
 mod request;
 
-pub use provider::{Config, DEFAULT_URL, Gemini};
+pub use provider::{DEFAULT_URL, Gemini, GeminiConfig};

@@ -12,7 +12,7 @@ pub const DEFAULT_URL: &str = "https://generativelanguage.googleapis.com";
 
 /// The server and its settings.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct GeminiConfig {
     /// Name of the provider in model names, such as `gemini`.
     pub name: String,
     /// Base address, without `/v1beta`.
@@ -24,14 +24,14 @@ pub struct Config {
 /// The Gemini API.
 #[derive(Debug, Clone)]
 pub struct Gemini {
-    config: Config,
+    config: GeminiConfig,
     transport: Transport,
     histories: HistoryCache,
 }
 
 impl Gemini {
     /// Creates a provider on a shared transport.
-    pub fn new(config: Config, transport: Transport) -> Self {
+    pub fn new(config: GeminiConfig, transport: Transport) -> Self {
         Self { config, transport, histories: HistoryCache::default() }
     }
 

@@ -13,7 +13,7 @@ use futures_core::Stream;
 
 /// A model and its provider.
 #[derive(Clone)]
-pub struct Choice {
+pub struct FallbackModel {
     /// The model; its name replaces the request's.
     pub model: ModelRef,
     /// The provider of the model.
@@ -23,12 +23,12 @@ pub struct Choice {
 /// A provider that tries one model after the other.
 #[derive(Clone)]
 pub struct Fallback {
-    choices: Arc<[Choice]>,
+    choices: Arc<[FallbackModel]>,
 }
 
 impl Fallback {
     /// Tries `first`, then each of `others`.
-    pub fn new(first: Choice, others: impl IntoIterator<Item = Choice>) -> Self {
+    pub fn new(first: FallbackModel, others: impl IntoIterator<Item = FallbackModel>) -> Self {
         Self { choices: std::iter::once(first).chain(others).collect() }
     }
 }
@@ -45,7 +45,7 @@ impl Provider for Fallback {
 }
 
 struct FallbackSource {
-    choices: Arc<[Choice]>,
+    choices: Arc<[FallbackModel]>,
     next: usize,
     /// Kept for the next model; `None` after a part of an answer was shown.
     request: Option<Request>,

@@ -26,7 +26,7 @@ mod timeouts;
 
 pub use breaker::{Breaker, BreakerConfig, BreakerState};
 pub use concurrency::Concurrency;
-pub use fallback::{Choice, Fallback};
+pub use fallback::{Fallback, FallbackModel};
 pub use rate_limit::RateLimit;
 pub use retry::{Retry, RetryConfig};
 pub use text_calls::TextCalls;

@@ -33,7 +33,7 @@ const HISTORIES_MAX: usize = 256;
 
 /// Whether items are followed by others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum HistoryPart {
     /// More items follow.
     Inside,
     /// They are the end of the history.
@@ -78,7 +78,7 @@ impl HistoryCache {
         name: &str,
         first: &[u8],
         history: History<'_>,
-        mut encode: impl FnMut(&[Arc<Message>], Place, &mut Vec<u8>) -> serde_json::Result<()>,
+        mut encode: impl FnMut(&[Arc<Message>], HistoryPart, &mut Vec<u8>) -> serde_json::Result<()>,
     ) -> Result<Vec<u8>, ProviderError> {
         let invalid =
             |error: serde_json::Error| ProviderError::InvalidRequest { message: error.to_string() };
@@ -90,7 +90,7 @@ impl HistoryCache {
         if let Some(border) = border {
             let now_settled: Vec<_> = open.sent.drain(..border.sent).collect();
             separate(&mut settled.items);
-            encode(&now_settled, Place::Inside, &mut settled.items).map_err(invalid)?;
+            encode(&now_settled, HistoryPart::Inside, &mut settled.items).map_err(invalid)?;
             let known = settled.messages.len();
             let now_known = &messages[known..known + border.messages];
             settled.messages.extend(now_known.iter().map(Arc::downgrade));
@@ -108,7 +108,7 @@ impl HistoryCache {
             body.extend_from_slice(items);
         }
         separate(&mut body);
-        encode(&open.sent, Place::End, &mut body).map_err(invalid)?;
+        encode(&open.sent, HistoryPart::End, &mut body).map_err(invalid)?;
         if body.last() == Some(&b',') {
             body.pop();
         }

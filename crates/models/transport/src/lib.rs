@@ -20,5 +20,5 @@ pub use client::{Transport, TransportConfig, TransportError};
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError, Post};
 pub use failure::{ERROR_BODY_BYTES_MAX, HttpFailure};
-pub use history_cache::{HISTORY_BYTES_MAX, History, HistoryCache, Place, write_items};
+pub use history_cache::{HISTORY_BYTES_MAX, History, HistoryCache, HistoryPart, write_items};
 pub use probe::DOCUMENT_BYTES_MAX;

@@ -13,7 +13,7 @@ use antiphon_core::{
     AgentName, InteractionContent, InteractionId, Provenance, RenderMetadata, Sender, TaskId, Wake,
 };
 use antiphon_project::{LIVE_MAX, sort_by_name};
-use antiphon_runtime::{Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, Started};
+use antiphon_runtime::{Arrival, Orchestrator, REQUEST_TIMEOUT_S_DEFAULT, Rejection, StartedAgent};
 use chrono::TimeDelta;
 use serde::Serialize;
 use serde_json::Value;
@@ -221,14 +221,14 @@ impl Connection {
     }
 
     /// Starts the resident task of an agent, unless it runs.
-    pub async fn start_agent(&self, name: &AgentName) -> Result<Started, ProjectError> {
+    pub async fn start_agent(&self, name: &AgentName) -> Result<StartedAgent, ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 Ok(orchestrator.start_agent(name, &Provenance::Owner).await?)
             }
             Self::Server(server, _) => {
                 let started = server.answer(server.client.start_agent(name).await)?;
-                Ok(Started { task_id: started.task_id, already: started.already })
+                Ok(StartedAgent { task_id: started.task_id, already: started.already })
             }
         }
     }

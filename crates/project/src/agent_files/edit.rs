@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
-use antiphon_agent_files::{FILE_BYTES_MAX, Fault, Folder, SCHEMA_BYTES_MAX, parse};
+use antiphon_agent_files::{AgentFileError, FILE_BYTES_MAX, Folder, SCHEMA_BYTES_MAX, parse};
 use antiphon_core::{AgentDefinition, AgentName};
 use antiphon_private_file::{Durability, write_atomic};
 use serde_json::{Value, json};
@@ -194,9 +194,11 @@ fn read(stem: &str, text: &str, folder: &Path) -> Result<AgentDefinition, EditEr
         file.take(limit).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes)
     };
-    parse(stem, text.as_bytes(), &mut read_schema).map_err(|Fault { line, reason, .. }| {
-        EditError::Refused(format!("not a valid agent: line {line}: {reason}"))
-    })
+    parse(stem, text.as_bytes(), &mut read_schema).map_err(
+        |AgentFileError { line, reason, .. }| {
+            EditError::Refused(format!("not a valid agent: line {line}: {reason}"))
+        },
+    )
 }
 
 /// Creates the folder. A link is refused: it may have come with a clone.

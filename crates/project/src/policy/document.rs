@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 
 use antiphon_core::{ModelRef, Price, SpendLimits};
 use antiphon_mcp::ServerName;
-use antiphon_permissions::{HostLimit, Mode, PolicyRules, RuleEntry};
+use antiphon_permissions::{HostLimit, PermissionMode, PolicyRules, RuleEntry};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::model::{AllowedModel, ModelEntry, normalized};
 use super::server::{ServerTable, servers};
-use super::{Limit, POLICY_PATH, Place, Policy};
+use super::{Limit, POLICY_PATH, Policy, PolicyLine};
 use crate::settings::spend_limit;
 
 /// The file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Document {
-    mode_max: Option<Spanned<Mode>>,
+    mode_max: Option<Spanned<PermissionMode>>,
     models: Option<Spanned<Vec<ModelEntry>>>,
     terminals: Option<Spanned<bool>>,
     peers: Option<Spanned<Vec<String>>>,
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Result<Policy, String> {
         document.permissions.deny.iter().find(|it| it.get_ref().rule.0.trim() == "unsandboxed");
     let no_way_out = no_way_out.or_else(|| denied.map(|entry| source.place(entry)));
     let mode_max = source.mode_max(document.mode_max.as_ref(), no_way_out.as_ref())?;
-    let derived = |said: Option<&Spanned<bool>>, otherwise: Option<&Place>| match said {
+    let derived = |said: Option<&Spanned<bool>>, otherwise: Option<&PolicyLine>| match said {
         Some(said) => source.if_false(said),
         None => otherwise.cloned(),
     };
@@ -118,7 +118,7 @@ struct NetworkLimits {
     hosts: Option<HostLimit>,
     deny: Option<RuleEntry>,
     /// The line that limits the network, if one does.
-    limit: Option<Place>,
+    limit: Option<PolicyLine>,
 }
 
 /// The text of a policy, to name its lines.
@@ -129,14 +129,14 @@ impl Source<'_> {
         self.0.get(..at).unwrap_or_default().matches('\n').count() + 1
     }
 
-    fn place<T>(&self, value: &Spanned<T>) -> Place {
+    fn place<T>(&self, value: &Spanned<T>) -> PolicyLine {
         let line = self.line(value.span().start);
         let text = self.0.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
-        Place { line, text }
+        PolicyLine { line, text }
     }
 
     /// The first line of a table.
-    fn table(&self, name: &str) -> Place {
+    fn table(&self, name: &str) -> PolicyLine {
         let begins = |line: &str| {
             let rest = line.trim_start().trim_start_matches('[').trim_start();
             let rest = rest.strip_prefix(name);
@@ -144,10 +144,10 @@ impl Source<'_> {
         };
         let found = self.0.lines().enumerate().find(|(_, line)| begins(line));
         let (index, text) = found.unwrap_or((0, name));
-        Place { line: index + 1, text: text.trim().to_owned() }
+        PolicyLine { line: index + 1, text: text.trim().to_owned() }
     }
 
-    fn if_false(&self, said: &Spanned<bool>) -> Option<Place> {
+    fn if_false(&self, said: &Spanned<bool>) -> Option<PolicyLine> {
         (!*said.get_ref()).then(|| self.place(said))
     }
 
@@ -164,17 +164,20 @@ impl Source<'_> {
 
     fn mode_max(
         &self,
-        said: Option<&Spanned<Mode>>,
-        no_way_out: Option<&Place>,
-    ) -> Result<Option<Limit<Mode>>, String> {
+        said: Option<&Spanned<PermissionMode>>,
+        no_way_out: Option<&PolicyLine>,
+    ) -> Result<Option<Limit<PermissionMode>>, String> {
         let Some(said) = said else {
             // Mode `full` has no sandbox.
-            let bounded = |place: &Place| Limit { value: Mode::Workspace, place: place.clone() };
+            let bounded = |place: &PolicyLine| Limit {
+                value: PermissionMode::Workspace,
+                place: place.clone(),
+            };
             return Ok(no_way_out.map(bounded));
         };
         let (value, place) = (*said.get_ref(), self.place(said));
         match no_way_out {
-            Some(bounded) if value == Mode::Full => Err(format!(
+            Some(bounded) if value == PermissionMode::Full => Err(format!(
                 "line {}: mode `full` has no sandbox, which line {} (`{}`) requires",
                 place.line, bounded.line, bounded.text
             )),
@@ -234,7 +237,7 @@ impl Source<'_> {
         &self,
         table: PermissionsTable,
         network: &NetworkLimits,
-        no_way_out: Option<&Place>,
+        no_way_out: Option<&PolicyLine>,
     ) -> Result<PolicyRules, String> {
         let entry = |spanned: Spanned<RuleEntry>| {
             let line = self.place(&spanned).line;

@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use antiphon_core::{ModelRef, Price, PriceTable, SpendLimits};
 
 use super::model::normalized;
-use super::{Place, Policy};
+use super::{Policy, PolicyLine};
 use crate::error::ProjectError;
 use crate::settings::{UserSettings, built_in_prices};
 
@@ -41,7 +41,7 @@ fn narrow_sandbox(settings: &mut UserSettings, policy: &Policy, notes: &mut Vec<
         notes.push(format!("the mode is `{widest}` and not `{mode}` ({})", limit.place));
         settings.permissions.mode = widest;
     }
-    let mut close = |is_open: &mut bool, place: &Option<Place>, what: &str| {
+    let mut close = |is_open: &mut bool, place: &Option<PolicyLine>, what: &str| {
         if let Some(place) = place.as_ref().filter(|_| *is_open) {
             *is_open = false;
             notes.push(format!("{what} has no effect ({place})"));

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use antiphon_core::ModelRef;
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 
 use super::narrow::narrow_to;
 use super::{Policy, document};
@@ -170,7 +170,7 @@ url = "https://a.org"
     for policy in ["", "[network]", "[sandbox]\nmay_leave = true\nunix_sockets = true", "[budget]"]
     {
         let settings = narrowed(policy, config);
-        assert_eq!(settings.permissions.mode, Mode::Full);
+        assert_eq!(settings.permissions.mode, PermissionMode::Full);
         assert!(settings.sandbox.network && settings.sandbox.unix_sockets);
         assert_eq!(
             (settings.mcp.0.len(), settings.terminals.len(), settings.peers.len()),
@@ -178,7 +178,7 @@ url = "https://a.org"
         );
         assert!(settings.policy.narrowed().is_empty());
         settings.policy.check_model(&model("any/thing"), &settings).unwrap();
-        settings.policy.check_mode(Mode::Full).unwrap();
+        settings.policy.check_mode(PermissionMode::Full).unwrap();
         settings.policy.check_whole_network().unwrap();
     }
 }
@@ -213,7 +213,7 @@ url = "https://peer.example.com/"
 url = "https://peer.example.com.evil.org"
 "#;
     let settings = narrowed(policy, config);
-    assert_eq!(settings.permissions.mode, Mode::Workspace);
+    assert_eq!(settings.permissions.mode, PermissionMode::Workspace);
     assert!(!settings.sandbox.network && !settings.sandbox.unix_sockets);
     assert!(settings.mcp.0.is_empty() && settings.terminals.is_empty());
     assert_eq!(settings.peers.keys().collect::<Vec<_>>(), ["good"]);
@@ -244,7 +244,7 @@ url = "https://peer.example.com.evil.org"
 #[test]
 fn a_limit_of_hosts_closes_what_has_no_sandbox() {
     let policy = document::parse("[network]\nhosts = [\"a.org\"]").unwrap();
-    assert!(policy.check_mode(Mode::Full).unwrap_err().to_string().contains("line 2"));
+    assert!(policy.check_mode(PermissionMode::Full).unwrap_err().to_string().contains("line 2"));
     assert!(policy.check_whole_network().is_err() && !policy.allows_way_out());
     assert!(policy.no_terminals.is_some() && policy.no_unix_sockets.is_some());
     for rules in
@@ -252,10 +252,10 @@ fn a_limit_of_hosts_closes_what_has_no_sandbox() {
     {
         let policy = document::parse(&format!("[permissions]\n{rules}")).unwrap();
         assert!(policy.check_whole_network().is_err() && !policy.allows_way_out(), "{rules}");
-        policy.check_mode(Mode::Full).unwrap_err();
+        policy.check_mode(PermissionMode::Full).unwrap_err();
     }
     let policy = document::parse("[permissions]\ndeny = [\"unsandboxed\"]").unwrap();
-    policy.check_mode(Mode::Full).unwrap_err();
+    policy.check_mode(PermissionMode::Full).unwrap_err();
     assert!(policy.no_terminals.is_some() && !policy.allows_way_out());
     policy.check_whole_network().unwrap();
     let open =
@@ -266,7 +266,7 @@ fn a_limit_of_hosts_closes_what_has_no_sandbox() {
             && policy.no_terminals.is_none()
             && policy.no_unix_sockets.is_none()
     );
-    policy.check_mode(Mode::Full).unwrap();
+    policy.check_mode(PermissionMode::Full).unwrap();
     assert!(policy.check_whole_network().is_err());
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs::OpenOptions;
 
-use antiphon_core::port::{GateRequest, Rule, Verdict};
+use antiphon_core::port::{GateRequest, GateVerdict, Rule};
 use antiphon_core::{ModelRef, RawJson};
 use antiphon_mcp::{ServerConfig, ServerName};
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use serde_json::json;
 
 use super::{POLICY_PATH, Policy};
@@ -50,8 +50,11 @@ fn overrides(policy: &Policy, settings: &UserSettings) -> Vec<PolicyTrial> {
     let refused =
         |overrides: PermissionOverrides| toolset::permissions(settings, &overrides).is_err();
     let mut trials = Vec::new();
-    if policy.at_most(Mode::Full) < Mode::Full {
-        let full = PermissionOverrides { mode: Some(Mode::Full), ..PermissionOverrides::default() };
+    if policy.at_most(PermissionMode::Full) < PermissionMode::Full {
+        let full = PermissionOverrides {
+            mode: Some(PermissionMode::Full),
+            ..PermissionOverrides::default()
+        };
         trials.push(trial("--mode full", refused(full)));
     }
     if policy.no_whole_network.is_some() {
@@ -73,7 +76,7 @@ fn calls(policy: &Policy, project: &Project, settings: &UserSettings) -> Vec<Pol
     let denied = |arguments: serde_json::Value| {
         RawJson::of(&arguments).is_ok_and(|arguments| {
             let call = GateRequest { tool: "bash", arguments: &arguments, granted: &granted };
-            matches!(toolset.gate.judge(&call), Verdict::Deny { .. })
+            matches!(toolset.gate.judge(&call), GateVerdict::Deny { .. })
         })
     };
     let mut trials = Vec::new();

@@ -8,7 +8,7 @@ use antiphon_runtime::{
     Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps, Settings, SpendLimitSource,
     TaskEnvironment,
 };
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 
 use super::Project;
 use crate::error::ProjectError;
@@ -81,7 +81,7 @@ impl Project {
         journal: &Path,
         models: Models,
     ) -> Result<Orchestrator, ProjectError> {
-        let journal = Arc::new(SqliteJournal::open(journal, Sync::Full)?);
+        let journal = Arc::new(SqliteJournal::open(journal, SyncPolicy::Full)?);
         Ok(Orchestrator::record_only(deps(journal, models, Toolset::none())))
     }
 
@@ -89,7 +89,7 @@ impl Project {
     pub fn reader(&self, models: Models) -> Result<Orchestrator, ProjectError> {
         let path = self.journal_path();
         // Its owner migrates and recovers it. Without one, this process does, unless it may only look.
-        let journal: Arc<dyn Journal> = match SqliteJournal::try_open(&path, Sync::Full) {
+        let journal: Arc<dyn Journal> = match SqliteJournal::try_open(&path, SyncPolicy::Full) {
             Ok(Some(journal)) => Arc::new(journal),
             Ok(None) => Arc::new(SqliteJournal::open_read_only(&path)?),
             Err(error @ OpenError::Unusable { .. }) => {

@@ -34,11 +34,11 @@ pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), Projec
     }
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let root = real(root);
-    let place = Place::of(&root);
-    let holds = |own: &Path| real(own).starts_with(&root) || Place::of(own).is_in(&place);
+    let place = FolderChain::of(&root);
+    let holds = |own: &Path| real(own).starts_with(&root) || FolderChain::of(own).is_in(&place);
     let is_within = |own: &Path| {
         if own.exists() {
-            root.starts_with(real(own)) || place.is_in(&Place::of(own))
+            root.starts_with(real(own)) || place.is_in(&FolderChain::of(own))
         } else {
             // Most of a long list: nothing of it has to be resolved.
             root.starts_with(own)
@@ -70,9 +70,9 @@ pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), Projec
 }
 
 /// Which folders a path leads through, whatever their names: device and inode of each, the last first.
-struct Place(Vec<(u64, u64)>);
+struct FolderChain(Vec<(u64, u64)>);
 
-impl Place {
+impl FolderChain {
     fn of(path: &Path) -> Self {
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let about = real.ancestors().map(fs::metadata);

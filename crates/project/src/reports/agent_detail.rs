@@ -1,6 +1,6 @@
 //! Agent definitions as clients see them.
 
-use antiphon_agent_files::{AgentCatalog, Entry, Origin, Problem};
+use antiphon_agent_files::{AgentCatalog, AgentFileEntry, FolderOwner, Problem};
 use antiphon_api::{AgentDetail, AgentOrigin, AgentProblem};
 use antiphon_core::{AgentDefinition, RunnerConfig, Runtime};
 
@@ -15,13 +15,13 @@ pub enum AgentScope<'a> {
     Full(&'a [String]),
 }
 
-impl From<Entry> for DefinedAgent {
-    fn from(entry: Entry) -> Self {
+impl From<AgentFileEntry> for DefinedAgent {
+    fn from(entry: AgentFileEntry) -> Self {
         Self {
             definition: entry.definition,
             origin: match entry.origin {
-                Origin::Project => AgentOrigin::Project,
-                Origin::User => AgentOrigin::User,
+                FolderOwner::Project => AgentOrigin::Project,
+                FolderOwner::User => AgentOrigin::User,
             },
             path: entry.path.display().to_string(),
             shadows: entry.shadows.iter().map(|path| path.display().to_string()).collect(),

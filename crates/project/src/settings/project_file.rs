@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_core::{ModelRef, SpendLimits};
 use antiphon_mcp::{Launch, McpConfig, ServerConfig};
-use antiphon_permissions::{Mode, NETWORK, RuleEntry, UNSANDBOXED};
+use antiphon_permissions::{NETWORK, PermissionMode, RuleEntry, UNSANDBOXED};
 use antiphon_runtime::{TERMINAL_INPUT, TERMINAL_START};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -40,7 +40,7 @@ pub(crate) struct ProjectFile {
 #[serde(deny_unknown_fields, default)]
 struct ProjectPermissions {
     /// A stricter mode than the user's; a less strict one has no effect.
-    mode: Option<Mode>,
+    mode: Option<PermissionMode>,
     allow: Vec<RuleEntry>,
     ask: Vec<RuleEntry>,
     deny: Vec<RuleEntry>,
@@ -85,7 +85,7 @@ pub(crate) fn parse(root: &Path, text: &str) -> Result<ProjectFile, ProjectError
 
 impl ProjectFile {
     fn check(&self, path: &Path) -> Result<(), ProjectError> {
-        if self.permissions.mode == Some(Mode::Full) {
+        if self.permissions.mode == Some(PermissionMode::Full) {
             return Err(ProjectError::InvalidInput(format!(
                 "{}: only you can choose the mode `full`: in your own settings, or with --mode",
                 path.display()
@@ -256,7 +256,7 @@ mod tests {
                        [mcp.same]\ncommand = 'theirs'\n[mcp.new]\ncommand = 'new'\n";
         let settings = merged(own, project);
         assert_eq!(settings.default_model().to_string(), "a/own");
-        assert_eq!(settings.permissions.mode, Mode::ReadOnly);
+        assert_eq!(settings.permissions.mode, PermissionMode::ReadOnly);
         assert_eq!((settings.permissions.allow.len(), settings.permissions.deny.len()), (1, 1));
         assert_eq!((settings.sandbox.processes, settings.sandbox.memory_mib), (Some(3), Some(9)));
         let nano = |usd: u64| NonZeroU64::new(usd * 1_000_000_000);
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(merged("", "model = 'b/theirs'").default_model().to_string(), "b/theirs");
         let stricter =
             merged("[permissions]\nmode = 'read-only'", "[permissions]\nmode = 'workspace'");
-        assert_eq!(stricter.permissions.mode, Mode::ReadOnly);
+        assert_eq!(stricter.permissions.mode, PermissionMode::ReadOnly);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use antiphon_permissions::Mode;
+use antiphon_permissions::PermissionMode;
 use antiphon_runtime::ApprovalPolicy;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -30,7 +30,7 @@ pub struct TaskProcess {
     pub folder: Option<PathBuf>,
     /// Replaces the configured mode.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// Allow rules in addition to the configured ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,

@@ -10,7 +10,7 @@ use antiphon_core::port::{AgentList, Agents, Gate, PromptSource, RandomIds, Runn
 use antiphon_core::{
     AgentDefinition, AgentName, ModelRef, PriceTable, Provider, RawJson, TaskStatus, ToolExecutor,
 };
-use antiphon_file_tools::{Outside, WorkspaceConfig};
+use antiphon_file_tools::{OutsidePaths, WorkspaceConfig};
 use antiphon_permissions::{Bounds, Effects, Sandbox};
 use antiphon_runtime::{
     ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
@@ -35,7 +35,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WorkerSettings {
     pub(crate) root: PathBuf,
-    pub(crate) permissions: antiphon_permissions::Config,
+    pub(crate) permissions: antiphon_permissions::PermissionConfig,
     /// Rules above the permissions.
     pub(crate) policy: antiphon_permissions::PolicyRules,
     pub(crate) approvals: ApprovalMode,
@@ -134,7 +134,7 @@ fn tools(
 ) -> Result<Arc<dyn ToolExecutor>, String> {
     let variables = antiphon_shell::Environment::choose(environment.pairs(), &[], &[]);
     let policy = Policy {
-        mode: antiphon_sandbox::Mode::Full,
+        mode: antiphon_sandbox::SandboxMode::Full,
         roots: vec![settings.root.clone()],
         protected: Vec::new(),
         hidden: Vec::new(),
@@ -163,7 +163,7 @@ fn tools(
     let mode = settings.permissions.mode;
     // The sandbox of this process hides what is hidden, and the gate asks about the rest.
     let files = WorkspaceConfig {
-        outside: Outside::AskedFor,
+        outside: OutsidePaths::AskedFor,
         ..WorkspaceConfig::of(&settings.root, toolset::file_mode(mode))
     };
     let tools = toolset::toolbox(files, results, vec![Arc::new(shell)]);

@@ -1,6 +1,6 @@
 //! What a project brings that needs trust, and what each part would do.
 
-use antiphon_agent_files::{AgentCatalog, Entry, Folder, version_of};
+use antiphon_agent_files::{AgentCatalog, AgentFileEntry, Folder, version_of};
 use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentDefinition, CallableAgents, Runtime};
 use serde::Serialize;
@@ -106,7 +106,7 @@ impl ProjectTrust {
         let folder = Folder::project(self.root.join(AGENTS));
         let catalog = AgentCatalog::open(vec![folder], |_: PromptSource<'_>| String::new());
         let wider = catalog.entries().into_iter().filter(|entry| !only_reads(&entry.definition));
-        let agent = |entry: Entry| {
+        let agent = |entry: AgentFileEntry| {
             let (path, pin) = (self.relative(&entry.path), Pin::Content(entry.version));
             item(TrustItemKind::Agent, path, agent_effects(&entry.definition), pin, record)
         };

@@ -2,7 +2,7 @@
 
 use antiphon_client::RetryPolicy;
 use antiphon_core::MessageQueued;
-use antiphon_core::port::{RemoteError, RemoteTask, Run, Runner, RunnerError};
+use antiphon_core::port::{RemoteError, RemoteTask, Runner, RunnerError, RunnerTask};
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ impl Runner for RemoteRunner {
         peer.send(task_id, message).await
     }
 
-    async fn run(&self, run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, run: RunnerTask) -> Result<(), RunnerError> {
         let found = self.find(&run.config);
         let (peer, config) = found.map_err(|reason| RunnerError::Refused { reason })?;
         let local = LocalTask::read(&*run.journal, &run.task_id).await?;

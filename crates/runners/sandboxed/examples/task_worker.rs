@@ -13,13 +13,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Gate, GateRequest, RandomIds, Rule, RunnerError, SystemClock, Verdict};
+use antiphon_core::port::{
+    Gate, GateRequest, GateVerdict, RandomIds, Rule, RunnerError, SystemClock,
+};
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, StreamEvent, TaskStatus};
 use antiphon_runtime::{
     DeltaEvent, Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
     WatchedDelta,
 };
-use antiphon_sandbox::{Mode, Network, Policy};
+use antiphon_sandbox::{Network, Policy, SandboxMode};
 use antiphon_sandboxed::{WorkerCommand, WorkerPorts, worker_main};
 use antiphon_shell::{Environment, Shell};
 use async_trait::async_trait;
@@ -40,7 +42,7 @@ const SHELL: &str = "shell";
 /// `bash`, for who is restricted already: a second sandbox could not be made.
 fn shell(root: &Path) -> Shell {
     let policy = Policy {
-        mode: Mode::Full,
+        mode: SandboxMode::Full,
         roots: vec![root.to_owned()],
         protected: Vec::new(),
         hidden: Vec::new(),
@@ -82,12 +84,12 @@ struct Careful;
 
 #[async_trait]
 impl Gate for Careful {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
+    fn judge(&self, call: &GateRequest<'_>) -> GateVerdict {
         let rule = Rule(call.tool.to_owned());
         if call.tool != "act" || call.granted.contains(&rule) {
-            return Verdict::Allow;
+            return GateVerdict::Allow;
         }
-        Verdict::Ask { reason: "It acts.".to_owned(), rule }
+        GateVerdict::Ask { reason: "It acts.".to_owned(), rule }
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {

@@ -33,8 +33,8 @@ mod worker;
 
 pub use antiphon_sandbox::WorkerCommand;
 pub use limits::{
-    CPU_S_DEFAULT, Limits, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MIN, OPEN_FILES_DEFAULT,
-    PROCESSES_DEFAULT,
+    CPU_S_DEFAULT, MEMORY_BYTES_DEFAULT, MEMORY_BYTES_MIN, OPEN_FILES_DEFAULT, PROCESSES_DEFAULT,
+    WorkerLimits,
 };
 pub use runner::SandboxRunner;
 pub use settings::{Settings, SettingsError, WORKER_SETTINGS_BYTES_MAX, WORKERS_DEFAULT};

@@ -37,7 +37,7 @@ const MB: u64 = 1024 * 1024;
 /// Resource limits of a worker, for all its processes together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Limits {
+pub struct WorkerLimits {
     /// Memory of all its processes, in bytes.
     pub memory_bytes_max: u64,
     /// CPU time of all its processes, in seconds.
@@ -50,7 +50,7 @@ pub struct Limits {
     pub open_files_max: u64,
 }
 
-impl Default for Limits {
+impl Default for WorkerLimits {
     fn default() -> Self {
         Self {
             memory_bytes_max: MEMORY_BYTES_DEFAULT,
@@ -71,7 +71,7 @@ struct Config {
     wall_s: Option<NonZeroU64>,
 }
 
-impl Limits {
+impl WorkerLimits {
     /// These limits, lowered by `config`. The error text is for the author of `config`.
     pub(crate) fn narrowed(self, config: &Value) -> Result<Self, String> {
         let config: Option<Config> = serde_json::from_value(config.clone())
@@ -112,22 +112,25 @@ mod tests {
     use super::*;
 
     fn error(config: Value) -> String {
-        Limits::default().narrowed(&config).unwrap_err()
+        WorkerLimits::default().narrowed(&config).unwrap_err()
     }
 
     #[test]
     fn a_config_narrows() {
         let config = json!({ "memory_mb": 128, "cpu_s": 7, "wall_s": 60 });
-        let narrowed = Limits::default().narrowed(&config).unwrap();
-        let expected = Limits {
+        let narrowed = WorkerLimits::default().narrowed(&config).unwrap();
+        let expected = WorkerLimits {
             memory_bytes_max: 128 * MB,
             cpu_s_max: 7,
             wall_s_max: NonZeroU64::new(60),
-            ..Limits::default()
+            ..WorkerLimits::default()
         };
         assert_eq!(narrowed, expected);
         for nothing in [json!({}), Value::Null] {
-            assert_eq!(Limits::default().narrowed(&nothing).unwrap(), Limits::default());
+            assert_eq!(
+                WorkerLimits::default().narrowed(&nothing).unwrap(),
+                WorkerLimits::default()
+            );
         }
     }
 
@@ -138,7 +141,7 @@ mod tests {
             "`memory_mb` may be 2048 at most, not 1000000"
         );
         assert_eq!(error(json!({ "cpu_s": 3601 })), "`cpu_s` may be 3600 at most, not 3601");
-        let limits = Limits { wall_s_max: NonZeroU64::new(10), ..Limits::default() };
+        let limits = WorkerLimits { wall_s_max: NonZeroU64::new(10), ..WorkerLimits::default() };
         let error = limits.narrowed(&json!({ "wall_s": 11 })).unwrap_err();
         assert_eq!(error, "`wall_s` may be 10 at most, not 11");
     }

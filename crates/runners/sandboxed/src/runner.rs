@@ -12,7 +12,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use antiphon_core::port::{Run, Runner, RunnerError};
+use antiphon_core::port::{Runner, RunnerError, RunnerTask};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -24,7 +24,7 @@ use sandbox_check::Checked;
 use stderr_tail::StderrTail;
 use worker_run::{WorkerEnd, WorkerRun};
 
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::settings::{Settings, SettingsError};
 use crate::setup::Exit;
 
@@ -50,7 +50,7 @@ impl SandboxRunner {
         Ok(Self { settings, slots, checked: OnceLock::new() })
     }
 
-    async fn work(&self, run: &mut Run, limits: &Limits) -> Result<(), RunnerError> {
+    async fn work(&self, run: &mut RunnerTask, limits: &WorkerLimits) -> Result<(), RunnerError> {
         let wall = limits.wall_s_max.map(|wall| Duration::from_secs(wall.get()));
         let until = wall.and_then(|wall| Instant::now().checked_add(wall));
         for _ in 0..REPLACEMENTS_MAX {
@@ -93,7 +93,7 @@ impl Runner for SandboxRunner {
         Ok(())
     }
 
-    async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, mut run: RunnerTask) -> Result<(), RunnerError> {
         let limits = self.settings.limits.narrowed(&run.config);
         let limits = limits.map_err(|reason| RunnerError::Refused { reason })?;
         let _slot = tokio::select! {
@@ -117,7 +117,7 @@ impl std::fmt::Debug for SandboxRunner {
 }
 
 /// Maps the end of a worker to the result of the run: whether another attempt may help.
-fn verdict(end: WorkerEnd, limits: &Limits) -> Result<(), RunnerError> {
+fn verdict(end: WorkerEnd, limits: &WorkerLimits) -> Result<(), RunnerError> {
     match end {
         WorkerEnd::Done(outcome) => outcome,
         WorkerEnd::Stopped => Ok(()),
@@ -136,7 +136,7 @@ fn verdict(end: WorkerEnd, limits: &Limits) -> Result<(), RunnerError> {
 fn end_without_report(
     exit: Option<Exit>,
     stderr_tail: &StderrTail,
-    limits: &Limits,
+    limits: &WorkerLimits,
 ) -> RunnerError {
     let out_of_memory = || {
         let mb = limits.memory_bytes_max / (1024 * 1024);

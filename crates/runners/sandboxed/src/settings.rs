@@ -5,11 +5,11 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use antiphon_sandbox::{Mode, Policy, SandboxError, WorkerCommand};
+use antiphon_sandbox::{Policy, SandboxError, SandboxMode, WorkerCommand};
 use serde_json::Value;
 
 use crate::kept_files;
-use crate::limits::{Limits, MEMORY_BYTES_MIN};
+use crate::limits::{MEMORY_BYTES_MIN, WorkerLimits};
 
 /// Longest [`Settings::worker_settings`], in bytes of JSON.
 pub const WORKER_SETTINGS_BYTES_MAX: usize = 1024 * 1024;
@@ -27,7 +27,7 @@ pub struct Settings {
     /// does not exist and hidden from tools.
     pub policy: Policy,
     /// Resource limits. The config of an executor may lower them.
-    pub limits: Limits,
+    pub limits: WorkerLimits,
     /// All environment variables of workers. They must not contain keys.
     pub environment: Vec<(OsString, OsString)>,
     /// Passed to the worker unchanged. Every process there can read it.
@@ -77,8 +77,8 @@ impl Settings {
     /// Creates the folder, resolves the paths, and hides the runner's own folders from tools.
     pub(crate) fn prepared(mut self) -> Result<Self, SettingsError> {
         match self.policy.mode {
-            Mode::Full => return Err(SettingsError::NoSandbox),
-            Mode::ReadOnly | Mode::Workspace => {}
+            SandboxMode::Full => return Err(SettingsError::NoSandbox),
+            SandboxMode::ReadOnly | SandboxMode::Workspace => {}
         }
         let limits = &self.limits;
         at_least("memory_bytes_max", limits.memory_bytes_max, MEMORY_BYTES_MIN)?;

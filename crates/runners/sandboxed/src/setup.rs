@@ -4,7 +4,7 @@ use antiphon_sandbox::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::kept_files::KeptFiles;
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 
 /// The environment variable that contains the [`Setup`] of a process.
 pub(crate) const SETUP: &str = "ANTIPHON_TASK_WORKER";
@@ -13,11 +13,11 @@ pub(crate) const SETUP: &str = "ANTIPHON_TASK_WORKER";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Setup {
     /// Outside; cleans up at the end. Removes the `tmp` of its policy, except what is kept.
-    Guard { purpose: Purpose, policy: Policy, limits: Limits, kept: Option<KeptFiles> },
+    Guard { purpose: Purpose, policy: Policy, limits: WorkerLimits, kept: Option<KeptFiles> },
     /// The first process inside; restricts itself, and measures resources.
-    First { purpose: Purpose, policy: Policy, limits: Limits },
+    First { purpose: Purpose, policy: Policy, limits: WorkerLimits },
     /// Works on the task.
-    Work { limits: Limits },
+    Work { limits: WorkerLimits },
 }
 
 /// Why a worker is started.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
-use antiphon_core::port::{JournalError, Run, Runner, RunnerError};
+use antiphon_core::port::{JournalError, Runner, RunnerError, RunnerTask};
 use antiphon_core::{TaskId, TaskStatus};
 use antiphon_private_file::create_folder;
 use async_trait::async_trait;
@@ -92,7 +92,11 @@ impl TerminalRunner {
     }
 
     /// The environment variables of the program, without its context.
-    fn environment(&self, profile: &TerminalProfile, run: &Run) -> Vec<(OsString, OsString)> {
+    fn environment(
+        &self,
+        profile: &TerminalProfile,
+        run: &RunnerTask,
+    ) -> Vec<(OsString, OsString)> {
         let variable = |name: &str, value: &str| (name.into(), value.into());
         let mut environment = self.settings.environment.clone();
         environment.push(variable("TERM", "xterm-256color"));
@@ -106,7 +110,7 @@ impl TerminalRunner {
     /// Runs the program, as often as its policy allows.
     async fn work(
         &self,
-        run: &mut Run,
+        run: &mut RunnerTask,
         folder: &TaskFolder,
         profile: &TerminalProfile,
     ) -> Result<(), RunnerError> {
@@ -183,7 +187,7 @@ impl Runner for TerminalRunner {
         self.profile(config).map(|_| ())
     }
 
-    async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, mut run: RunnerTask) -> Result<(), RunnerError> {
         let profile = self.profile(&run.config).map_err(refused)?;
         match start::permitted(&mut run).await {
             Ok(Start::Now) => {}

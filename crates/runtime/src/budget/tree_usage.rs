@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 
 use crate::byte_lru::ByteLru;
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::limits::{LimitReached, Scope, Totals};
+use crate::task::limits::{LimitReached, LimitScope, Totals};
 use crate::task::state::{ReplayError, TaskState};
 
 /// Maximum number of tasks of a tree that are read.
@@ -67,8 +67,8 @@ impl Tree {
     }
 
     /// Limits and totals.
-    pub(crate) fn scope(&self) -> Scope {
-        Scope { limits: self.limits, totals: self.totals().clone() }
+    pub(crate) fn scope(&self) -> LimitScope {
+        LimitScope { limits: self.limits, totals: self.totals().clone() }
     }
 
     /// Adds recorded events of one of its tasks.

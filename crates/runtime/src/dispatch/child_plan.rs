@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use crate::budget::tree_usage::Tree;
 use crate::deps::RuntimeDeps;
 use crate::dispatch::child_tools::{ChildTools, LeftOut};
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::inbox::admission::KNOWN_SHOWN_MAX;
 use crate::runner::choose_runner;
 use crate::task::limits::{self, LimitReached};
@@ -50,7 +50,7 @@ impl CallingTask<'_> {
         &self,
         target: &Target,
         terms: DispatchTerms<'_>,
-    ) -> Result<(TaskCreated, Vec<LeftOut>), Refusal> {
+    ) -> Result<(TaskCreated, Vec<LeftOut>), DispatchRefusal> {
         let created = &self.state.created;
         let named = self.definition(&target.agent)?;
         let definition = named.as_deref();
@@ -68,7 +68,7 @@ impl CallingTask<'_> {
         let own_schema = definition.and_then(|definition| definition.output_schema.clone());
         let output_schema = target.output_schema.clone().or(own_schema);
         if let Some(schema) = &output_schema {
-            output::check_schema(schema).map_err(|reason| Refusal::BadSchema { reason })?;
+            output::check_schema(schema).map_err(|reason| DispatchRefusal::BadSchema { reason })?;
         }
         let policy = target.tools.as_ref().unwrap_or(terms.tools);
         let ChildTools { tools, external, agents, left_out } =
@@ -107,7 +107,7 @@ impl CallingTask<'_> {
     fn definition(
         &self,
         agent: &AgentRef,
-    ) -> Result<Option<std::sync::Arc<AgentDefinition>>, Refusal> {
+    ) -> Result<Option<std::sync::Arc<AgentDefinition>>, DispatchRefusal> {
         let may_call = &self.state.created.agents;
         let (name, label) = match agent {
             AgentRef::Named { agent_id } => (Some(agent_id.trim()), format!("`{agent_id}`")),
@@ -116,7 +116,7 @@ impl CallingTask<'_> {
         if let CallableAgents::Only(allowed) = may_call
             && !may_call.allows(name)
         {
-            return Err(Refusal::MayNotCall { agent: label, allowed: allowed.clone() });
+            return Err(DispatchRefusal::MayNotCall { agent: label, allowed: allowed.clone() });
         }
         let Some(name) = name else { return Ok(None) };
         let found = self.agents.find(name);
@@ -124,7 +124,7 @@ impl CallingTask<'_> {
             let all = self.agents.list();
             all.iter().map(|known| known.name.to_string()).take(KNOWN_SHOWN_MAX).collect()
         };
-        let unknown = || Refusal::UnknownAgent { agent: name.to_owned(), known: known() };
+        let unknown = || DispatchRefusal::UnknownAgent { agent: name.to_owned(), known: known() };
         found.ok_or_else(unknown).map(Some)
     }
 
@@ -140,13 +140,14 @@ impl CallingTask<'_> {
         TaskLimits { wall_clock_s_max: given.into_iter().flatten().min(), ..own }
     }
 
-    fn check_model(&self, child: &TaskCreated) -> Result<(), Refusal> {
+    fn check_model(&self, child: &TaskCreated) -> Result<(), DispatchRefusal> {
         let runner = child.runner.as_ref().map(|runner| runner.kind.as_str());
         let known = self.deps.runners.iter().find(|known| Some(known.kind()) == runner);
         if known.is_some_and(|known| !known.uses_run_provider()) {
             return Ok(());
         }
-        let refuse = |reason| Refusal::NoModel { agent: format!("`{}`", child.agent), reason };
+        let refuse =
+            |reason| DispatchRefusal::NoModel { agent: format!("`{}`", child.agent), reason };
         let model = child.model.as_ref().ok_or_else(|| refuse("no model is set".to_owned()))?;
         let models = &self.deps.models;
         models.provider(model, &child.fallbacks, child.route.as_ref()).map(drop).map_err(refuse)
@@ -159,9 +160,10 @@ impl CallingTask<'_> {
         agent: &str,
         target: &Target,
         usual: &ExecutorHint,
-    ) -> Result<Option<RunnerConfig>, Refusal> {
-        let refuse =
-            |reason: String| Err(Refusal::NoExecutor { agent: format!("`{agent}`"), reason });
+    ) -> Result<Option<RunnerConfig>, DispatchRefusal> {
+        let refuse = |reason: String| {
+            Err(DispatchRefusal::NoExecutor { agent: format!("`{agent}`"), reason })
+        };
         let runtimes = definition.map_or(&[] as &[_], |definition| &definition.runtimes);
         let wishes: Vec<Runtime> = match target.executor.as_ref().unwrap_or(usual) {
             ExecutorHint::Force(executor) => {

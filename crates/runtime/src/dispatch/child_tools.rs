@@ -17,7 +17,7 @@ use antiphon_core::{
 
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::child_plan::CallingTask;
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::task::step::tools;
 
 const NOT_HERE: &str = "there is no such tool here";
@@ -58,7 +58,7 @@ impl CallingTask<'_> {
         definition: Option<&AgentDefinition>,
         agent: &AgentRef,
         policy: &ToolPolicy,
-    ) -> Result<ChildTools, Refusal> {
+    ) -> Result<ChildTools, DispatchRefusal> {
         let exact: &[String] = match policy {
             ToolPolicy::Exact { tools } => tools,
             ToolPolicy::Inherit | ToolPolicy::None => &[],
@@ -136,7 +136,7 @@ impl CallingTask<'_> {
         mine.iter().map(|tool| tool.name.clone()).collect()
     }
 
-    fn check_lent(&self, names: &[String]) -> Result<(), Refusal> {
+    fn check_lent(&self, names: &[String]) -> Result<(), DispatchRefusal> {
         if names.is_empty() {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl CallingTask<'_> {
         known.extend(external.map(|tool| tool.name.clone()));
         known.push(CALL_AGENT.to_owned());
         match names.iter().find(|tool| !known.contains(tool)) {
-            Some(tool) => Err(Refusal::UnknownTool { tool: tool.clone(), known }),
+            Some(tool) => Err(DispatchRefusal::UnknownTool { tool: tool.clone(), known }),
             None => Ok(()),
         }
     }

@@ -16,7 +16,7 @@ use crate::budget::tree_usage::Tree;
 use crate::dispatch::child_plan;
 use crate::dispatch::child_tools::LeftOut;
 use crate::dispatch::pending_call::{PendingCall, WaitGoal};
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::dispatch::wake_parent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -44,7 +44,7 @@ impl TaskRun {
     /// created as failed.
     pub(crate) async fn create_children(
         &mut self,
-        children: Vec<(TaskId, Result<PlannedChild, Refusal>)>,
+        children: Vec<(TaskId, Result<PlannedChild, DispatchRefusal>)>,
     ) -> Result<(), OrchestratorError> {
         let seq = self.state.seq;
         let state = &self.state;
@@ -178,7 +178,7 @@ async fn create_failed_child(
     services: &Arc<Services>,
     parent: &TaskState,
     task_id: TaskId,
-    refusal: &Refusal,
+    refusal: &DispatchRefusal,
 ) -> Result<(), OrchestratorError> {
     let session_id = SessionId::from(services.deps.ids.next());
     let root = parent.created.root.clone().unwrap_or_else(|| parent.task_id.clone());

@@ -24,7 +24,7 @@ use crate::dispatch::child_plan::{self, CallingTask, DispatchTerms};
 use crate::dispatch::child_tools::LeftOut;
 use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
 use crate::task::limits::{self, LimitReached};
@@ -87,17 +87,17 @@ impl TaskRun {
         &self,
         call: &ToolCallBlock,
         only_call: OnlyCall,
-    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), DispatchRefusal> {
         let (invocation, planned) = self.plan(call)?;
         let request = invocation.get();
         if request.context == ContextScope::Shared {
             if only_call == OnlyCall::No {
-                return Err(Refusal::NotAlone);
+                return Err(DispatchRefusal::NotAlone);
             }
             if self.state.created.resident {
                 let reason = "you are a resident agent and cannot hand over: call the agent with \
                               another context";
-                return Err(Refusal::Arguments { reason: reason.to_owned() });
+                return Err(DispatchRefusal::Arguments { reason: reason.to_owned() });
             }
             let bounded = |target: &antiphon_core::Target| {
                 target.timeout_s.is_some() || target.output_schema.is_some()
@@ -105,7 +105,7 @@ impl TaskRun {
             if request.targets.iter().any(bounded) {
                 let reason = "the agent that takes over has your time and delivers your result: leave \
                               out `timeout_s` and `output_schema`";
-                return Err(Refusal::Arguments { reason: reason.to_owned() });
+                return Err(DispatchRefusal::Arguments { reason: reason.to_owned() });
             }
             for planned in &planned {
                 self.check_same_runner(&planned.created)?;
@@ -129,13 +129,17 @@ impl TaskRun {
     pub(crate) fn plan(
         &self,
         call: &ToolCallBlock,
-    ) -> Result<(ValidInvocation, Vec<PlannedChild>), Refusal> {
-        let no_arguments =
-            || Refusal::Arguments { reason: "the arguments are not a JSON object".to_owned() };
+    ) -> Result<(ValidInvocation, Vec<PlannedChild>), DispatchRefusal> {
+        let no_arguments = || DispatchRefusal::Arguments {
+            reason: "the arguments are not a JSON object".to_owned(),
+        };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
         let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
         let agents = self.deps.agents.clone();
-        let none = || Refusal::MayNotCall { agent: "other agents".to_owned(), allowed: Vec::new() };
+        let none = || DispatchRefusal::MayNotCall {
+            agent: "other agents".to_owned(),
+            allowed: Vec::new(),
+        };
         let agents = agents.ok_or_else(none)?;
         let caller = CallingTask {
             deps: &self.deps,
@@ -155,7 +159,8 @@ impl TaskRun {
             let (created, left_out) = caller.plan(target, terms)?;
             Ok(PlannedChild { created, message: target.message.clone(), left_out })
         };
-        let planned = request.targets.iter().map(plan).collect::<Result<Vec<_>, Refusal>>()?;
+        let planned =
+            request.targets.iter().map(plan).collect::<Result<Vec<_>, DispatchRefusal>>()?;
         for planned in &planned {
             self.check_price(&planned.created)?;
         }
@@ -163,7 +168,7 @@ impl TaskRun {
     }
 
     /// Checks that the agent that takes over runs where the task runs.
-    fn check_same_runner(&self, successor: &TaskCreated) -> Result<(), Refusal> {
+    fn check_same_runner(&self, successor: &TaskCreated) -> Result<(), DispatchRefusal> {
         let kind = |runner: &Option<RunnerConfig>| {
             runner.as_ref().map_or("local", |runner| &runner.kind).to_owned()
         };
@@ -173,7 +178,7 @@ impl TaskRun {
         }
         let agent = format!("`{}`", successor.agent);
         let reason = format!("it runs in {wanted}, but the task it takes over runs in {here}");
-        Err(Refusal::NoExecutor { agent, reason })
+        Err(DispatchRefusal::NoExecutor { agent, reason })
     }
 
     /// With a cost limit, the price of every child's model must be known.

@@ -63,7 +63,7 @@ pub enum PendingCall {
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct TaskOutcome {
     /// Terminal status.
     pub status: TaskStatus,
     /// The result, or the reason why there is none.
@@ -73,7 +73,7 @@ pub struct Outcome {
 }
 
 /// Outcomes of the tasks that have ended, by task id.
-pub type Outcomes = HashMap<TaskId, Outcome>;
+pub type Outcomes = HashMap<TaskId, TaskOutcome>;
 
 impl PendingCall {
     /// The tasks it waits for; empty for a peer or a client.
@@ -225,7 +225,7 @@ fn first<'a>(children: &'a [TaskId], outcomes: &Outcomes) -> Option<&'a TaskId> 
     completed.min().map(|(_, _, child)| child)
 }
 
-impl Outcome {
+impl TaskOutcome {
     /// The outcome as a result of that task.
     pub(crate) fn of(&self, task_id: &TaskId) -> AgentResult {
         AgentResult { content: self.content.clone(), task_id: task_id.clone(), status: self.status }

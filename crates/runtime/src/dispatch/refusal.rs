@@ -9,7 +9,7 @@ use crate::task::limits::LimitReached;
 
 /// Why an agent was not dispatched. Nothing was recorded or started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum DispatchRefusal {
     /// The invocation is invalid.
     #[error(transparent)]
     Invocation(#[from] InvocationError),
@@ -115,7 +115,7 @@ fn cycle(path: &[String]) -> String {
     path.join(" waits for ")
 }
 
-impl Refusal {
+impl DispatchRefusal {
     /// Stable code of the refusal.
     pub fn code(&self) -> &'static str {
         match self {

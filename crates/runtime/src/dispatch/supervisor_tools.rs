@@ -18,7 +18,7 @@ use crate::budget::tree_usage;
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::dispatch_call;
 use crate::dispatch::pending_call::{self, PendingCall};
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
 use crate::inbox::peer_tools::tool;
@@ -122,8 +122,8 @@ struct SendTask {
     mode: Option<HandlingMode>,
 }
 
-pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, Refusal> {
-    let refuse = |reason: String| Refusal::Arguments { reason };
+pub(crate) fn read<T: DeserializeOwned>(call: &ToolCallBlock) -> Result<T, DispatchRefusal> {
+    let refuse = |reason: String| DispatchRefusal::Arguments { reason };
     let none = || refuse("the arguments are not a JSON object".to_owned());
     call.arguments.object().ok_or_else(none)?.to().map_err(|error| refuse(error.to_string()))
 }
@@ -193,7 +193,7 @@ impl TaskRun {
         };
         if arguments.task_ids.is_empty() {
             let reason = "`task_ids` is empty: say which tasks".to_owned();
-            return Ok(Err(Refusal::Arguments { reason }));
+            return Ok(Err(DispatchRefusal::Arguments { reason }));
         }
         for task_id in &arguments.task_ids {
             if self.descendant(task_id).await?.is_none() {
@@ -400,10 +400,10 @@ fn message_from(
         .from_provenance(antiphon_core::Provenance::Agent(agent.to_owned()))
 }
 
-type SupervisorResult = Result<Result<Answer, Refusal>, OrchestratorError>;
+type SupervisorResult = Result<Result<Answer, DispatchRefusal>, OrchestratorError>;
 
-fn not_yours(task_id: &TaskId) -> Refusal {
-    Refusal::NotYours { task_id: task_id.to_string() }
+fn not_yours(task_id: &TaskId) -> DispatchRefusal {
+    DispatchRefusal::NotYours { task_id: task_id.to_string() }
 }
 
 /// The text of a result: all of it, or as much as fits, and the tools that the agents did not get.

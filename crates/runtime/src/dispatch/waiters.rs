@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use antiphon_core::{TaskId, TaskStatus};
 
 use crate::budget::tree_usage::Tree;
-use crate::dispatch::pending_call::{Outcome, Outcomes, WaitGoal};
+use crate::dispatch::pending_call::{Outcomes, TaskOutcome, WaitGoal};
 
 /// All waiting tasks.
 #[derive(Debug, Default)]
@@ -89,14 +89,14 @@ impl Waiters {
     }
 
     /// Records for `waiter` how a task ended.
-    pub(crate) fn record_outcome(&self, waiter: &TaskId, task: &TaskId, outcome: Outcome) {
+    pub(crate) fn record_outcome(&self, waiter: &TaskId, task: &TaskId, outcome: TaskOutcome) {
         let mut table = self.table();
         table.waiting.entry(waiter.clone()).or_default().add_outcome(task, outcome);
         table.remove_waiter(waiter, task);
     }
 
     /// Records that a task has ended. Returns the waiters to start.
-    pub(crate) fn ended(&self, task: &TaskId, outcome: &Outcome) -> Vec<TaskId> {
+    pub(crate) fn ended(&self, task: &TaskId, outcome: &TaskOutcome) -> Vec<TaskId> {
         let mut table = self.table();
         let waiters = table.awaited.remove(task).unwrap_or_default();
         let mut started = Vec::new();
@@ -173,7 +173,7 @@ impl WaitTable {
 
 impl Waiter {
     /// Returns whether a condition is met.
-    fn add_outcome(&mut self, task: &TaskId, outcome: Outcome) -> bool {
+    fn add_outcome(&mut self, task: &TaskId, outcome: TaskOutcome) -> bool {
         let completed = outcome.status == TaskStatus::Completed;
         self.ended.insert(task.clone(), outcome);
         let mut started = false;

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use crate::deps::Dispatch;
-use crate::dispatch::pending_call::Outcome;
+use crate::dispatch::pending_call::TaskOutcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::schedule::deadlines;
@@ -16,7 +16,7 @@ use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 
 /// Starts the tasks that wait for an ended task. Each is woken once.
-pub(crate) fn task_ended(services: &Arc<Services>, task_id: &TaskId, outcome: &Outcome) {
+pub(crate) fn task_ended(services: &Arc<Services>, task_id: &TaskId, outcome: &TaskOutcome) {
     for waiter in services.waiters.ended(task_id, outcome) {
         supervise::start(services, &waiter);
     }
@@ -30,7 +30,7 @@ pub(crate) fn found_ended(services: &Arc<Services>, state: &TaskState) {
     task_ended(
         services,
         &state.task_id,
-        &Outcome::of_status(state.status, state.detail.as_ref(), now),
+        &TaskOutcome::of_status(state.status, state.detail.as_ref(), now),
     );
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn rejoin(
     Ok(())
 }
 
-impl Outcome {
+impl TaskOutcome {
     /// The outcome of the task, if the event ends it.
     pub(crate) fn of_event(body: &EventBody, at: DateTime<Utc>) -> Option<Self> {
         let EventBody::StatusChanged(change) = body else { return None };

@@ -20,8 +20,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use antiphon_core::port::{
-    Append, Expected, GateRequest, InputPermit, InputSubject, JournalError, Rule, RunnerInput,
-    Verdict,
+    Append, Expected, GateRequest, GateVerdict, InputPermit, InputSubject, JournalError, Rule,
+    RunnerInput,
 };
 use antiphon_core::{
     ApprovalDecided, ApprovalId, ApprovalRequested, Decision, InputBlock, InteractionId, Message,
@@ -277,9 +277,9 @@ fn answer(services: &Services, state: &TaskState, question: Question) -> InputSt
             return InputState::Unasked(Box::new(question));
         };
         match deps.gate.judge_by_rules(&call) {
-            Some(Verdict::Allow) => return InputState::Allowed,
-            Some(Verdict::Deny { reason }) => return InputState::Denied { reason },
-            Some(Verdict::Ask { .. }) => asks_each_time = true,
+            Some(GateVerdict::Allow) => return InputState::Allowed,
+            Some(GateVerdict::Deny { reason }) => return InputState::Denied { reason },
+            Some(GateVerdict::Ask { .. }) => asks_each_time = true,
             None => {}
         }
     }

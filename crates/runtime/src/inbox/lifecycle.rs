@@ -11,7 +11,7 @@ use antiphon_core::{
 };
 use serde_json::{Value, json};
 
-use crate::dispatch::pending_call::Outcome;
+use crate::dispatch::pending_call::TaskOutcome;
 use crate::inbox::derived_id;
 use crate::inbox::residents::ResidentTask;
 use crate::inbox::start_agent;
@@ -151,7 +151,7 @@ async fn end_of(
     services: &Services,
     task: &TaskSummary,
 ) -> Result<LifecycleNotice, OrchestratorError> {
-    let Outcome { status, content: why, .. } = services.reader.outcome(task).await?;
+    let TaskOutcome { status, content: why, .. } = services.reader.outcome(task).await?;
     Ok(LifecycleNotice::Ended { status, why, at_kickoff: task.turns == 0 })
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn register_resident(services: &Services, task: &TaskSummary, created
 }
 
 /// Removes an ended task from the residents and notifies the peers of its agent.
-pub(crate) fn remove_resident(services: &Arc<Services>, task_id: &TaskId, outcome: &Outcome) {
+pub(crate) fn remove_resident(services: &Arc<Services>, task_id: &TaskId, outcome: &TaskOutcome) {
     services.sent_requests.forget(task_id);
     services.request_waits.forget(task_id);
     let Some(name) = services.residents.remove(task_id) else { return };

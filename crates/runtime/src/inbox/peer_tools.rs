@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::dispatch::call_agent;
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::dispatch::supervisor_tools::read;
 use crate::inbox::admission;
 use crate::inbox::admission::{Origin, StartPolicy};
@@ -185,7 +185,7 @@ struct Reply {
 }
 
 /// Result of a call of one of these tools. `None` when the call waits, or the task has ended.
-type PeerToolResult = Result<Result<Option<ToolResult>, Refusal>, OrchestratorError>;
+type PeerToolResult = Result<Result<Option<ToolResult>, DispatchRefusal>, OrchestratorError>;
 
 impl TaskRun {
     /// Answers a call of one of these tools.
@@ -214,7 +214,7 @@ impl TaskRun {
         derived_id::of_call(&self.state.task_id, self.state.turns, call.id.as_str())
     }
 
-    fn peers(&self, call: &ToolCallBlock) -> Result<ToolResult, Refusal> {
+    fn peers(&self, call: &ToolCallBlock) -> Result<ToolResult, DispatchRefusal> {
         let ListPeers { filter } = read(call)?;
         let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
         let created = &self.state.created;
@@ -272,7 +272,7 @@ impl TaskRun {
         let hops = self.state.hops.saturating_add(1);
         let origin = Origin { id, reply_to: None, key, starts: StartPolicy::OnlyStarted, hops };
         Ok(match admission::admit_as(&self.services, arrival, origin).await? {
-            Receipt::Rejected(rejection) => Err(Refusal::Rejected(rejection)),
+            Receipt::Rejected(rejection) => Err(DispatchRefusal::Rejected(rejection)),
             Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => {
                 Ok(Some(ToolResult::text("queued")))
             }
@@ -344,12 +344,12 @@ impl TaskRun {
     async fn check_request(
         &self,
         arguments: &SendRequest,
-    ) -> Result<Result<(), Refusal>, OrchestratorError> {
+    ) -> Result<Result<(), DispatchRefusal>, OrchestratorError> {
         if let Err(refusal) = self.check_may_message(&arguments.to) {
             return Ok(Err(refusal));
         }
         if self.state.outbound_requests.len() >= REQUESTS_OPEN_MAX {
-            return Ok(Err(Refusal::Requests { max: REQUESTS_OPEN_MAX }));
+            return Ok(Err(DispatchRefusal::Requests { max: REQUESTS_OPEN_MAX }));
         }
         if let Err(rejection) = admission::check_request(
             &self.services,
@@ -357,7 +357,7 @@ impl TaskRun {
             &arguments.intent,
             &arguments.params,
         ) {
-            return Ok(Err(Refusal::Rejected(rejection)));
+            return Ok(Err(DispatchRefusal::Rejected(rejection)));
         }
         let started = start_agent::started_task(
             &self.services,
@@ -366,24 +366,24 @@ impl TaskRun {
             &self.provenance(),
         )
         .await?;
-        Ok(started.map(drop).map_err(Refusal::Rejected))
+        Ok(started.map(drop).map_err(DispatchRefusal::Rejected))
     }
 
-    fn check_may_message(&self, to: &AgentName) -> Result<(), Refusal> {
+    fn check_may_message(&self, to: &AgentName) -> Result<(), DispatchRefusal> {
         let created = &self.state.created;
         let allowed = match &created.agents {
             antiphon_core::CallableAgents::Only(names) => names.clone(),
             antiphon_core::CallableAgents::Any => Vec::new(),
         };
         if !created.agents.allows(Some(to.as_str())) {
-            return Err(Refusal::MayNotCall { agent: format!("`{to}`"), allowed });
+            return Err(DispatchRefusal::MayNotCall { agent: format!("`{to}`"), allowed });
         }
         if self.state.hops >= HOPS_MAX {
-            return Err(Refusal::Hops { max: HOPS_MAX });
+            return Err(DispatchRefusal::Hops { max: HOPS_MAX });
         }
         if to.as_str() == created.agent {
             let reason = "that is you: choose another agent".to_owned();
-            return Err(Refusal::Arguments { reason });
+            return Err(DispatchRefusal::Arguments { reason });
         }
         Ok(())
     }
@@ -411,7 +411,7 @@ impl TaskRun {
             None => {
                 let reason =
                     "several or no requests are open: name one with `request_id`".to_owned();
-                Ok(Err(Refusal::Arguments { reason }))
+                Ok(Err(DispatchRefusal::Arguments { reason }))
             }
         }
     }
@@ -424,7 +424,7 @@ impl TaskRun {
     ) -> PeerToolResult {
         let bytes = result.to_string().len();
         if bytes > crate::inbox::arrival::INTERACTION_BYTES_MAX {
-            return Ok(Err(Refusal::Rejected(Rejection::TooLong { bytes })));
+            return Ok(Err(DispatchRefusal::Rejected(Rejection::TooLong { bytes })));
         }
         let sent = || Some(ToolResult::text("sent"));
         if self.state.inbound_requests.contains_key(&id) {
@@ -438,6 +438,6 @@ impl TaskRun {
             return Ok(Ok(sent()));
         }
         let reason = format!("there is no open request {id}: it was answered, or never arrived");
-        Ok(Err(Refusal::Arguments { reason }))
+        Ok(Err(DispatchRefusal::Arguments { reason }))
     }
 }

@@ -40,9 +40,9 @@ pub(crate) fn for_turn(queue: &[MessageQueued]) -> Vec<InteractionId> {
 }
 
 /// The messages that join the current turn. A turn is about at most one request; others wait.
-pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<InteractionId> {
+pub(crate) fn for_steering(queue: &[MessageQueued], about: TurnSubject) -> Vec<InteractionId> {
     let steers = |queued: &&MessageQueued| queued.mode == HandlingMode::Steer && queued.wakes();
-    let mut requests = usize::from(about == About::Request);
+    let mut requests = usize::from(about == TurnSubject::Request);
     let mut fits = |queued: &&MessageQueued| {
         requests += usize::from(queued.expects_answer());
         !queued.expects_answer() || requests == 1
@@ -53,7 +53,7 @@ pub(crate) fn for_steering(queue: &[MessageQueued], about: About) -> Vec<Interac
 
 /// What a turn is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum About {
+pub(crate) enum TurnSubject {
     /// A request, which its final answer answers.
     Request,
     /// Anything else.

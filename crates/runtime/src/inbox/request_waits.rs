@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use antiphon_core::{AgentName, InteractionId, TaskId};
 
 use crate::dispatch::pending_call::PendingCall;
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 use crate::services::Services;
 use crate::task::state::TaskState;
 
@@ -81,7 +81,7 @@ pub(crate) fn wait_for_answer(
     waiter: &TaskState,
     request: InteractionId,
     to: &AgentName,
-) -> Result<(), Refusal> {
+) -> Result<(), DispatchRefusal> {
     let mut table = services.request_waits.table();
     if let Some(task_id) = services.residents.find(to) {
         check_cycle(services, &table, waiter, (task_id, to.to_string()))?;
@@ -100,7 +100,7 @@ pub(crate) fn wait_for_tasks(
     waiter: &TaskState,
     tasks: &[TaskId],
     register: impl FnOnce(),
-) -> Result<(), Refusal> {
+) -> Result<(), DispatchRefusal> {
     let table = services.request_waits.table();
     for task_id in tasks {
         let label = label(&table, task_id);
@@ -116,13 +116,13 @@ fn check_cycle(
     table: &WaitTable,
     waiter: &TaskState,
     next: (TaskId, String),
-) -> Result<(), Refusal> {
+) -> Result<(), DispatchRefusal> {
     let mut seen = HashSet::new();
     // Each entry is a task and the path to it.
     let mut open = vec![(next.0, vec![waiter.created.agent.clone(), next.1])];
     while let Some((task_id, path)) = open.pop() {
         if task_id == waiter.task_id {
-            return Err(Refusal::WaitCycle { path });
+            return Err(DispatchRefusal::WaitCycle { path });
         }
         if !seen.insert(task_id.clone()) {
             continue;

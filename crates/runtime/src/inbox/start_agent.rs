@@ -47,7 +47,7 @@ const NEWEST_TASKS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
 
 /// Result of starting an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct StartedAgent {
     /// Id of its resident task.
     pub task_id: TaskId,
     /// Whether the agent was already started.
@@ -88,7 +88,7 @@ pub(crate) async fn start_agent(
     services: &Arc<Services>,
     name: &AgentName,
     provenance: &Provenance,
-) -> Result<Started, OrchestratorError> {
+) -> Result<StartedAgent, OrchestratorError> {
     let last = newest_resident(services, name).await?;
     start_after(services, name, last, provenance).await
 }
@@ -123,13 +123,13 @@ async fn start_after(
     name: &AgentName,
     last: Option<TaskSummary>,
     provenance: &Provenance,
-) -> Result<Started, OrchestratorError> {
+) -> Result<StartedAgent, OrchestratorError> {
     if let Some(last) = last.as_ref().filter(|last| !last.status.is_terminal()) {
         let (created, _) = tree_usage::creation(&last.task_id, &*services.deps.journal).await?;
         let live = ResidentTask { task_id: last.task_id.clone(), agents: created.agents };
         services.residents.insert(name.clone(), live);
         supervise::start(services, &last.task_id);
-        return Ok(Started { task_id: last.task_id.clone(), already: true });
+        return Ok(StartedAgent { task_id: last.task_id.clone(), already: true });
     }
     let created = TaskCreated {
         provenance: provenance.clone(),
@@ -177,7 +177,7 @@ async fn start_after(
                 )
                 .await?;
             }
-            Ok(Started { task_id, already: appended.deduplicated })
+            Ok(StartedAgent { task_id, already: appended.deduplicated })
         })
         .await
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::inbox::admission::StartPolicy;
 use crate::inbox::arrival::{Arrival, Receipt};
-use crate::inbox::start_agent::Started;
+use crate::inbox::start_agent::StartedAgent;
 use crate::inbox::task_message::TaskMessage;
 use crate::inbox::{admission, input_permission, lifecycle, requests, start_agent};
 use crate::orchestrator::Orchestrator;
@@ -47,7 +47,7 @@ impl Orchestrator {
         &self,
         name: &AgentName,
         provenance: &Provenance,
-    ) -> Result<Started, OrchestratorError> {
+    ) -> Result<StartedAgent, OrchestratorError> {
         self.services.background.check_accepts()?;
         start_agent::start_agent(&self.services, name, provenance).await
     }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{JournalError, Run, RunnerError, TaskUpdates};
+use antiphon_core::port::{JournalError, RunnerError, RunnerTask, TaskUpdates};
 use antiphon_core::{
     Cancel, PEER_UNAVAILABLE, Position, Provider, RunnerConfig, TaskStatus, ToolCallId, WaitingFor,
 };
@@ -25,7 +25,7 @@ use crate::runner::peer_cancel;
 use crate::runner::runner_journal::{ReadableTasks, RunnerJournal};
 use crate::task::decide::Action;
 use crate::task::limits;
-use crate::task::outage::{Failure, Shown};
+use crate::task::outage::{AnswerShown, Failure};
 use crate::task::step::TaskRun;
 
 /// Maximum number of attempts to reach a runner on this machine. For a peer the task waits.
@@ -271,7 +271,7 @@ impl TaskRun {
         }
         let deps = &self.services.deps;
         let (now, random) = (deps.clock.now(), deps.ids.next());
-        let (code, retry_after, shown) = (PEER_UNAVAILABLE, None, Shown::Nothing);
+        let (code, retry_after, shown) = (PEER_UNAVAILABLE, None, AnswerShown::Nothing);
         let failure = Failure { code, error, retry_after, shown };
         let wait = self.state.outage.wait_after(failure, now, random);
         let attempt = wait.attempt;
@@ -321,7 +321,7 @@ impl TaskRun {
         let deps = &self.services.deps;
         let (limits, dispatches) =
             limits::left(&self.state, &self.trees, &deps.prices, &self.services.time);
-        let run = Run {
+        let run = RunnerTask {
             task_id: self.state.task_id.clone(),
             config: config.config.clone(),
             limits,

@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::port::{
-    Append, Appended, Gate, GateRequest, HISTORY_TASKS_MAX, History, HistoryExtent, IdempotencyKey,
-    JournalError, JournalLog, Page, Read, Rule, TaskIndex, TaskQuery, TaskSelector, Verdict,
+    Append, Appended, Gate, GateRequest, GateVerdict, HISTORY_TASKS_MAX, History, HistoryExtent,
+    IdempotencyKey, JournalError, JournalLog, Page, Read, Rule, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
     Event, EventBody, HistoryRef, Message, Replied, Seq, TaskCreated, TaskId, TaskStatus,
@@ -143,12 +143,12 @@ impl RunnerJournal {
         let call =
             GateRequest { tool: &request.tool_name, arguments: &request.arguments, granted: &[] };
         request.rule = match self.gate.judge(&call) {
-            Verdict::Ask { reason, rule } => {
+            GateVerdict::Ask { reason, rule } => {
                 request.reason = reason;
                 rule
             }
             // No rule beyond the call.
-            Verdict::Allow | Verdict::Deny { .. } => Rule(String::new()),
+            GateVerdict::Allow | GateVerdict::Deny { .. } => Rule(String::new()),
         };
     }
 

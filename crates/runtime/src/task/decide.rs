@@ -35,7 +35,7 @@ use serde_json::Value;
 
 use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
 use crate::dispatch::pending_call::PendingCall;
-use crate::inbox::reading_order::{self, About};
+use crate::inbox::reading_order::{self, TurnSubject};
 use crate::task::limits::{self, LimitContext, LimitReached};
 use crate::task::state::{StartedCall, TaskState};
 use crate::task::step::compact;
@@ -156,7 +156,8 @@ fn overdue(state: &TaskState, context: &LimitContext<'_>) -> Option<Action> {
 
 /// Decides within a turn.
 fn within_turn(state: &TaskState, context: &LimitContext<'_>) -> Action {
-    let about = if state.current_request.is_some() { About::Request } else { About::Anything };
+    let about =
+        if state.current_request.is_some() { TurnSubject::Request } else { TurnSubject::Anything };
     take(reading_order::for_steering(&state.queue, about))
         .unwrap_or_else(|| ask_model(state, context))
 }

@@ -185,7 +185,7 @@ pub struct LimitContext<'a> {
     /// Tells which deadlines have passed.
     pub time: &'a DeadlineClock,
     /// Limits and totals of the trees the task belongs to.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<LimitScope>,
     /// Outcomes of the tasks it waits for, as far as they have ended.
     pub outcomes: &'a Outcomes,
     /// Prices of the models.
@@ -198,7 +198,7 @@ pub struct LimitContext<'a> {
 
 /// Limits and totals of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scope {
+pub struct LimitScope {
     /// Limits of the tree.
     pub limits: TaskLimits,
     /// What the tree has used.
@@ -282,7 +282,7 @@ pub(crate) fn left(
     };
     let mut dispatches = DispatchPermission::Allowed;
     for tree in trees {
-        let Scope { limits, totals } = tree.scope();
+        let LimitScope { limits, totals } = tree.scope();
         let cost = counted_cost(&totals.spent, prices).map_or(u64::MAX, |cost| cost.nano_usd);
         lower(&mut left.turns_max, rest(limits.turns_max, totals.turns));
         lower(&mut left.tool_calls_max, rest(limits.tool_calls_max, totals.calls));

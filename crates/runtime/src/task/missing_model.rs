@@ -9,7 +9,7 @@ use antiphon_core::{Purpose, TaskId};
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::decide::Action;
-use crate::task::outage::{Failure, Shown};
+use crate::task::outage::{AnswerShown, Failure};
 use crate::task::step::TaskRun;
 
 /// Code of a wait for a model that cannot be called from here.
@@ -46,8 +46,12 @@ impl TaskRun {
         };
         let deps = &self.services.deps;
         let (now, random) = (deps.clock.now(), deps.ids.next());
-        let failure =
-            Failure { code: NO_MODEL, error: reason, retry_after: None, shown: Shown::Nothing };
+        let failure = Failure {
+            code: NO_MODEL,
+            error: reason,
+            retry_after: None,
+            shown: AnswerShown::Nothing,
+        };
         let wait = self.state.outage.wait_after(failure, now, random);
         self.services.missing_models.tasks().insert(self.state.task_id.clone());
         self.wait_for_model(None, &wait, Purpose::Superseded);

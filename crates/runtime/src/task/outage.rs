@@ -83,7 +83,7 @@ impl Outage {
             error: failure.error,
             attempt,
             next_at: now + TimeDelta::from_std(pause).unwrap_or_default(),
-            superseded: failure.shown == Shown::Some,
+            superseded: failure.shown == AnswerShown::Some,
         }
     }
 }
@@ -95,12 +95,12 @@ pub(crate) struct Failure<'a> {
     pub(crate) error: String,
     /// Pause that the provider asks for.
     pub(crate) retry_after: Option<Duration>,
-    pub(crate) shown: Shown,
+    pub(crate) shown: AnswerShown,
 }
 
 /// Whether a part of an answer was shown to watchers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum AnswerShown {
     Nothing,
     Some,
 }

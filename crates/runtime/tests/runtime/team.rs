@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    AgentList, Agents, Journal, PromptSource, RandomIds, Run, Runner, RunnerError,
+    AgentList, Agents, Journal, PromptSource, RandomIds, Runner, RunnerError, RunnerTask,
     SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
@@ -192,7 +192,7 @@ impl Runner for Elsewhere {
         }
     }
 
-    async fn run(&self, run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, run: RunnerTask) -> Result<(), RunnerError> {
         if run.config["deaf"] == true {
             // It neither works nor stops.
             std::future::pending::<()>().await;

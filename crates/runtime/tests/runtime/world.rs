@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{
-    Append, Appended, Gate, GateRequest, Journal, JournalError, RandomIds, Read, Rule, SystemClock,
-    ToolContext, Verdict,
+    Append, Appended, Gate, GateRequest, GateVerdict, Journal, JournalError, RandomIds, Read, Rule,
+    SystemClock, ToolContext,
 };
 use antiphon_core::{
     Effect, Event, ModelRef, Position, PriceTable, Provider, RawJson, Tool, ToolError,
@@ -50,16 +50,16 @@ pub(crate) struct Careful {
 
 #[async_trait]
 impl Gate for Careful {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
+    fn judge(&self, call: &GateRequest<'_>) -> GateVerdict {
         let rule = Rule("act".to_owned());
         let remembered = self.remembered.lock().expect("no panic");
         if call.tool == "act" && !call.granted.contains(&rule) && !remembered.contains(&rule) {
-            return Verdict::Ask { reason: "It acts.".to_owned(), rule };
+            return GateVerdict::Ask { reason: "It acts.".to_owned(), rule };
         }
         if call.arguments.as_str().contains("secret") {
-            return Verdict::Deny { reason: "it is a secret".to_owned() };
+            return GateVerdict::Deny { reason: "it is a secret".to_owned() };
         }
-        Verdict::Allow
+        GateVerdict::Allow
     }
 
     async fn remember(&self, rule: &Rule) -> Result<(), String> {

@@ -40,7 +40,7 @@ pub struct SqliteJournal {
 
 /// When an append counts as durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sync {
+pub enum SyncPolicy {
     /// When it is on the disk: it survives a power loss.
     #[default]
     Full,
@@ -108,17 +108,17 @@ pub enum OpenError {
 impl SqliteJournal {
     /// Opens the journal at `path` for this process alone, and creates it if it does not exist. Blocks
     /// during a migration, and up to one second for an owner that is about to end.
-    pub fn open(path: &Path, sync: Sync) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, sync: SyncPolicy) -> Result<Self, OpenError> {
         Self::open_owned(Owner::claim(path)?, path, sync)
     }
 
     /// The same, or `None` at once when another process owns the journal.
-    pub fn try_open(path: &Path, sync: Sync) -> Result<Option<Self>, OpenError> {
+    pub fn try_open(path: &Path, sync: SyncPolicy) -> Result<Option<Self>, OpenError> {
         let owner = Owner::try_claim(path)?;
         owner.map(|owner| Self::open_owned(owner, path, sync)).transpose()
     }
 
-    fn open_owned(owner: Owner, path: &Path, sync: Sync) -> Result<Self, OpenError> {
+    fn open_owned(owner: Owner, path: &Path, sync: SyncPolicy) -> Result<Self, OpenError> {
         let found = fs::symlink_metadata(path);
         if found.as_ref().is_ok_and(|about| !about.is_file()) {
             let reason = "it is not a file".to_owned();

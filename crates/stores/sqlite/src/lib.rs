@@ -50,7 +50,7 @@ pub use backup::restore::{Restore, Restored};
 pub use backup::{Backup, BackupError, Progress, Replace};
 pub use file::header::APPLICATION_ID;
 pub use file::owner::Owner;
-pub use journal::{OpenError, SqliteJournal, Sync};
+pub use journal::{OpenError, SqliteJournal, SyncPolicy};
 pub use maintenance::MaintenanceStep;
 pub use maintenance::compact::Compacted;
 pub use maintenance::prune::{PruneMode, PruneSelection, Pruned};

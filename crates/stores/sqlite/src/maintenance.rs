@@ -22,7 +22,7 @@ use crate::backup::with_suffix;
 use crate::file::owner::Owner;
 use crate::file::quick_check::quick_check;
 use crate::file::schema;
-use crate::journal::{OpenError, Sync, connect, open_error};
+use crate::journal::{OpenError, SyncPolicy, connect, open_error};
 
 /// What maintenance is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl OwnedFile {
         quick_check(path)?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
             .map_err(|error| open_error(path, &error))?;
-        schema::prepare(&mut connection, path, Sync::Full)?;
+        schema::prepare(&mut connection, path, SyncPolicy::Full)?;
         Ok(Self { connection, _owner: owner })
     }
 }

@@ -3,12 +3,12 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use antiphon_conformance::journal;
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 fn open(folder: &TempDir) -> SqliteJournal {
-    SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal).expect("a journal")
+    SqliteJournal::open(&folder.path().join("journal.db"), SyncPolicy::Normal).expect("a journal")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

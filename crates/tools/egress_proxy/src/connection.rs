@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use antiphon_hosts::{HostAccess, Target};
+use antiphon_hosts::{HostAccess, HostPort};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
@@ -91,7 +91,7 @@ impl Connection {
         let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
         let target = authority.ok_or_else(|| "name a host and a port".to_owned());
         let target = target.and_then(|authority| {
-            Target::parse(&authority, None).map_err(|error| error.to_string())
+            HostPort::parse(&authority, None).map_err(|error| error.to_string())
         });
         let target = match target {
             Ok(target) => target,
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    async fn connect(&self, target: &Target) -> Result<Metered, Response<Body>> {
+    async fn connect(&self, target: &HostPort) -> Result<Metered, Response<Body>> {
         let CallContext { access, resolver, traffic } = &*self.call;
         connect(target, access, &**resolver, traffic).await.map_err(|none| match none {
             NoConnection::Refused(refusal) => {
@@ -132,7 +132,7 @@ impl Connection {
     async fn exchange(
         &self,
         request: Request<Incoming>,
-        target: &Target,
+        target: &HostPort,
         host: Metered,
     ) -> Response<Body> {
         let request = match forward::outbound(request, target) {

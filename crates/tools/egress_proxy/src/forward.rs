@@ -1,6 +1,6 @@
 //! Plain HTTP: checks an absolute-form request and forwards it.
 
-use antiphon_hosts::Target;
+use antiphon_hosts::HostPort;
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -31,7 +31,7 @@ const HOP_BY_HOP: [HeaderName; 8] = [
 const HOP_BY_HOP_NAMES: [&str; 2] = ["keep-alive", "proxy-connection"];
 
 /// The target of an absolute-form request. The error is a text for the client.
-pub(crate) fn target(request: &Request<Incoming>) -> Result<Target, String> {
+pub(crate) fn target(request: &Request<Incoming>) -> Result<HostPort, String> {
     let uri = request.uri();
     if uri.scheme() != Some(&Scheme::HTTP) {
         return Err("this is a proxy: send `CONNECT host:port`, or an `http://` URL".to_owned());
@@ -40,7 +40,8 @@ pub(crate) fn target(request: &Request<Incoming>) -> Result<Target, String> {
     if authority.as_str().contains('@') {
         return Err("the URL has a user name in it: send it as a header".to_owned());
     }
-    let target = Target::parse(authority.as_str(), Some(80)).map_err(|error| error.to_string())?;
+    let target =
+        HostPort::parse(authority.as_str(), Some(80)).map_err(|error| error.to_string())?;
     let mut named = request.headers().get_all(HOST).iter();
     match (named.next(), named.next()) {
         (None, _) if request.version() < Version::HTTP_11 => Ok(target),
@@ -50,15 +51,15 @@ pub(crate) fn target(request: &Request<Incoming>) -> Result<Target, String> {
     }
 }
 
-fn is_same(host: &HeaderValue, target: &Target) -> bool {
-    let named = host.to_str().ok().and_then(|host| Target::parse(host, Some(80)).ok());
+fn is_same(host: &HeaderValue, target: &HostPort) -> bool {
+    let named = host.to_str().ok().and_then(|host| HostPort::parse(host, Some(80)).ok());
     named.as_ref() == Some(target)
 }
 
 /// The request as the host gets it: origin-form, without headers of this hop.
 pub(crate) fn outbound(
     mut request: Request<Incoming>,
-    target: &Target,
+    target: &HostPort,
 ) -> Result<Request<Incoming>, String> {
     let path = request.uri().path_and_query().cloned();
     *request.uri_mut() = Uri::from(path.unwrap_or(PathAndQuery::from_static("/")));

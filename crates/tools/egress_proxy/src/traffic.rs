@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon_hosts::{AddressClass, Target};
+use antiphon_hosts::{AddressClass, HostPort};
 
 /// Most hosts that are recorded for one call. Further ones are counted.
 const HOSTS_MAX: usize = 32;
@@ -40,7 +40,7 @@ impl fmt::Display for Refusal {
 /// Records what the commands of one call did in the network.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    hosts: Mutex<BTreeMap<Target, Record>>,
+    hosts: Mutex<BTreeMap<HostPort, Record>>,
     others: AtomicU64,
     total: Arc<AtomicU64>,
 }
@@ -58,7 +58,7 @@ pub struct TrafficReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostTraffic {
     /// The host and port.
-    pub target: Target,
+    pub target: HostPort,
     /// Connections that were made.
     pub connections: u64,
     /// Bytes to the host.
@@ -107,16 +107,16 @@ impl Traffic {
         TrafficReport { hosts, others: self.others.swap(0, Ordering::Relaxed) }
     }
 
-    pub(crate) fn refused(&self, target: &Target, refusal: Refusal) {
+    pub(crate) fn refused(&self, target: &HostPort, refusal: Refusal) {
         self.record(target, |record| record.refusal = Some(refusal));
     }
 
-    pub(crate) fn failed(&self, target: &Target, reason: String) {
+    pub(crate) fn failed(&self, target: &HostPort, reason: String) {
         self.record(target, |record| record.failure = Some(reason));
     }
 
     /// Counts a connection. Returns the counters for its bytes.
-    pub(crate) fn connected(&self, target: &Target) -> Arc<Counters> {
+    pub(crate) fn connected(&self, target: &HostPort) -> Arc<Counters> {
         let mut counters = Arc::default();
         self.record(target, |record| counters = Arc::clone(&record.counters));
         counters.connections.fetch_add(1, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Traffic {
         Arc::clone(&self.total)
     }
 
-    fn record(&self, target: &Target, change: impl FnOnce(&mut Record)) {
+    fn record(&self, target: &HostPort, change: impl FnOnce(&mut Record)) {
         let mut hosts = self.lock();
         if hosts.len() < HOSTS_MAX || hosts.contains_key(target) {
             change(hosts.entry(target.clone()).or_default());
@@ -137,7 +137,7 @@ impl Traffic {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Target, Record>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<HostPort, Record>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use antiphon_hosts::{Access, AddressClass, Host, HostAccess, Target};
+use antiphon_hosts::{Access, AddressClass, Host, HostAccess, HostPort};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -32,7 +32,7 @@ pub(crate) enum NoConnection {
 
 /// Connects to `target`, if the rules allow it. Records the outcome.
 pub(crate) async fn connect(
-    target: &Target,
+    target: &HostPort,
     access: &HostAccess,
     resolver: &dyn Resolve,
     traffic: &Traffic,
@@ -58,7 +58,7 @@ pub(crate) async fn connect(
 
 /// The addresses of `target` that may be reached: at least one.
 async fn allowed_addresses(
-    target: &Target,
+    target: &HostPort,
     access: &HostAccess,
     resolver: &dyn Resolve,
 ) -> Result<Vec<SocketAddr>, NoConnection> {

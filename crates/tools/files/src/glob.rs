@@ -18,7 +18,7 @@ use crate::search::{
     StartKind, Visitor, Walk, grouped, within,
 };
 use crate::workspace::Workspace;
-use antiphon_toolbox::{Stop, Stopped, ToolHandler, blocking};
+use antiphon_toolbox::{StopFlag, Stopped, ToolHandler, blocking};
 use antiphon_toolbox::{arguments, count, definition};
 
 /// How many files are listed unless a call says otherwise.
@@ -89,7 +89,7 @@ impl ToolHandler for GlobTool {
 fn run(
     workspace: &Workspace,
     given: &Arguments,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<Result<ToolResult, ToolError>, Stopped> {
     let limit = match within(NAME, "limit", given.limit, GLOB_LIMIT, 1..=GLOB_LIMIT_MAX) {
         Ok(limit) => limit,

@@ -7,7 +7,7 @@
 //! |--------------------------------------------|---------------|---------------|---------------|
 //! | leads beneath a root                       | read          | read, write   | read, write   |
 //! | leads beneath a readable root              | read          | read          | read, write   |
-//! | is spelled as leading elsewhere            | as [`Outside`] says | as [`Outside`] says | read, write |
+//! | is spelled as leading elsewhere            | as [`OutsidePaths`] says | as [`OutsidePaths`] says | read, write |
 //! | leads elsewhere by a symlink               | refused       | refused       | read, write   |
 //! | has a protected component (`.git`)         | read          | read          | read          |
 //! | is in a folder of git with another name    | read          | read          | read          |
@@ -63,7 +63,7 @@ pub enum Mode {
 
 /// What happens to paths that are spelled as leading out of the roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Outside {
+pub enum OutsidePaths {
     /// They are refused.
     #[default]
     Refused,
@@ -85,7 +85,7 @@ pub struct WorkspaceConfig {
     /// paths; they need not exist.
     pub hidden: Vec<PathBuf>,
     /// What happens to paths that lead out of the roots.
-    pub outside: Outside,
+    pub outside: OutsidePaths,
     /// Permitted access.
     pub mode: Mode,
 }
@@ -98,7 +98,7 @@ impl WorkspaceConfig {
             readable: Vec::new(),
             protected: Protected::defaults(),
             hidden: Vec::new(),
-            outside: Outside::Refused,
+            outside: OutsidePaths::Refused,
             mode,
         }
     }
@@ -112,7 +112,7 @@ pub struct Workspace {
     writable: usize,
     protected: Vec<Protected>,
     hidden: Hidden,
-    outside: Outside,
+    outside: OutsidePaths,
     mode: Mode,
     /// Locked from the last check of a file to its replacement, so that of two tasks that change a
     /// file, the second detects the change of the first.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::address::AddressClass;
-use crate::host::{Host, Target};
+use crate::host::{Host, HostPort};
 use crate::rule::HostRule;
 
 /// The hosts that the commands of one call may reach. The default is none.
@@ -84,7 +84,7 @@ impl HostAccess {
     }
 
     /// Whether `target` may be reached.
-    pub fn of(&self, target: &Target) -> Access {
+    pub fn of(&self, target: &HostPort) -> Access {
         if self.layers.iter().any(|layer| layer.deny.iter().any(|rule| rule.restricts(target))) {
             return Access::Denied;
         }
@@ -108,8 +108,8 @@ impl HostAccess {
     }
 
     /// Whether `target`, which may be reached, may be reached at this address.
-    pub fn allows_address(&self, target: &Target, address: IpAddr) -> bool {
-        let literal = Target { host: Host::Address(address), port: target.port };
+    pub fn allows_address(&self, target: &HostPort, address: IpAddr) -> bool {
+        let literal = HostPort { host: Host::Address(address), port: target.port };
         let denies = |layer: &HostLayer| layer.deny.iter().any(|rule| rule.restricts(&literal));
         if self.layers.iter().any(denies) {
             return false;
@@ -139,7 +139,7 @@ impl HostAccess {
 
 impl HostPolicy {
     /// Whether these limits leave `target` to the rules of the user.
-    fn permits(&self, target: &Target) -> bool {
+    fn permits(&self, target: &HostPort) -> bool {
         !self.deny.iter().any(|rule| rule.restricts(target))
             && self.only.as_ref().is_none_or(|only| only.iter().any(|rule| rule.allows(target)))
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn of(access: &HostAccess, target: &str) -> Access {
-        access.of(&Target::parse(target, Some(443)).unwrap())
+        access.of(&HostPort::parse(target, Some(443)).unwrap())
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         );
         let allows = |target: &str, address: &str| {
             access.allows_address(
-                &Target::parse(target, Some(443)).unwrap(),
+                &HostPort::parse(target, Some(443)).unwrap(),
                 address.parse().unwrap(),
             )
         };
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(of(&limited, "asked.org"), Access::NotAllowed, "a grant is not enough");
         let asked = limited.clone().with_approved(rules("asked.org"));
         assert_eq!(of(&asked, "asked.org"), Access::Allowed);
-        let target = |text| Target::parse(text, Some(443)).unwrap();
+        let target = |text| HostPort::parse(text, Some(443)).unwrap();
         assert!(!limited.allows_address(&target("b.corp"), "10.0.0.1".parse().unwrap()));
         assert!(!limited.allows_address(&target("a.org"), "1.1.1.1".parse().unwrap()));
         assert!(limited.allows_address(&target("a.org"), "8.8.8.8".parse().unwrap()));

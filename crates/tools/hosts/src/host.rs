@@ -14,7 +14,7 @@ pub enum Host {
 
 /// A host and the port to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Target {
+pub struct HostPort {
     /// The host.
     pub host: Host,
     /// The port.
@@ -71,7 +71,7 @@ impl Host {
     }
 }
 
-impl Target {
+impl HostPort {
     /// Parses `HOST:PORT`, or `HOST` where `default_port` is known.
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, HostError> {
         let (host, port) = split_port(text)?;
@@ -91,7 +91,7 @@ impl fmt::Display for Host {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_port_is_split_off_once() {
-        let target = |text| Target::parse(text, None).map(|target| target.to_string());
+        let target = |text| HostPort::parse(text, None).map(|target| target.to_string());
         assert_eq!(target("Example.com:443").unwrap(), "example.com:443");
         assert_eq!(target("[::1]:80").unwrap(), "[::1]:80");
         for text in
@@ -178,6 +178,6 @@ mod tests {
         {
             assert!(target(text).is_err(), "{text}");
         }
-        assert_eq!(Target::parse("a.b", Some(80)).unwrap().port, 80);
+        assert_eq!(HostPort::parse("a.b", Some(80)).unwrap().port, 80);
     }
 }

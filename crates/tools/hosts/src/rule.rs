@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::address::AddressClass;
-use crate::host::{Host, HostError, Target, shown, split_port};
+use crate::host::{Host, HostError, HostPort, shown, split_port};
 use crate::preset::preset;
 
 /// Most hosts that one call can ask for.
@@ -133,7 +133,7 @@ impl HostRule {
     }
 
     /// Whether the rule, as one that allows, covers `target`.
-    pub fn allows(&self, target: &Target) -> bool {
+    pub fn allows(&self, target: &HostPort) -> bool {
         let port = match self.port {
             Some(port) => port == target.port,
             None => DEFAULT_PORTS.contains(&target.port),
@@ -142,7 +142,7 @@ impl HostRule {
     }
 
     /// Whether the rule, as one that restricts, is about `target`.
-    pub fn restricts(&self, target: &Target) -> bool {
+    pub fn restricts(&self, target: &HostPort) -> bool {
         self.port.is_none_or(|port| port == target.port) && self.matches_name_or_all(&target.host)
     }
 
@@ -239,7 +239,7 @@ mod tests {
     }
 
     fn allows(text: &str, target: &str) -> bool {
-        rule(text).allows(&Target::parse(target, None).unwrap())
+        rule(text).allows(&HostPort::parse(target, None).unwrap())
     }
 
     #[test]
@@ -268,14 +268,14 @@ mod tests {
         ] {
             assert!(!allows(text, target), "{text} {target}");
         }
-        let any = |target| HostRule::any().allows(&Target::parse(target, None).unwrap());
+        let any = |target| HostRule::any().allows(&HostPort::parse(target, None).unwrap());
         assert!(any("example.com:443"));
         assert!(!any("example.com:22") && !any("1.1.1.1:443") && !any("localhost:80"));
     }
 
     #[test]
     fn a_restriction_without_a_port_is_about_every_port() {
-        let target = |text| Target::parse(text, None).unwrap();
+        let target = |text| HostPort::parse(text, None).unwrap();
         assert!(rule("evil.org").restricts(&target("evil.org:22")));
         assert!(!rule("evil.org:22").restricts(&target("evil.org:443")));
         assert!(HostRule::any().restricts(&target("10.0.0.1:22")));

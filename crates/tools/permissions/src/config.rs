@@ -13,9 +13,9 @@ use crate::rule::ParsedRule;
 /// mode decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub struct PermissionConfig {
     /// Default for calls that no rule matches.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// Calls that run without an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<RuleEntry>,
@@ -32,7 +32,7 @@ pub struct Config {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum PermissionMode {
     /// Only tools without effects run.
     ReadOnly,
     /// File tools run in the workspace, and commands run in the sandbox. The gate asks about
@@ -43,7 +43,7 @@ pub enum Mode {
     Full,
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for PermissionMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReadOnly => "read-only",
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// A stricter mode; a less strict one has no effect.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// Further calls that need an approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<RuleEntry>,

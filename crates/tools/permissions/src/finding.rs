@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use antiphon_core::port::{Rule, Verdict};
+use antiphon_core::port::{GateVerdict, Rule};
 
 /// Decision about a call or a part of it, ordered from the least strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The verdict of the gate.
-    pub verdict: Verdict,
+    pub verdict: GateVerdict,
     /// Findings, in the order of the call.
     pub findings: Vec<Finding>,
 }
@@ -55,19 +55,19 @@ impl Explanation {
         let decision = findings.iter().map(|finding| finding.decision).max();
         let verdict = match decision {
             // Every evaluated call yields at least one finding.
-            None => Verdict::Deny { reason: "nothing is known about this call".to_owned() },
-            Some(Decision::Allow) => Verdict::Allow,
+            None => GateVerdict::Deny { reason: "nothing is known about this call".to_owned() },
+            Some(Decision::Allow) => GateVerdict::Allow,
             Some(Decision::Deny) => {
                 let mut reason = reasons(&findings, Decision::Deny);
                 reason.push_str(". Do without it, or tell the user what you need and why.");
-                Verdict::Deny { reason }
+                GateVerdict::Deny { reason }
             }
             Some(Decision::Ask) => {
                 let rule = proposal(&findings).unwrap_or(whole);
                 let mut reason = reasons(&findings, Decision::Ask);
                 reason.push_str(". ");
                 reason.push_str(&advice(&findings, &rule));
-                Verdict::Ask { reason, rule }
+                GateVerdict::Ask { reason, rule }
             }
         };
         Self { verdict, findings }
@@ -77,14 +77,14 @@ impl Explanation {
     pub(crate) fn of_policy(findings: Vec<Finding>) -> Self {
         let Self { verdict, findings } = Self::of(findings, Rule(String::new()));
         let verdict = match verdict {
-            Verdict::Ask { .. } => {
+            GateVerdict::Ask { .. } => {
                 let mut reason = reasons(&findings, Decision::Ask);
                 reason.push_str(
                     ". A person can allow this call; it is asked again for the next one.",
                 );
-                Verdict::Ask { reason, rule: Rule(String::new()) }
+                GateVerdict::Ask { reason, rule: Rule(String::new()) }
             }
-            Verdict::Allow | Verdict::Deny { .. } => verdict,
+            GateVerdict::Allow | GateVerdict::Deny { .. } => verdict,
         };
         Self { verdict, findings }
     }
@@ -92,9 +92,9 @@ impl Explanation {
     /// Decision about the whole call.
     pub fn decision(&self) -> Decision {
         match self.verdict {
-            Verdict::Allow => Decision::Allow,
-            Verdict::Ask { .. } => Decision::Ask,
-            Verdict::Deny { .. } => Decision::Deny,
+            GateVerdict::Allow => Decision::Allow,
+            GateVerdict::Ask { .. } => Decision::Ask,
+            GateVerdict::Deny { .. } => Decision::Deny,
         }
     }
 }
@@ -103,8 +103,10 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.decision())?;
         match &self.verdict {
-            Verdict::Allow => {}
-            Verdict::Ask { reason, .. } | Verdict::Deny { reason } => write!(f, ": {reason}")?,
+            GateVerdict::Allow => {}
+            GateVerdict::Ask { reason, .. } | GateVerdict::Deny { reason } => {
+                write!(f, ": {reason}")?
+            }
         }
         for finding in &self.findings {
             write!(f, "\n  {:<5}  {}: {}", finding.decision, finding.what, finding.because)?;

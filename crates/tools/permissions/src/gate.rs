@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_core::Effect;
-use antiphon_core::port::{GateRequest, Rule, Verdict};
+use antiphon_core::port::{GateRequest, GateVerdict, Rule};
 use antiphon_hosts::HostAccess;
 use async_trait::async_trait;
 
 use crate::call::{Call, Subject};
-use crate::config::{Config, ConfigError, Limits, Mode, PolicyRules};
+use crate::config::{ConfigError, Limits, PermissionConfig, PermissionMode, PolicyRules};
 use crate::finding::Explanation;
 use crate::layer::Layer;
 use crate::normalized_path::normalize;
@@ -80,7 +80,7 @@ impl fmt::Debug for Effects {
 
 impl Gate {
     /// A gate for these permissions. Checks every rule against its examples.
-    pub fn new(config: &Config, bounds: Bounds) -> Result<Self, ConfigError> {
+    pub fn new(config: &PermissionConfig, bounds: Bounds) -> Result<Self, ConfigError> {
         let bad_root = || ConfigError::Root { root: bounds.root.display().to_string() };
         let root = bounds.root.to_str().filter(|root| root.starts_with('/'));
         let root = normalize(root.ok_or_else(bad_root)?);
@@ -137,7 +137,7 @@ impl Gate {
         let grants = self.grants(granted);
         let layers = self.layers.iter();
         let layers = layers.map(|layer| layer.hosts(grants.iter().map(|grant| &**grant))).collect();
-        let read_only = self.layers.iter().any(|layer| layer.mode == Mode::ReadOnly);
+        let read_only = self.layers.iter().any(|layer| layer.mode == PermissionMode::ReadOnly);
         let approved = grants.iter().filter(|_| !read_only);
         let access =
             HostAccess::new(layers, approved.flat_map(|grant| grant.allowed_hosts()).collect());
@@ -160,11 +160,11 @@ impl Gate {
 
 #[async_trait]
 impl antiphon_core::port::Gate for Gate {
-    fn judge(&self, call: &GateRequest<'_>) -> Verdict {
+    fn judge(&self, call: &GateRequest<'_>) -> GateVerdict {
         self.explain(call).verdict
     }
 
-    fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<Verdict> {
+    fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<GateVerdict> {
         let call = Call::of(request, &self.context.root);
         let restricted = self.policy.as_ref().and_then(|policy| policy.judge_by_rules(&call));
         if restricted.is_some() {
@@ -174,12 +174,12 @@ impl antiphon_core::port::Gate for Gate {
         let mut allowed = !self.layers.is_empty();
         for layer in &self.layers {
             match layer.judge_by_rules(&call, &grants) {
-                Some(denied @ Verdict::Deny { .. }) => return Some(denied),
-                Some(Verdict::Allow) => {}
-                Some(Verdict::Ask { .. }) | None => allowed = false,
+                Some(denied @ GateVerdict::Deny { .. }) => return Some(denied),
+                Some(GateVerdict::Allow) => {}
+                Some(GateVerdict::Ask { .. }) | None => allowed = false,
             }
         }
-        allowed.then_some(Verdict::Allow)
+        allowed.then_some(GateVerdict::Allow)
     }
 
     async fn remember(&self, rule: &Rule) -> Result<(), String> {

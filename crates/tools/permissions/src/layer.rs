@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use antiphon_core::Effect;
-use antiphon_core::port::{Rule, Verdict};
+use antiphon_core::port::{GateVerdict, Rule};
 
 use crate::call::{Call, Subject};
-use crate::config::{ConfigError, Mode, RuleEntry};
+use crate::config::{ConfigError, PermissionMode, RuleEntry};
 use crate::finding::{Decision, Finding};
 use crate::gate::GateContext;
 use crate::rule::{Match, ParsedRule};
@@ -21,7 +21,7 @@ mod unsandboxed;
 /// Rules and a mode. A gate has one layer, and one more for each time it was narrowed.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    pub(crate) mode: Mode,
+    pub(crate) mode: PermissionMode,
     allow: Vec<LoadedRule>,
     ask: Vec<LoadedRule>,
     deny: Vec<LoadedRule>,
@@ -39,7 +39,7 @@ enum LayerKind {
 
 impl Layer {
     pub(crate) fn new(
-        mode: Mode,
+        mode: PermissionMode,
         [allow, ask, deny]: [&[RuleEntry]; 3],
         root: &str,
     ) -> Result<Self, ConfigError> {
@@ -58,19 +58,22 @@ impl Layer {
         deny: &[RuleEntry],
         root: &str,
     ) -> Result<Self, ConfigError> {
-        Ok(Self { kind: LayerKind::Policy, ..Self::new(Mode::Full, [&[], ask, deny], root)? })
+        Ok(Self {
+            kind: LayerKind::Policy,
+            ..Self::new(PermissionMode::Full, [&[], ask, deny], root)?
+        })
     }
 
     /// A layer that is at least as strict. It keeps the allow rules of this layer, unless its mode
     /// is read-only.
     pub(crate) fn narrowed(
         &self,
-        mode: Mode,
+        mode: PermissionMode,
         [ask, deny]: [&[RuleEntry]; 2],
         root: &str,
     ) -> Result<Self, ConfigError> {
         let mut narrow = Self::new(mode, [&[], ask, deny], root)?;
-        if mode > Mode::ReadOnly || self.mode == mode {
+        if mode > PermissionMode::ReadOnly || self.mode == mode {
             narrow.allow.clone_from(&self.allow);
         }
         Ok(narrow)
@@ -116,9 +119,9 @@ impl Layer {
         &self,
         call: &Call<'_>,
         grants: &[Arc<ParsedRule>],
-    ) -> Option<Verdict> {
+    ) -> Option<GateVerdict> {
         let restricted = self.restricting_verdict(call);
-        if let Some(Verdict::Deny { .. }) = restricted {
+        if let Some(GateVerdict::Deny { .. }) = restricted {
             return restricted;
         }
         let covers = |rule: &ParsedRule| rule.names_tool() && matches_other(rule, call);
@@ -127,11 +130,11 @@ impl Layer {
             return None;
         }
         let allowed = granted || self.allow.iter().any(|loaded| covers(&loaded.rule));
-        allowed.then_some(Verdict::Allow)
+        allowed.then_some(GateVerdict::Allow)
     }
 
     /// What the rules that ask or deny say about such a call, if one is about it.
-    pub(crate) fn restricting_verdict(&self, call: &Call<'_>) -> Option<Verdict> {
+    pub(crate) fn restricting_verdict(&self, call: &Call<'_>) -> Option<GateVerdict> {
         let restricts = |loaded: &&LoadedRule| {
             let pattern = loaded.rule.argument().filter(|_| loaded.rule.is_for(call.tool));
             loaded.rule.is_whole(call.tool)
@@ -139,11 +142,11 @@ impl Layer {
                     .is_some_and(|pattern| pattern.matches(&call.arguments) >= Match::Possible)
         };
         if let Some(rule) = self.deny.iter().find(restricts) {
-            return Some(Verdict::Deny { reason: format!("{} denies it", rule.shown()) });
+            return Some(GateVerdict::Deny { reason: format!("{} denies it", rule.shown()) });
         }
         let rule = self.ask.iter().find(restricts)?;
         let reason = format!("{} asks", rule.shown());
-        Some(Verdict::Ask { reason, rule: Rule(String::new()) })
+        Some(GateVerdict::Ask { reason, rule: Rule(String::new()) })
     }
 }
 
@@ -204,13 +207,15 @@ impl Evaluation<'_> {
             return allowed_by(what, rule);
         }
         let (decision, because) = match (self.layer.mode, self.context.effects.of(tool)) {
-            (Mode::Full, _) => (Decision::Allow, "mode full allows every tool"),
+            (PermissionMode::Full, _) => (Decision::Allow, "mode full allows every tool"),
             (_, Some(Effect::ReadOnly)) => (Decision::Allow, "it changes nothing"),
-            (Mode::ReadOnly, _) => {
+            (PermissionMode::ReadOnly, _) => {
                 (Decision::Deny, "mode read-only allows only tools that change nothing")
             }
-            (Mode::Workspace, Some(_)) => (Decision::Allow, "it is a tool of Antiphon itself"),
-            (Mode::Workspace, None) => {
+            (PermissionMode::Workspace, Some(_)) => {
+                (Decision::Allow, "it is a tool of Antiphon itself")
+            }
+            (PermissionMode::Workspace, None) => {
                 (Decision::Ask, "mode workspace asks about tools that are not its own")
             }
         };

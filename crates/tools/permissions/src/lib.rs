@@ -30,7 +30,9 @@ mod rules;
 mod shell;
 
 pub use commands::SCRIPT_BYTES_MAX;
-pub use config::{Config, ConfigError, HostLimit, Limits, Mode, PolicyRules, RuleEntry};
+pub use config::{
+    ConfigError, HostLimit, Limits, PermissionConfig, PermissionMode, PolicyRules, RuleEntry,
+};
 pub use finding::{Decision, Explanation, Finding};
 pub use gate::{Bounds, Effects, Gate, Sandbox};
 pub use normalized_path::PROTECTED;

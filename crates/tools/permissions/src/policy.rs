@@ -1,7 +1,7 @@
 //! The policy of a machine: rules that only restrict, above every layer of a gate. What a user granted does
 //! not count here.
 
-use antiphon_core::port::{Rule, Verdict};
+use antiphon_core::port::{GateVerdict, Rule};
 use antiphon_hosts::{HostPolicy, HostRule, host_rules};
 
 use crate::call::{Call, Subject};
@@ -55,7 +55,7 @@ impl PolicyLayer {
     }
 
     /// The same for a call of a tool that is not ours, by the rules alone.
-    pub(crate) fn judge_by_rules(&self, call: &Call<'_>) -> Option<Verdict> {
+    pub(crate) fn judge_by_rules(&self, call: &Call<'_>) -> Option<GateVerdict> {
         self.layer.restricting_verdict(call)
     }
 

@@ -14,12 +14,12 @@ use crate::protected_path::named_paths;
 use crate::repository::{OPENED, Repository};
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::sweep::Irregular;
-use crate::{Mode, Policy, SandboxError, capability, limits};
+use crate::{Policy, SandboxError, SandboxMode, capability, limits};
 
 /// The second process, and resources that must live as long as it runs.
 #[derive(Debug)]
 pub struct Confined {
-    /// The second process. In every mode but [`Mode::Full`] all its descendants have ended when it
+    /// The second process. In every mode but [`SandboxMode::Full`] all its descendants have ended when it
     /// is seen to end.
     pub child: Child,
     // Before the repository, whose descriptors it uses.
@@ -56,7 +56,7 @@ impl Policy {
     /// policy before it does anything else. The calling process must have a single thread. It is
     /// changed: every other process it starts is in these namespaces too.
     ///
-    /// In [`Mode::Full`] there are no namespaces: `inside` is started directly, and processes it
+    /// In [`SandboxMode::Full`] there are no namespaces: `inside` is started directly, and processes it
     /// leaves become children of the caller.
     pub fn confine(&self, inside: &mut Command) -> Result<Confined, SandboxError> {
         let policy = self.resolved()?;
@@ -64,11 +64,11 @@ impl Policy {
         let opened = repository.as_ref().map(|open| &open.repository);
         inside.env(OPENED, opened.map(Repository::identities).unwrap_or_default());
         let placeholders = match policy.mode {
-            Mode::Full => {
+            SandboxMode::Full => {
                 set_child_subreaper(rustix::process::Pid::from_raw(1)).during("adopt orphans")?;
                 Placeholders::claim(&[], None)?
             }
-            Mode::ReadOnly | Mode::Workspace => {
+            SandboxMode::ReadOnly | SandboxMode::Workspace => {
                 require_single_thread()?;
                 let placeholders = Placeholders::claim(&named_paths(&policy)?, opened)?;
                 isolate()?;

@@ -20,7 +20,7 @@ use crate::sandbox_error::Step;
 use crate::syscalls::{self, UnixFamily};
 use crate::write_limit::{self, SocketLimit};
 use crate::{
-    Mode, Network, Policy, SandboxError, UnixSockets, capability, limits, loopback, nested,
+    Network, Policy, SandboxError, SandboxMode, UnixSockets, capability, limits, loopback, nested,
 };
 
 /// Proof that this process is restricted, with the paths that must stay covered.
@@ -59,11 +59,11 @@ impl Policy {
         // Fails only for a group leader, which has no terminal either.
         let _ = setsid();
         match policy.mode {
-            Mode::Full => {
+            SandboxMode::Full => {
                 unconfined()?;
                 Ok(Enforced { policy, view: View::default(), starts_all: true })
             }
-            Mode::ReadOnly | Mode::Workspace => confined(policy),
+            SandboxMode::ReadOnly | SandboxMode::Workspace => confined(policy),
         }
     }
 }
@@ -91,7 +91,7 @@ impl Enforced {
     /// made. Only a new sandbox protects it. The search takes a short time only, so it may miss one
     /// in a large workspace.
     pub fn appeared(&self) -> Option<PathBuf> {
-        if self.policy.mode == Mode::Full || self.policy.repository.is_some() {
+        if self.policy.mode == SandboxMode::Full || self.policy.repository.is_some() {
             return None;
         }
         // The folder of a submodule is protected as a whole until it is a repository.

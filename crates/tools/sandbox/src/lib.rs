@@ -60,8 +60,8 @@ pub use confine::Confined;
 pub use control_group::ended_for_memory;
 pub use enforce::{Enforced, Startable};
 pub use policy::{
-    DISK_BYTES_DEFAULT, GitPrograms, Guard, Limits, Mode, Network, PROCESSES_DEFAULT, Policy,
-    Protected, Runs, UnixSockets, WorkerCommand,
+    DISK_BYTES_DEFAULT, GitPrograms, Guard, Limits, Network, PROCESSES_DEFAULT, Policy, Protected,
+    Runs, SandboxMode, UnixSockets, WorkerCommand,
 };
 pub use probe::{Report, Trial, answer_probe, probe};
 pub use repository::OPENED;

@@ -225,11 +225,11 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{Limits, Mode, Network, UnixSockets};
+    use crate::{Limits, Network, SandboxMode, UnixSockets};
 
     fn policy(root: &Path) -> Policy {
         Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.canonicalize().unwrap()],
             protected: Protected::usual(),
             hidden: Vec::new(),
@@ -302,7 +302,7 @@ mod tests {
             matches!(&refused, SandboxError::Unprotectable { path, .. } if *path == root.join("sub/.git")),
             "{refused}"
         );
-        let reading = Policy { mode: Mode::ReadOnly, ..workspace };
+        let reading = Policy { mode: SandboxMode::ReadOnly, ..workspace };
         assert_eq!(paths(&reading), ["other/.antiphon", "store"].map(PathBuf::from));
     }
 

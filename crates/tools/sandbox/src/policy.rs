@@ -13,7 +13,7 @@ use crate::SandboxError;
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// How much of the file system commands may write.
-    pub mode: Mode,
+    pub mode: SandboxMode,
     /// The folders to work in. Absolute paths of existing folders.
     pub roots: Vec<PathBuf>,
     /// Names that commands cannot change, anywhere below each root. Directly below a root a missing
@@ -47,7 +47,7 @@ pub struct Policy {
 /// How much of the file system commands may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum SandboxMode {
     /// Commands write only to the private temp folder.
     ReadOnly,
     /// Commands write to the roots and to the private temp folder.
@@ -198,7 +198,7 @@ impl Protected {
     }
 }
 
-impl Mode {
+impl SandboxMode {
     pub(crate) fn writes_roots(self) -> bool {
         match self {
             Self::Workspace => true,
@@ -260,7 +260,7 @@ mod tests {
 
     fn policy(root: &Path) -> Policy {
         Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.to_owned()],
             protected: Protected::usual(),
             hidden: Vec::new(),

@@ -17,7 +17,9 @@ use nix::sys::ptrace;
 use serde::{Deserialize, Serialize};
 
 use crate::sandbox_error::Step;
-use crate::{Limits, Mode, Network, Policy, Protected, SandboxError, UnixSockets, WorkerCommand};
+use crate::{
+    Limits, Network, Policy, Protected, SandboxError, SandboxMode, UnixSockets, WorkerCommand,
+};
 
 /// The environment variable that contains the [`ProbeRequest`] of a worker.
 const PROBE_VARIABLE: &str = "ANTIPHON_PROBE";
@@ -171,7 +173,7 @@ impl ProbeTargets {
 
     fn policy(&self) -> Policy {
         Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![self.root.clone()],
             protected: Protected::usual(),
             hidden: vec![self.secret.clone()],

@@ -177,11 +177,11 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::{Limits, Mode, Network, Protected, UnixSockets};
+    use crate::{Limits, Network, Protected, SandboxMode, UnixSockets};
 
     fn policy(root: &Path, hidden: &[&Path]) -> Policy {
         let policy = Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.to_owned()],
             protected: Protected::usual(),
             hidden: hidden.iter().map(|path| (*path).to_owned()).collect(),

@@ -248,7 +248,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::{Limits, Mode, Network, Protected, UnixSockets};
+    use crate::{Limits, Network, Protected, SandboxMode, UnixSockets};
 
     /// A folder with a repository in `root`, and its policy.
     fn world() -> (tempfile::TempDir, PathBuf, Policy) {
@@ -259,7 +259,7 @@ mod tests {
         fs::create_dir(base.join("tmp")).unwrap();
         fs::create_dir(root.join("evil")).unwrap();
         let policy = Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.clone()],
             protected: Protected::usual(),
             hidden: vec![root.join("hidden")],

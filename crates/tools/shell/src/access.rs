@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antiphon_sandbox::{Mode, Policy};
+use antiphon_sandbox::{Policy, SandboxMode};
 
 use crate::arguments::Bash;
 use crate::settings::Settings;
@@ -36,10 +36,10 @@ impl Access {
         workdir: &Path,
     ) -> (Self, Option<String>) {
         match settings.policy.mode {
-            Mode::ReadOnly | Mode::Workspace if arguments.is_without_sandbox() => {
+            SandboxMode::ReadOnly | SandboxMode::Workspace if arguments.is_without_sandbox() => {
                 (Self::Everything, None)
             }
-            Mode::Workspace
+            SandboxMode::Workspace
                 if is_in_repository(&settings.policy, workdir)
                     && (settings.changes_repository)(&arguments.command) =>
             {
@@ -48,7 +48,9 @@ impl Access {
                     None => (Self::Repository, None),
                 }
             }
-            Mode::ReadOnly | Mode::Workspace | Mode::Full => (Self::Sandbox, None),
+            SandboxMode::ReadOnly | SandboxMode::Workspace | SandboxMode::Full => {
+                (Self::Sandbox, None)
+            }
         }
     }
 
@@ -57,7 +59,7 @@ impl Access {
         match self {
             Self::Sandbox => policy.clone(),
             Self::Repository => Policy { repository: Some(workdir.to_owned()), ..policy.clone() },
-            Self::Everything => Policy { mode: Mode::Full, ..policy.clone() },
+            Self::Everything => Policy { mode: SandboxMode::Full, ..policy.clone() },
         }
     }
 

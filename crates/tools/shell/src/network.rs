@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::port::Rule;
 use antiphon_egress_proxy::{Egress, Resolve, Traffic, TrafficReport};
 use antiphon_hosts::{Host, HostAccess, HostRule};
-use antiphon_sandbox::{Mode, Network, Policy};
+use antiphon_sandbox::{Network, Policy, SandboxMode};
 use rustix::io::ioctl_fionbio;
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
@@ -56,8 +56,8 @@ impl HostNetwork {
         requested: &[HostRule],
     ) -> Option<CallNetwork> {
         match (policy.mode, policy.network) {
-            (Mode::Full, _) | (_, Network::On) => return None,
-            (Mode::ReadOnly | Mode::Workspace, Network::Off) => {}
+            (SandboxMode::Full, _) | (_, Network::On) => return None,
+            (SandboxMode::ReadOnly | SandboxMode::Workspace, Network::Off) => {}
         }
         let access = (self.allowed)(granted).with_approved(requested.iter().cloned());
         (!access.is_closed()).then(|| CallNetwork {

@@ -3,7 +3,7 @@
 //! A program that the sandbox stops reports a disk that cannot be written, or a name that cannot be
 //! resolved. A model would look for the fault there.
 
-use antiphon_sandbox::{Mode, Network, Policy, UnixSockets};
+use antiphon_sandbox::{Network, Policy, SandboxMode, UnixSockets};
 
 use crate::access::Access;
 
@@ -53,7 +53,7 @@ const HOW_TO_ASK: &str = "If the task needs it, call `bash` again with `without_
 /// Bounds of a command, as far as its failure may come from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxBounds {
-    pub(crate) mode: Mode,
+    pub(crate) mode: SandboxMode,
     pub(crate) network: Network,
     pub(crate) unix_sockets: UnixSockets,
     pub(crate) access: Access,
@@ -70,8 +70,8 @@ impl SandboxBounds {
     /// Why the sandbox made a command fail that wrote `output`. `None` if nothing tells so.
     pub(crate) fn refusal(self, output: &str) -> Option<String> {
         match self.mode {
-            Mode::Full => return None,
-            Mode::ReadOnly | Mode::Workspace => {}
+            SandboxMode::Full => return None,
+            SandboxMode::ReadOnly | SandboxMode::Workspace => {}
         }
         let line = |signs: &[&str]| {
             output.lines().rev().find(|line| signs.iter().any(|sign| line.contains(sign)))
@@ -124,7 +124,7 @@ impl SandboxBounds {
         let what = path_in(line).map_or_else(|| "there".to_owned(), |path| format!("`{path}`"));
         let in_git = line.contains(".git");
         match (self.mode, self.access) {
-            (Mode::ReadOnly, _) => {
+            (SandboxMode::ReadOnly, _) => {
                 format!(
                     "the sandbox refused to write {what}: in mode read-only only /tmp is writable."
                 )
@@ -166,7 +166,7 @@ mod tests {
 
     fn bounds(access: Access) -> SandboxBounds {
         SandboxBounds {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             network: Network::Off,
             unix_sockets: UnixSockets::Refused,
             access,
@@ -203,7 +203,7 @@ mod tests {
         let online = SandboxBounds { network: Network::On, ..inside };
         assert_eq!(online.refusal(line), None);
         assert_eq!(online.refusal(local), None);
-        let full = SandboxBounds { mode: Mode::Full, ..inside };
+        let full = SandboxBounds { mode: SandboxMode::Full, ..inside };
         assert_eq!(full.refusal(line), None);
     }
 }

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use antiphon_sandbox::{Mode, Policy};
+use antiphon_sandbox::{Policy, SandboxMode};
 use rustix::io::ioctl_fionbio;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use tempfile::TempDir;
@@ -250,7 +250,7 @@ fn launch(
 /// Environment variables with the folders for temporary files and caches.
 fn temp_variables(policy: &Policy) -> Vec<(&'static str, PathBuf)> {
     match policy.mode {
-        Mode::ReadOnly | Mode::Workspace => {
+        SandboxMode::ReadOnly | SandboxMode::Workspace => {
             let _ = fs::create_dir(policy.tmp.join(".cache"));
             vec![
                 ("TMPDIR", PathBuf::from("/tmp")),
@@ -259,6 +259,6 @@ fn temp_variables(policy: &Policy) -> Vec<(&'static str, PathBuf)> {
                 ("npm_config_cache", Path::new("/tmp").join(".cache/npm")),
             ]
         }
-        Mode::Full => vec![("TMPDIR", policy.tmp.clone())],
+        SandboxMode::Full => vec![("TMPDIR", policy.tmp.clone())],
     }
 }

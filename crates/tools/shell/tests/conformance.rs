@@ -7,10 +7,10 @@ use std::path::Path;
 use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{InputBlock, RawJson, ToolExecutor};
-use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
+use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
 use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
 
-fn shell(folder: &Path, mode: Mode) -> Shell {
+fn shell(folder: &Path, mode: SandboxMode) -> Shell {
     let root = folder.join("root");
     std::fs::create_dir_all(&root).unwrap();
     let program = env!("CARGO_BIN_EXE_antiphon-shell-worker").into();
@@ -51,7 +51,7 @@ async fn started(shell: &Shell) -> String {
     text.unwrap().split('`').nth(1).unwrap().to_owned()
 }
 
-async fn check(mode: Mode) {
+async fn check(mode: SandboxMode) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let bench = async || {
         let shell = shell(folder.path(), mode);
@@ -84,10 +84,10 @@ async fn check(mode: Mode) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_contract_is_kept_in_a_sandbox() {
-    check(Mode::Workspace).await;
+    check(SandboxMode::Workspace).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_contract_is_kept_without_a_sandbox() {
-    check(Mode::Full).await;
+    check(SandboxMode::Full).await;
 }

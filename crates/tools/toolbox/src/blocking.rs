@@ -13,13 +13,13 @@ use tokio::task::spawn_blocking;
 
 /// A flag that asks work on another thread to stop.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
 /// The work stopped because a stop was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
-impl Stop {
+impl StopFlag {
     /// Fails once a stop is requested. Work calls this between its steps.
     pub fn check(&self) -> Result<(), Stopped> {
         if self.is_requested() { Err(Stopped) } else { Ok(()) }
@@ -39,9 +39,9 @@ impl Stop {
 pub async fn blocking<T: Send + 'static>(
     tool: &str,
     cancel: Cancel,
-    work: impl FnOnce(&Stop) -> Result<T, Stopped> + Send + 'static,
+    work: impl FnOnce(&StopFlag) -> Result<T, Stopped> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let stop = Stop::default();
+    let stop = StopFlag::default();
     // A call that is dropped instead of canceled stops its work too, without waiting for it.
     let _stop_on_drop = StopOnDrop(stop.clone());
     let mut running = pin!(spawn_blocking({
@@ -64,7 +64,7 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-struct StopOnDrop(Stop);
+struct StopOnDrop(StopFlag);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {

@@ -18,7 +18,7 @@ mod plain_text;
 mod redacting;
 mod toolbox;
 
-pub use blocking::{Stop, Stopped, blocking};
+pub use blocking::{StopFlag, Stopped, blocking};
 pub use definition::{arguments, at_least_one, count, definition};
 pub use handler::{RESULT_BYTES_MAX, ToolHandler};
 pub use output_store::{OutputStore, STORED_RESULT_BYTES_MAX, STORED_TASK_BYTES_MAX};

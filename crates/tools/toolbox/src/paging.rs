@@ -5,5 +5,5 @@ mod rows;
 mod scan;
 
 pub use range_note::{is_at_the_end, range_note};
-pub use rows::{Collected, LINE_CHARS_MAX, Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows};
+pub use rows::{CollectedRows, LINE_CHARS_MAX, LongLines, ROWS_BYTES_MAX, ROWS_MAX, Rows};
 pub use scan::{COUNTED_BYTES_MAX, ScanError, Scanned, scan};

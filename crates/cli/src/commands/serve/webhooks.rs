@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::{SourceName, Wake};
-use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
+use antiphon_http::{
+    Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookContent, WebhookSecret, Webhooks,
+};
 use antiphon_project::environment::Environment;
 use antiphon_project::settings::{WebhookConfig, WebhookScheme};
 
@@ -33,7 +35,7 @@ pub(in crate::commands) fn webhook(
             WebhookScheme::Standard => Scheme::Standard,
             WebhookScheme::Github => Scheme::Github,
         },
-        reads: if config.include_payload { Reads::Payload } else { Reads::Body },
+        reads: if config.include_payload { WebhookContent::Payload } else { WebhookContent::Body },
         wake: if config.wake { Wake::Yes } else { Wake::No },
         mode: config.mode,
         salience: config.salience,

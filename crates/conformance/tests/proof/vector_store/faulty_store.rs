@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 
 use antiphon_core::MessageId;
-use antiphon_core::port::{Embedding, Hit, Metadata, Search, VectorStore, VectorStoreError};
+use antiphon_core::port::{
+    Embedding, Metadata, VectorHit, VectorSearch, VectorStore, VectorStoreError,
+};
 use async_trait::async_trait;
 use tokio::task::yield_now;
 
@@ -128,19 +130,19 @@ impl VectorStore for FaultyStore {
         Ok(())
     }
 
-    async fn search(&self, search: Search) -> Result<Vec<Hit>, VectorStoreError> {
+    async fn search(&self, search: VectorSearch) -> Result<Vec<VectorHit>, VectorStoreError> {
         let query = self.fitting(&search.query, Fault::FitsQueries)?;
         let rows = self.rows.lock().unwrap();
         if rows.is_empty() && self.fault == Fault::FailsWhenEmpty {
             return Err(VectorStoreError::Unavailable { reason: "no such index".to_owned() });
         }
         let overlooks = self.fault == Fault::OverlooksSomeOfMany && rows.len() > 100;
-        let mut hits: Vec<Hit> = rows
+        let mut hits: Vec<VectorHit> = rows
             .iter()
             .enumerate()
             .filter(|(_, row)| !row.deleted || self.fault == Fault::KeepsWhatIsDeleted)
             .filter(|(n, _)| !overlooks || n % 10 != 0)
-            .map(|(_, row)| Hit {
+            .map(|(_, row)| VectorHit {
                 id: row.id,
                 score: self.score(&query, &row.vector),
                 metadata: row.metadata.clone(),

@@ -7,7 +7,7 @@ use antiphon_a2a_api::{A2a, A2aConfig, ExposedAgents};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse, ModelRef};
-use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token};
+use antiphon_interface_transport::{Listeners, ServerConfig, ServerDeps, ServerLimits, Token};
 use antiphon_outbound::OutboundRules;
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{NewTask, Orchestrator, PriorHistory};
@@ -106,7 +106,7 @@ impl World {
             task_factory: Arc::new(Factory(orchestrator.clone())),
             token: Token::new(TOKEN.into()).unwrap(),
             hosts: Vec::new(),
-            limits: Limits::default(),
+            limits: ServerLimits::default(),
         };
         let server = ServerConfig::new(deps, a2a.interface());
         let server =

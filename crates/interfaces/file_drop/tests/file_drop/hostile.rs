@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon_file_drop::{
-    FolderTrust, RequestFolder, Settings, SettingsError, Tally, WhenAbsent, count_waiting, watch,
+    FolderTrust, PassCounts, RequestFolder, Settings, SettingsError, WhenAbsent, count_waiting,
+    watch,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ const OTHER_USER: u32 = 65534;
 /// One file is rejected with this message and code.
 async fn is_rejected(world: &World, message: &str, code: &str) {
     let tally = world.pass().await;
-    assert_eq!(tally, Tally { set_aside: 1, ..Tally::default() });
+    assert_eq!(tally, PassCounts { set_aside: 1, ..PassCounts::default() });
     let error = json!({"code": code, "message": message});
     let expected =
         json!({"request": "a.json", "ok": false, "error": error, "setAside": "rejected/a.json"});
@@ -84,7 +85,10 @@ async fn a_file_of_the_largest_size_is_read() {
     fs::write(world.path("a.json"), &request).unwrap();
     request.push(b' ');
     fs::write(world.path("b.json"), &request).unwrap();
-    assert_eq!(world.pass().await, Tally { answered: 1, set_aside: 1, ..Tally::default() });
+    assert_eq!(
+        world.pass().await,
+        PassCounts { answered: 1, set_aside: 1, ..PassCounts::default() }
+    );
     assert_eq!(world.orders.effects(), [stopped("a")]);
 }
 
@@ -172,14 +176,14 @@ async fn a_link_with_the_name_of_the_rejected_folder_is_not_followed() {
     let outside = tempfile::tempdir().unwrap();
     symlink(outside.path(), world.path("rejected")).unwrap();
     fs::write(world.path("a.json"), r#"{"action":"x"}"#).unwrap();
-    assert_eq!(world.pass().await, Tally { answered: 1, ..Tally::default() });
+    assert_eq!(world.pass().await, PassCounts { answered: 1, ..PassCounts::default() });
     let error = json!({"code": "INVALID_REQUEST", "message": "unknown orchestrator action: x"});
     assert_eq!(
         world.comparable("a").await,
         json!({"request": "a.json", "ok": false, "error": error})
     );
     assert_eq!(names(outside.path()), Vec::<String>::new());
-    assert_eq!(world.pass().await, Tally::default(), "it is answered");
+    assert_eq!(world.pass().await, PassCounts::default(), "it is answered");
 }
 
 #[tokio::test]
@@ -204,7 +208,7 @@ async fn a_name_that_cannot_be_printed_is_answered_under_a_generated_name() {
     for name in bad {
         fs::write(world.path("").join(OsStr::from_bytes(name)), stop("a")).unwrap();
     }
-    assert_eq!(world.pass().await, Tally { set_aside: 4, ..Tally::default() });
+    assert_eq!(world.pass().await, PassCounts { set_aside: 4, ..PassCounts::default() });
     let names = world.names();
     assert_eq!(names.len(), 5, "{names:?}");
     for name in names.iter().filter(|name| *name != "rejected") {
@@ -249,7 +253,7 @@ async fn deep_nesting_does_not_overflow_the_stack() {
 /// Nothing in this folder is answered or changed.
 async fn is_skipped(world: &World, folder: &Path) {
     let before = names(folder);
-    assert_eq!(world.pass().await, Tally::default());
+    assert_eq!(world.pass().await, PassCounts::default());
     assert_eq!(names(folder), before);
     assert_eq!(world.orders.calls(), 0);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use antiphon_file_drop::Tally;
+use antiphon_file_drop::PassCounts;
 
 use crate::world::{World, names, read, stop, until};
 
@@ -31,7 +31,7 @@ async fn thousands_of_requests_dropped_before_the_start_are_answered_once_each()
     let started = Instant::now();
     let tally = world.pass().await;
     println!("{FILES} that lay there: {:?}", started.elapsed());
-    assert_eq!(tally, Tally { answered: FILES, ..Tally::default() });
+    assert_eq!(tally, PassCounts { answered: FILES, ..PassCounts::default() });
     all_answered(&world);
 }
 

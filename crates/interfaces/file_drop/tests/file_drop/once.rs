@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
-use antiphon_file_drop::Tally;
+use antiphon_file_drop::PassCounts;
 use serde_json::json;
 
 use crate::world::{World, names, stop, stopped, until};
@@ -29,7 +29,7 @@ async fn an_answered_request_is_not_executed_again_after_a_restart() {
     world.drop("a.json", &stop("a"));
     let first = world.response("a").await;
     world.end().await;
-    assert_eq!(world.pass().await, Tally::default());
+    assert_eq!(world.pass().await, PassCounts::default());
     world.start().await;
     assert_eq!(world.response("a").await, first);
     assert_eq!(world.orders.calls(), 1);
@@ -221,7 +221,7 @@ async fn temporary_files_left_by_a_kill_are_removed() {
     fs::write(world.path(".drop-0.tmp"), "{").unwrap();
     let old = fs::File::create(world.path(".drop-1.tmp")).unwrap();
     old.set_modified(SystemTime::now() - Duration::from_secs(7200)).unwrap();
-    assert_eq!(world.pass().await, Tally::default());
+    assert_eq!(world.pass().await, PassCounts::default());
     assert_eq!(names(&world.path("")), [".drop-0.tmp"], "a client may be about to rename it");
 }
 

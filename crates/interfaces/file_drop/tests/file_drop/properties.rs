@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use antiphon_file_drop::Tally;
+use antiphon_file_drop::PassCounts;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ proptest! {
             assert_eq!(response.set_aside.is_some(), tally.set_aside == 1);
             let kept = response.set_aside.unwrap_or_else(|| "a.json".to_owned());
             assert_eq!(fs::read(world.path(&kept)).unwrap(), text);
-            assert_eq!(world.pass().await, Tally::default());
+            assert_eq!(world.pass().await, PassCounts::default());
         });
     }
 
@@ -110,7 +110,7 @@ proptest! {
             assert_eq!(tally.answered + tally.set_aside, usize::from(is_request));
             let responses = world.names().into_iter().filter(|it| it.ends_with(".response.json"));
             assert_eq!(responses.count() >= 1, is_request || bytes.ends_with(b".response.json"));
-            assert_eq!(world.pass().await, Tally::default());
+            assert_eq!(world.pass().await, PassCounts::default());
         });
     }
 }

@@ -10,7 +10,7 @@ use antiphon_core::port::OrderExecutor;
 use antiphon_core::{
     Command, InteractionId, Order, OrderError, OrderResult, OrderStatus, TaskId, Wait,
 };
-use antiphon_file_drop::{Response, Settings, Tally, answer_waiting, watch};
+use antiphon_file_drop::{PassCounts, Response, Settings, answer_waiting, watch};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -238,7 +238,7 @@ impl World {
     }
 
     /// Answers the present requests.
-    pub(crate) async fn pass(&self) -> Tally {
+    pub(crate) async fn pass(&self) -> PassCounts {
         let stop = CancellationToken::new();
         let (settings, orders) = (self.settings.clone(), self.orders.clone());
         answer_waiting(self.project(), settings, orders, stop).await.unwrap()

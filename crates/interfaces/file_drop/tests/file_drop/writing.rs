@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
-use antiphon_file_drop::{Response, Tally};
+use antiphon_file_drop::{PassCounts, Response};
 use serde_json::json;
 
 use crate::world::{World, names, read, stop, stopped, until};
@@ -79,7 +79,7 @@ async fn files_whose_names_are_not_those_of_requests_are_ignored() {
     for name in others {
         fs::write(world.path(name), stop("a")).unwrap();
     }
-    assert_eq!(world.pass().await, Tally::default());
+    assert_eq!(world.pass().await, PassCounts::default());
     let mut expected = others.map(str::to_owned);
     expected.sort();
     assert_eq!(world.names(), expected);

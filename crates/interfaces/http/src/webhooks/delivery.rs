@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ConfiguredWebhooks, Reads, WEBHOOK_TEXT_BYTES_MAX, Webhook, signature};
+use super::{ConfiguredWebhooks, WEBHOOK_TEXT_BYTES_MAX, Webhook, WebhookContent, signature};
 
 /// The response to the sender, which does not learn which agent reads the event.
 #[derive(JsonSchema, Serialize)]
@@ -81,8 +81,10 @@ fn arrival(webhook: &Webhook, body: &[u8], delivery_id: &str) -> Result<Arrival,
     let payload = RawJson::parse(text).map_err(|error| invalid(error.to_string()))?;
     let value: Value = payload.to().map_err(|error| invalid(error.to_string()))?;
     let text = match webhook.reads {
-        Reads::Body => value.get("body").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        Reads::Payload => serde_json::to_string_pretty(&value).unwrap_or_default(),
+        WebhookContent::Body => {
+            value.get("body").and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        WebhookContent::Payload => serde_json::to_string_pretty(&value).unwrap_or_default(),
     };
     let shown = |salience| RenderMetadata { class: RenderClass::ExternalEvent, salience };
     Ok(Arrival {

@@ -1,7 +1,7 @@
 //! Definitions of agents over HTTP: every client reads them, a person with level `admin` writes them.
 
 use antiphon_core::AgentName;
-use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_keys::{KeyHolder, Level, NewKey};
 use serde_json::{Value, json};
 
 use crate::client::{get, post, request, say};
@@ -98,7 +98,7 @@ async fn reserved_names_and_invalid_definitions_are_refused() {
 #[tokio::test]
 async fn only_a_person_with_level_admin_writes_definitions() {
     let keyed = Keyed::new().await;
-    let holder = Holder::Agent(AgentName::parse("reviewer").unwrap());
+    let holder = KeyHolder::Agent(AgentName::parse("reviewer").unwrap());
     let agents = NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Write) };
     let (_, agents) = keyed.make(agents);
     let (writer, admin) = (keyed.person(Level::Write), keyed.person(Level::Admin));

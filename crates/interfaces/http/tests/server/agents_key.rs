@@ -8,7 +8,7 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, InputBlock, Message, ModelRef, Position,
     RunnerConfig, Runtime, TaskId, TaskLimits, UserMessage,
 };
-use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_keys::{KeyHolder, Level, NewKey};
 use antiphon_project::DefinedAgent;
 use antiphon_runtime::NewTask;
 use chrono::Utc;
@@ -18,7 +18,7 @@ use crate::key_server::Keyed;
 use crate::tasks::accepted;
 
 fn of(keyed: &Keyed, agent: &str) -> String {
-    let holder = Holder::Agent(AgentName::parse(agent).unwrap());
+    let holder = KeyHolder::Agent(AgentName::parse(agent).unwrap());
     keyed.make(NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Write) }).1
 }
 

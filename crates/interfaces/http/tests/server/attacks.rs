@@ -1,6 +1,6 @@
 //! Unauthorized clients, and malformed requests.
 
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -169,7 +169,8 @@ async fn bodies_that_are_not_json_are_refused() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_however_it_is_announced() {
-    let server = TestServer::with(Limits { body_bytes_max: 1000, ..Limits::default() }).await;
+    let server =
+        TestServer::with(ServerLimits { body_bytes_max: 1000, ..ServerLimits::default() }).await;
     let address = server.address;
     let body = json!({"message": "x".repeat(1000)}).to_string();
     let announced = request(address, "POST", "/v1/tasks", Some(&body));

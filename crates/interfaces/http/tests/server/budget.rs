@@ -6,7 +6,7 @@ use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
     AgentName, EventBody, ModelRef, Position, SpendLimits, TaskId, TaskStatus, UserMessage,
 };
-use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_keys::{KeyHolder, Level, NewKey};
 use antiphon_project::dollars;
 use antiphon_runtime::NewTask;
 use chrono::{DateTime, Utc};
@@ -173,7 +173,7 @@ async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spe
 async fn only_a_person_with_an_admin_key_raises_a_spend_limit() {
     let keyed = Keyed::paying(LITTLE).await;
     let agents = NewKey {
-        holder: Holder::Agent(AgentName::parse("reviewer").unwrap()),
+        holder: KeyHolder::Agent(AgentName::parse("reviewer").unwrap()),
         ..key(Level::Write, SpendLimits::default())
     };
     let five = json!({"usd": 5, "comment": "go on"});

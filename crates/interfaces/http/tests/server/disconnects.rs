@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Append, Appended, Journal, JournalError};
 use antiphon_core::{EventBody, Position};
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -39,7 +39,8 @@ async fn all_tasks_of_an_invocation_are_created_also_when_the_client_disconnects
         journal: Arc::clone(&journal),
         let_in: Semaphore::new(1),
     }));
-    let limits = Limits { answer_wait: Duration::from_millis(200), ..Limits::default() };
+    let limits =
+        ServerLimits { answer_wait: Duration::from_millis(200), ..ServerLimits::default() };
     let used = Arc::clone(&slow) as Arc<dyn Journal>;
     let server = TestServer::over(used, Arc::clone(&journal), limits).await;
     let target = json!({"agent": {"type": "named", "agent_id": "reviewer"}, "message": "hi"});

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps};
+use antiphon_interface_transport::{ServerConfig, ServerDeps, ServerLimits};
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 
 use crate::world::{TOKEN, TestServer, server_config};
@@ -21,8 +21,8 @@ async fn python(server: &TestServer) -> Output {
 async fn every_response_is_in_the_document() {
     let telemetry = Telemetry { metrics: Metrics::new(), traces: Traces::new(), exporter: None };
     // It tries a wrong token on every route.
-    let limits = Limits { wrong_keys_per_minute: 10_000, ..Limits::default() };
-    let limits = Limits { wrong_keys_per_minute_total: 10_000, ..limits };
+    let limits = ServerLimits { wrong_keys_per_minute: 10_000, ..ServerLimits::default() };
+    let limits = ServerLimits { wrong_keys_per_minute_total: 10_000, ..limits };
     let config = |deps| {
         let config = server_config(deps);
         let deps = ServerDeps { limits, ..config.deps };

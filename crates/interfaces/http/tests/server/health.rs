@@ -7,7 +7,7 @@ use antiphon_conformance::reference::{
     DelegatingJournal, JournalHooks, MemoryJournal, UnavailableJournal,
 };
 use antiphon_core::port::{Append, AppendFault, Appended, Journal, JournalError};
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use async_trait::async_trait;
 use serde_json::json;
 
@@ -34,7 +34,7 @@ async fn without_its_journal_the_server_is_alive_and_unhealthy() {
     let server = TestServer::over(
         Arc::new(UnavailableJournal("the disk is gone".to_owned())),
         journal,
-        Limits::default(),
+        ServerLimits::default(),
     )
     .await;
     let address = server.address;
@@ -95,7 +95,7 @@ async fn a_server_whose_journal_takes_no_events_is_unhealthy_until_it_does() {
         is_replaced: AtomicBool::new(false),
     }));
     let used = Arc::clone(&disk) as Arc<dyn Journal>;
-    let server = TestServer::over(used, journal, Limits::default()).await;
+    let server = TestServer::over(used, journal, ServerLimits::default()).await;
     let address = server.address;
     assert_eq!(get(address, "/health/ready").await.status, 200);
     disk.is_full.store(true, Ordering::SeqCst);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_core::port::Journal;
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use antiphon_keys::Level;
 use serde_json::{Value, json};
 
@@ -22,7 +22,8 @@ fn session(id: &str) -> Value {
 async fn again(server: TestServer) -> TestServer {
     let journal = Arc::clone(&server.journal);
     server.ended().await;
-    TestServer::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, Limits::default()).await
+    TestServer::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, ServerLimits::default())
+        .await
 }
 
 #[tokio::test]

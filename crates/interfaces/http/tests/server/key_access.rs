@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use antiphon_core::AgentName;
-use antiphon_interface_transport::Limits;
-use antiphon_keys::{Holder, Level, NewKey};
+use antiphon_interface_transport::ServerLimits;
+use antiphon_keys::{KeyHolder, Level, NewKey};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -115,7 +115,8 @@ async fn everything_ends(keyed: &Keyed, open: Vec<(&'static str, Open)>) {
 
 #[tokio::test]
 async fn whatever_takes_the_access_of_a_key_ends_all_that_is_open_with_it_within_a_second() {
-    let keyed = Keyed::with(Limits { requests_per_key_max: OPEN, ..Limits::default() }).await;
+    let keyed =
+        Keyed::with(ServerLimits { requests_per_key_max: OPEN, ..ServerLimits::default() }).await;
     let task = accepted(&keyed.server, "hang").await.to_string();
     let new = || NewKey::new("open".parse().unwrap(), Level::Write);
     let mut owner =
@@ -200,7 +201,8 @@ async fn a_key_that_keeps_its_access_keeps_its_streams_when_other_keys_change() 
 
 #[tokio::test]
 async fn a_key_has_a_limited_number_of_open_streams_and_the_owner_always_finds_one() {
-    let limits = Limits { requests_per_key_max: 3, streams_max: 8, ..Limits::default() };
+    let limits =
+        ServerLimits { requests_per_key_max: 3, streams_max: 8, ..ServerLimits::default() };
     let keyed = Keyed::with(limits).await;
     let task = accepted(&keyed.server, "hang").await;
     let path = format!("/v1/tasks/{task}/events");
@@ -244,7 +246,7 @@ async fn a_key_has_a_limited_number_of_open_streams_and_the_owner_always_finds_o
 
 #[tokio::test]
 async fn wrong_keys_are_throttled_and_right_ones_are_not() {
-    let limits = Limits { wrong_keys_per_minute: 5, ..Limits::default() };
+    let limits = ServerLimits { wrong_keys_per_minute: 5, ..ServerLimits::default() };
     let keyed = Keyed::with(limits).await;
     let good = keyed.person(Level::Read);
     let mut wrong = good.clone();
@@ -272,7 +274,7 @@ async fn wrong_keys_are_throttled_and_right_ones_are_not() {
 
 #[tokio::test]
 async fn wrong_tokens_are_throttled_without_keys_too_and_in_total() {
-    let limits = Limits { wrong_keys_per_minute_total: 2, ..Limits::default() };
+    let limits = ServerLimits { wrong_keys_per_minute_total: 2, ..ServerLimits::default() };
     let server = TestServer::with(limits).await;
     let wrong = request(server.address, "GET", "/v1/tasks", None).replacen(TOKEN, "guess", 1);
     for expected in [401, 401, 429] {
@@ -284,7 +286,7 @@ async fn wrong_tokens_are_throttled_without_keys_too_and_in_total() {
 
 #[tokio::test]
 async fn half_sent_bodies_of_keys_have_a_memory_bound_and_leave_the_owner_a_part() {
-    let limits = Limits { body_bytes_total_max: 400_000, ..Limits::default() };
+    let limits = ServerLimits { body_bytes_total_max: 400_000, ..ServerLimits::default() };
     let keyed = Keyed::with(limits).await;
     let key = keyed.person(Level::Write);
     let body = json!({"message": "x".repeat(100_000)}).to_string();
@@ -319,7 +321,7 @@ async fn half_sent_bodies_of_keys_have_a_memory_bound_and_leave_the_owner_a_part
 async fn an_agents_key_that_loses_its_agent_loses_its_streams() {
     let keyed = Keyed::new().await;
     let task = accepted(&keyed.server, "hang").await;
-    let holder = Holder::Agent(AgentName::parse("reviewer").unwrap());
+    let holder = KeyHolder::Agent(AgentName::parse("reviewer").unwrap());
     let new = NewKey { holder, ..NewKey::new("helper".parse().unwrap(), Level::Read) };
     let (key, secret) = keyed.make(new);
     let path = format!("/v1/tasks/{task}/events");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_interface_transport::{Keys, Limits, ServerConfig, ServerDeps};
+use antiphon_interface_transport::{Keys, ServerConfig, ServerDeps, ServerLimits};
 use antiphon_keys::{Key, KeyRing, Level, NewKey, RELOAD_EVERY, SpendLimits};
 use antiphon_runtime::{Budget, SpendLimitSource};
 use chrono::{DateTime, Utc};
@@ -52,10 +52,10 @@ pub(crate) struct Keyed {
 
 impl Keyed {
     pub(crate) async fn new() -> Self {
-        Self::with(Limits::default()).await
+        Self::with(ServerLimits::default()).await
     }
 
-    pub(crate) async fn with(limits: Limits) -> Self {
+    pub(crate) async fn with(limits: ServerLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys.json");
         let clock = Arc::new(Wall(Mutex::new(SystemClock.now())));

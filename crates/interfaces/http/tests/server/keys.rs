@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{AgentName, ApprovalStatus, Position, TaskId};
-use antiphon_keys::{Holder, Level, NewKey, RateLimit};
+use antiphon_keys::{KeyHolder, Level, NewKey, RateLimit};
 use serde_json::json;
 
 use crate::client::{Reply, get, request, say};
@@ -13,7 +13,7 @@ use crate::tasks::accepted;
 use crate::world::TOKEN;
 
 fn agents_key(level: Level) -> NewKey {
-    let holder = Holder::Agent(AgentName::parse("reviewer").unwrap());
+    let holder = KeyHolder::Agent(AgentName::parse("reviewer").unwrap());
     NewKey { holder, ..NewKey::new("helper".parse().unwrap(), level) }
 }
 

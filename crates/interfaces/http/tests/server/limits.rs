@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use antiphon_core::TaskStatus;
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,7 +25,7 @@ async fn begin(server: &TestServer, text: &str) -> Reply {
 
 #[tokio::test]
 async fn a_slow_request_times_out() {
-    let limits = Limits { head_wait: SOON, body_wait: SOON, ..Limits::default() };
+    let limits = ServerLimits { head_wait: SOON, body_wait: SOON, ..ServerLimits::default() };
     let server = TestServer::with(limits).await;
     for head in ["", "GET / HTTP/1.1\r\nhost: loc"] {
         let reply = begin(&server, head).await;
@@ -39,7 +39,8 @@ async fn a_slow_request_times_out() {
 
 #[tokio::test]
 async fn a_response_that_takes_too_long_times_out() {
-    let server = TestServer::with(Limits { answer_wait: SOON, ..Limits::default() }).await;
+    let server =
+        TestServer::with(ServerLimits { answer_wait: SOON, ..ServerLimits::default() }).await;
     let reply = post(server.address, "/v1/tasks", &json!({"message": "x", "agent": "sleep"})).await;
     assert_eq!((reply.status, reply.code().as_str()), (503, "SERVICE_UNAVAILABLE"));
     server.ended().await;
@@ -47,7 +48,8 @@ async fn a_response_that_takes_too_long_times_out() {
 
 #[tokio::test]
 async fn a_connection_beyond_the_limit_waits() {
-    let server = TestServer::with(Limits { connections_max: 1, ..Limits::default() }).await;
+    let server =
+        TestServer::with(ServerLimits { connections_max: 1, ..ServerLimits::default() }).await;
     let first = TcpStream::connect(server.address).await.unwrap();
     let path = "/health";
     let mut second = Box::pin(get(server.address, path));
@@ -60,7 +62,7 @@ async fn a_connection_beyond_the_limit_waits() {
 
 #[tokio::test]
 async fn a_stream_beyond_the_limit_is_refused_until_another_ends() {
-    let server = TestServer::with(Limits { streams_max: 1, ..Limits::default() }).await;
+    let server = TestServer::with(ServerLimits { streams_max: 1, ..ServerLimits::default() }).await;
     let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/events");
     let mut first = EventStream::open(server.address, &path, "").await;
@@ -78,7 +80,8 @@ async fn a_stream_beyond_the_limit_is_refused_until_another_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_connection_of_a_client_that_reads_nothing_is_closed() {
-    let server = TestServer::with(Limits { read_wait: SOON, ..Limits::default() }).await;
+    let server =
+        TestServer::with(ServerLimits { read_wait: SOON, ..ServerLimits::default() }).await;
     let task_id = accepted(&server, "shout").await;
     let state = server.orchestrator.wait(&task_id).await.unwrap();
     assert_eq!(state.status, TaskStatus::Completed);

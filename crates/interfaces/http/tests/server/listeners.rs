@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_interface_transport::{Limits, Listeners, Tls, TlsError, UnixSocket};
+use antiphon_interface_transport::{Listeners, ServerLimits, Tls, TlsError, UnixSocket};
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -27,7 +27,7 @@ fn tls(own: &CertifiedKey<KeyPair>) -> Tls {
     Tls::from_pem(own.cert.pem().as_bytes(), own.signing_key.serialize_pem().as_bytes()).unwrap()
 }
 
-async fn with_tls(own: &CertifiedKey<KeyPair>, limits: Limits) -> TestServer {
+async fn with_tls(own: &CertifiedKey<KeyPair>, limits: ServerLimits) -> TestServer {
     let tls = Some(tls(own));
     TestServer::on(limits, |listener| Listeners { tls, ..Listeners::from(listener) }).await
 }
@@ -58,7 +58,7 @@ fn local(method: &str, path: &str, host: &str) -> String {
 }
 
 /// A server with a socket for this user, or for another one.
-async fn with_socket(folder: &Path, other_user: u32, limits: Limits) -> TestServer {
+async fn with_socket(folder: &Path, other_user: u32, limits: ServerLimits) -> TestServer {
     let uid = folder.metadata().unwrap().uid() + other_user;
     let socket = Some(UnixSocket { listener: UnixListener::bind(folder.join("s")).unwrap(), uid });
     TestServer::on(limits, |listener| Listeners { socket, ..Listeners::from(listener) }).await
@@ -71,7 +71,7 @@ async fn connect(folder: &TempDir) -> UnixStream {
 #[tokio::test]
 async fn tls_changes_nothing_for_clients() {
     let own = certified();
-    let server = with_tls(&own, Limits::default()).await;
+    let server = with_tls(&own, ServerLimits::default()).await;
     let name = ServerName::try_from("localhost").unwrap();
     for (path, token, status) in [
         ("/health", "", 200),
@@ -96,7 +96,7 @@ async fn tls_changes_nothing_for_clients() {
 #[tokio::test]
 async fn clients_without_trust_or_without_tls_are_not_served() {
     let own = certified();
-    let server = with_tls(&own, Limits::default()).await;
+    let server = with_tls(&own, ServerLimits::default()).await;
     let name = ServerName::try_from("localhost").unwrap();
     let stream = TcpStream::connect(server.address).await.unwrap();
     assert!(connector(&certified()).connect(name, stream).await.is_err());
@@ -108,7 +108,7 @@ async fn clients_without_trust_or_without_tls_are_not_served() {
 #[tokio::test]
 async fn a_slow_handshake_frees_its_connection() {
     let own = certified();
-    let limits = Limits { head_wait: SOON, connections_max: 1, ..Limits::default() };
+    let limits = ServerLimits { head_wait: SOON, connections_max: 1, ..ServerLimits::default() };
     let server = with_tls(&own, limits).await;
     let _silent = TcpStream::connect(server.address).await.unwrap();
     let stream = TcpStream::connect(server.address).await.unwrap();
@@ -143,7 +143,7 @@ async fn invalid_certificates_and_keys_are_refused() {
 #[tokio::test]
 async fn a_unix_socket_serves_the_same_routes() {
     let folder = tempfile::tempdir().unwrap();
-    let server = with_socket(folder.path(), 0, Limits::default()).await;
+    let server = with_socket(folder.path(), 0, ServerLimits::default()).await;
     let by_socket = async |method: &str, path: &str, host: &str| {
         ask(connect(&folder).await, &local(method, path, host)).await
     };
@@ -169,7 +169,7 @@ async fn a_unix_socket_serves_the_same_routes() {
 #[tokio::test]
 async fn the_connection_of_another_users_process_is_closed_and_frees_its_permit() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let limits = ServerLimits { connections_max: 1, ..ServerLimits::default() };
     let server = with_socket(folder.path(), 1, limits).await;
     for _ in 0..3 {
         let mut stream = connect(&folder).await;
@@ -185,7 +185,8 @@ async fn the_connection_of_another_users_process_is_closed_and_frees_its_permit(
 #[tokio::test]
 async fn clients_of_the_network_cannot_keep_the_owner_from_the_socket_nor_the_reverse() {
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { connections_max: 1, socket_connections_max: 1, ..Limits::default() };
+    let limits =
+        ServerLimits { connections_max: 1, socket_connections_max: 1, ..ServerLimits::default() };
     let server = with_socket(folder.path(), 0, limits).await;
     let text = local("GET", "/v1/tasks", "localhost");
     let network = TcpStream::connect(server.address).await.unwrap();
@@ -207,7 +208,7 @@ async fn a_server_may_listen_on_a_unix_socket_alone() {
     let uid = folder.path().metadata().unwrap().uid();
     let listener = UnixListener::bind(folder.path().join("s")).unwrap();
     let socket = Some(UnixSocket { listener, uid });
-    let server = TestServer::on(Limits::default(), |tcp| {
+    let server = TestServer::on(ServerLimits::default(), |tcp| {
         drop(tcp);
         Listeners { socket, ..Listeners::default() }
     })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -43,7 +43,7 @@ async fn at_shutdown_an_open_request_is_answered() {
 #[tokio::test]
 async fn a_connection_that_does_not_end_in_time_is_closed() {
     let drain_wait = Duration::from_millis(50);
-    let server = TestServer::with(Limits { drain_wait, ..Limits::default() }).await;
+    let server = TestServer::with(ServerLimits { drain_wait, ..ServerLimits::default() }).await;
     let text = request(server.address, "POST", "/v1/tasks", Some("{\"message\":\"hi\"}"));
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(&text.as_bytes()[..text.len() - 3]).await.unwrap();

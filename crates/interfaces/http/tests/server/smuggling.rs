@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use antiphon_core::Position;
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::{HEAD_BYTES_MAX, HEADERS_MAX, Limits};
+use antiphon_interface_transport::{HEAD_BYTES_MAX, HEADERS_MAX, ServerLimits};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ async fn received(server: &TestServer, text: &str) -> String {
 #[tokio::test]
 async fn a_request_of_ambiguous_length_does_nothing_and_hides_no_other_request() {
     let soon = std::time::Duration::from_millis(200);
-    let limits = Limits { head_wait: soon, body_wait: soon, ..Limits::default() };
+    let limits = ServerLimits { head_wait: soon, body_wait: soon, ..ServerLimits::default() };
     let server = TestServer::with(limits).await;
     let body = r#"{"message": "smuggled"}"#;
     let hidden = request(server.address, "POST", "/v1/tasks", Some(body));

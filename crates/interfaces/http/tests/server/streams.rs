@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::json;
 
 use crate::client::{EventStream, StreamedEvent, get, order, request, say};
@@ -91,7 +91,7 @@ async fn a_client_that_reconnects_many_times_gets_each_event_once() {
 #[tokio::test]
 async fn an_idle_stream_has_heartbeats() {
     let heartbeat = Duration::from_millis(20);
-    let server = TestServer::with(Limits { heartbeat, ..Limits::default() }).await;
+    let server = TestServer::with(ServerLimits { heartbeat, ..ServerLimits::default() }).await;
     let task_id = accepted(&server, "hang").await;
     let path = format!("/v1/tasks/{task_id}/events");
     let mut event_stream = EventStream::open(server.address, &path, "").await;

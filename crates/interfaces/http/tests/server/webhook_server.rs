@@ -1,8 +1,10 @@
 //! A server that takes events, and a sender that signs them.
 
 use antiphon_core::{AgentName, HandlingMode, Salience, SourceName, Wake};
-use antiphon_http::{Reads, Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookSecret, Webhooks};
-use antiphon_interface_transport::Limits;
+use antiphon_http::{
+    Scheme, WEBHOOK_BODY_BYTES_MAX, Webhook, WebhookContent, WebhookSecret, Webhooks,
+};
+use antiphon_interface_transport::ServerLimits;
 use antiphon_keys::RateLimit;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +23,7 @@ pub(crate) fn webhook(source: &str, scheme: Scheme) -> Webhook {
         agent: AgentName::parse("reviewer").unwrap(),
         secret: WebhookSecret::new(&SECRET.into()).unwrap(),
         scheme,
-        reads: Reads::Body,
+        reads: WebhookContent::Body,
         wake: Wake::Yes,
         mode: HandlingMode::Queue,
         salience: Some(Salience::Important),
@@ -35,7 +37,7 @@ pub(crate) fn sources() -> Vec<Webhook> {
     let small = Webhook { body_bytes_max: 100, ..webhook("small", Scheme::Standard) };
     let agent = AgentName::parse("nobody").unwrap();
     let unread = Webhook { agent, ..webhook("unread", Scheme::Standard) };
-    let whole = Webhook { reads: Reads::Payload, ..webhook("whole", Scheme::Standard) };
+    let whole = Webhook { reads: WebhookContent::Payload, ..webhook("whole", Scheme::Standard) };
     let twice = Some(RateLimit::per_minute(2).unwrap());
     let rare = Webhook { rate: twice, ..webhook("rare", Scheme::Standard) };
     let quiet = Webhook { wake: Wake::No, ..webhook("quiet", Scheme::Standard) };
@@ -44,10 +46,10 @@ pub(crate) fn sources() -> Vec<Webhook> {
 }
 
 pub(crate) async fn webhook_server() -> TestServer {
-    webhook_server_with(Limits::default()).await
+    webhook_server_with(ServerLimits::default()).await
 }
 
-pub(crate) async fn webhook_server_with(limits: Limits) -> TestServer {
+pub(crate) async fn webhook_server_with(limits: ServerLimits) -> TestServer {
     TestServer::with_config(|mut deps| {
         deps.limits = limits;
         with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()))

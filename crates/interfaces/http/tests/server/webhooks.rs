@@ -9,7 +9,7 @@ use antiphon_core::{
     AgentName, EventBody, InputBlock, Message, MessageQueued, Position, UserMessage,
 };
 use antiphon_http::{Scheme, WEBHOOK_TEXT_BYTES_MAX, Webhooks, WebhooksError};
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::client::{get, post, request, say};
@@ -116,7 +116,7 @@ async fn a_repeated_delivery_is_accepted_once_also_after_a_restart() {
     let server = || {
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
         let hooks = |deps| with_webhooks(deps, Some(Webhooks::new(sources()).unwrap()));
-        TestServer::built(world(used).into(), Arc::clone(&journal), Limits::default(), hooks)
+        TestServer::built(world(used).into(), Arc::clone(&journal), ServerLimits::default(), hooks)
     };
     let delivery = Delivery::new("ci", "msg_1", r#"{"body": "red"}"#);
     let first = server().await;
@@ -285,7 +285,7 @@ async fn signed_bodies_that_are_invalid_are_refused() {
 
 #[tokio::test]
 async fn bodies_that_are_too_large_or_too_slow_are_refused_first() {
-    let limits = Limits { body_wait: Duration::from_millis(50), ..Limits::default() };
+    let limits = ServerLimits { body_wait: Duration::from_millis(50), ..ServerLimits::default() };
     let server = webhook_server_with(limits).await;
     let large = Delivery::new("small", "msg_1", &format!("\"{}\"", "x".repeat(100)));
     let reply = large.send(&server).await;

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex};
 use antiphon_a2a_api::{A2a, A2aConfig};
 use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{AgentList, Agents, Journal, PromptSource, Run, Runner, RunnerError};
+use antiphon_core::port::{
+    AgentList, Agents, Journal, PromptSource, Runner, RunnerError, RunnerTask,
+};
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, ErrorCode, ErrorResponse, ModelRef, RawJson,
     TaskLimits,
 };
 use antiphon_http::Webhooks;
-use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token};
+use antiphon_interface_transport::{Listeners, ServerConfig, ServerDeps, ServerLimits, Token};
 use antiphon_project::{DefinedAgent, TaskFactory, TaskRequest};
 use antiphon_runtime::{Budget, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps};
 use antiphon_test_server::{RunningServer, runtime_deps};
@@ -68,7 +70,7 @@ impl Runner for UnlimitedRunner {
         Ok(())
     }
 
-    async fn run(&self, run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, run: RunnerTask) -> Result<(), RunnerError> {
         tokio::select! {
             () = run.cancel => {}
             () = run.shutdown => {}
@@ -236,10 +238,10 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn new() -> Self {
-        Self::with(Limits::default()).await
+        Self::with(ServerLimits::default()).await
     }
 
-    pub(crate) async fn with(limits: Limits) -> Self {
+    pub(crate) async fn with(limits: ServerLimits) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         Self::over(Arc::clone(&journal) as Arc<dyn Journal>, journal, limits).await
     }
@@ -248,7 +250,7 @@ impl TestServer {
     pub(crate) async fn over(
         used: Arc<dyn Journal>,
         journal: Arc<MemoryJournal>,
-        limits: Limits,
+        limits: ServerLimits,
     ) -> Self {
         Self::built(world(used).into(), journal, limits, server_config).await
     }
@@ -262,20 +264,21 @@ impl TestServer {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let world = RuntimeDeps { prices: Arc::new(prices), ..world(journal.clone()) };
-        Self::built(RuntimeConfig { deps: world, budget }, journal, Limits::default(), config).await
+        Self::built(RuntimeConfig { deps: world, budget }, journal, ServerLimits::default(), config)
+            .await
     }
 
     /// With more than deps.
     pub(crate) async fn with_config(config: impl FnOnce(ServerDeps) -> ServerConfig) -> Self {
         let journal = Arc::new(MemoryJournal::new());
         let used = Arc::clone(&journal) as Arc<dyn Journal>;
-        Self::built(world(used).into(), journal, Limits::default(), config).await
+        Self::built(world(used).into(), journal, ServerLimits::default(), config).await
     }
 
     pub(crate) async fn built(
         runtime: RuntimeConfig,
         journal: Arc<MemoryJournal>,
-        limits: Limits,
+        limits: ServerLimits,
         config: impl FnOnce(ServerDeps) -> ServerConfig,
     ) -> Self {
         Self::listening(runtime, journal, limits, config, Listeners::from).await
@@ -283,7 +286,7 @@ impl TestServer {
 
     /// Where else it listens.
     pub(crate) async fn on(
-        limits: Limits,
+        limits: ServerLimits,
         listeners: impl FnOnce(TcpListener) -> Listeners,
     ) -> Self {
         let journal = Arc::new(MemoryJournal::new());
@@ -294,7 +297,7 @@ impl TestServer {
     async fn listening(
         runtime: RuntimeConfig,
         journal: Arc<MemoryJournal>,
-        limits: Limits,
+        limits: ServerLimits,
         config: impl FnOnce(ServerDeps) -> ServerConfig,
         listeners: impl FnOnce(TcpListener) -> Listeners,
     ) -> Self {

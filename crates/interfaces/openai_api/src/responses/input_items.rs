@@ -3,7 +3,7 @@
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{InputBlock, ToolArguments};
 use antiphon_interface_transport::answer::{
-    AnswerError, AssistantPart, CarriedThought, Conversation, ConversationBuilder, Open,
+    AnswerError, AssistantPart, CarriedThought, Conversation, ConversationBuilder, OpenCalls,
 };
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const IGNORED: &[&str] = &[
 pub(crate) fn read(
     input: &Value,
     instructions: Option<String>,
-    open: Open,
+    open: OpenCalls,
 ) -> Result<Conversation, AnswerError> {
     let mut reader = Reader {
         builder: ConversationBuilder::new("input", open),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use antiphon_core::{TaskId, TokenUsage, ToolCallBlock, Usage};
 use antiphon_interface_transport::answer::{
-    AnswerBlocks, AnswerEnd, AnswerError, AnswerFormat, AnswerPart, Block, BlockEvent, BlockKind,
-    FinishReason, StreamLine,
+    AnswerBlock, AnswerBlocks, AnswerEnd, AnswerError, AnswerFormat, AnswerPart, BlockEvent,
+    BlockKind, FinishReason, StreamLine,
 };
 use serde_json::{Value, json};
 
@@ -62,18 +62,18 @@ impl ResponseFormat {
         format!("{}_{index}", self.header.task_id)
     }
 
-    fn item(&self, index: usize, block: &Block) -> Value {
+    fn item(&self, index: usize, block: &AnswerBlock) -> Value {
         let id = self.item_id(index);
         match block {
-            Block::Text(text) => json!({
+            AnswerBlock::Text(text) => json!({
                 "id": format!("msg_{id}"), "type": "message", "status": "completed",
                 "role": "assistant", "content": [text_part(text)],
             }),
-            Block::Thought { text, carried } => json!({
+            AnswerBlock::Thought { text, carried } => json!({
                 "id": format!("rs_{id}"), "type": "reasoning", "summary": summary(text),
                 "encrypted_content": carried,
             }),
-            Block::Call(call) => self.tools.call_item(&id, call),
+            AnswerBlock::Call(call) => self.tools.call_item(&id, call),
         }
     }
 
@@ -131,11 +131,11 @@ impl ResponseFormat {
         }
     }
 
-    fn end_block(&mut self, index: usize, block: &Block, lines: &mut VecDeque<StreamLine>) {
+    fn end_block(&mut self, index: usize, block: &AnswerBlock, lines: &mut VecDeque<StreamLine>) {
         let item = self.item(index, block);
         let id = item["id"].clone();
         match block {
-            Block::Text(text) => {
+            AnswerBlock::Text(text) => {
                 let done = json!({
                     "item_id": id, "output_index": index, "content_index": 0, "text": text,
                     "logprobs": [],
@@ -147,7 +147,7 @@ impl ResponseFormat {
                 });
                 self.line("response.content_part.done", part, lines);
             }
-            Block::Thought { text, .. } if !text.is_empty() => {
+            AnswerBlock::Thought { text, .. } if !text.is_empty() => {
                 let place = json!({ "item_id": id, "output_index": index, "summary_index": 0 });
                 let mut done = place.clone();
                 done["text"] = json!(text);
@@ -156,8 +156,8 @@ impl ResponseFormat {
                 part["part"] = json!({ "type": "summary_text", "text": text });
                 self.line("response.reasoning_summary_part.done", part, lines);
             }
-            Block::Thought { .. } => {}
-            Block::Call(call) => self.call_lines(index, &item, call, lines),
+            AnswerBlock::Thought { .. } => {}
+            AnswerBlock::Call(call) => self.call_lines(index, &item, call, lines),
         }
         let done = json!({ "output_index": index, "item": item });
         self.line("response.output_item.done", done, lines);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{ModelOptions, RawJson, ReasoningEffort, Sampling};
-use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, Conversation, Open};
+use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, Conversation, OpenCalls};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -114,7 +114,11 @@ impl ResponseRequest {
     }
 
     /// The request for an answer, behind calls that a previous response left open.
-    pub(crate) fn answer(&self, fields: &Fields, open: Open) -> Result<AnswerRequest, AnswerError> {
+    pub(crate) fn answer(
+        &self,
+        fields: &Fields,
+        open: OpenCalls,
+    ) -> Result<AnswerRequest, AnswerError> {
         let reasoning: Option<Reasoning> = field(fields, "reasoning")?;
         let sampling = Sampling {
             top_p: field(fields, "top_p")?,
@@ -145,7 +149,7 @@ fn flag(fields: &Fields, name: &str) -> Result<bool, AnswerError> {
     Ok(field(fields, name)?.unwrap_or_default())
 }
 
-fn conversation(fields: &Fields, open: Open) -> Result<Conversation, AnswerError> {
+fn conversation(fields: &Fields, open: OpenCalls) -> Result<Conversation, AnswerError> {
     let input: Value = field(fields, "input")?.unwrap_or_default();
     let items = input.as_array().map_or(0, Vec::len);
     if items > HISTORY_MESSAGES_MAX {

@@ -11,7 +11,9 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{
     AssistantMessage, HistoryRef, Message, SessionId, TaskId, TaskStatus, ToolCallBlock,
 };
-use antiphon_interface_transport::answer::{AnswerError, AnswerWatcher, Open, Previous, Reply};
+use antiphon_interface_transport::answer::{
+    AnswerError, AnswerReply, AnswerWatcher, OpenCalls, PreviousConversation,
+};
 use antiphon_interface_transport::{AppState, Caller};
 use antiphon_runtime::{OrchestratorError, ReplayError, TaskState};
 use axum::http::StatusCode;
@@ -67,7 +69,7 @@ pub(crate) async fn previous(
     state: &AppState,
     caller: &Caller,
     continues: &Continues,
-) -> Result<(Option<Previous>, Open), AnswerError> {
+) -> Result<(Option<PreviousConversation>, OpenCalls), AnswerError> {
     let (field, last) = match continues {
         Continues::Nothing => return Ok((None, Vec::new())),
         Continues::Response(id) => {
@@ -84,7 +86,10 @@ pub(crate) async fn previous(
                 Some(last) => ("conversation", last),
                 None => {
                     let (history, system_prompt) = (None, String::new());
-                    return Ok((Some(Previous { session_id, history, system_prompt }), Vec::new()));
+                    return Ok((
+                        Some(PreviousConversation { session_id, history, system_prompt }),
+                        Vec::new(),
+                    ));
                 }
             }
         }
@@ -96,7 +101,7 @@ pub(crate) async fn previous(
         return Err(AnswerError { param: Some(field.to_owned()), ..error });
     }
     let open = open_calls(&last);
-    let previous = Previous {
+    let previous = PreviousConversation {
         session_id: last.created.session_id.clone(),
         history: Some(HistoryRef { task_id: last.task_id.clone(), seq: last.seq }),
         system_prompt: last.created.system_prompt.clone(),
@@ -125,7 +130,7 @@ async fn last_of(
 }
 
 /// The calls that a completed task left to its client.
-fn open_calls(task: &TaskState) -> Open {
+fn open_calls(task: &TaskState) -> OpenCalls {
     if task.status != TaskStatus::Completed {
         return Vec::new();
     }
@@ -157,7 +162,7 @@ pub(crate) async fn show(state: &Arc<AppState>, task: &TaskState) -> Value {
     let orchestrator = &state.deps.orchestrator;
     let watcher = AnswerWatcher::new(orchestrator, task.task_id.clone(), None, None);
     let format = ResponseFormat::new(header.clone(), Arc::new(ClientTools::default()));
-    let mut reply = Reply { state: Arc::clone(state), format, watcher, attached: None };
+    let mut reply = AnswerReply { state: Arc::clone(state), format, watcher, attached: None };
     match reply.collect().await {
         Ok(body) => body,
         Err(error) => {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use antiphon_core::SpendLimits;
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::client::{CHAT, Reply, ask, request, say};
@@ -140,7 +140,8 @@ async fn each_failure_has_its_status() {
 
 #[tokio::test]
 async fn a_body_that_is_not_json_is_refused() {
-    let server = TestServer::with(Limits { body_bytes_max: 4096, ..Limits::default() }).await;
+    let server =
+        TestServer::with(ServerLimits { body_bytes_max: 4096, ..ServerLimits::default() }).await;
     for text in ["", "{", "[]", "\"x\"", "{\"messages\": [", "null"] {
         let reply = say(&server, &request("POST", CHAT, "", text)).await;
         assert_eq!(reply.status, 400, "{text}: {reply:?}");
@@ -167,7 +168,7 @@ fn little() -> SpendLimits {
 
 #[tokio::test]
 async fn a_spent_budget_is_an_insufficient_quota() {
-    let server = TestServer::of(Limits::default(), little()).await;
+    let server = TestServer::of(ServerLimits::default(), little()).await;
     assert_eq!(ask(&server, &body("hello")).await.status, 200);
     for stream in [false, true] {
         let reply = ask(&server, &with("hello", &json!({ "stream": stream }))).await;
@@ -198,7 +199,7 @@ async fn a_spent_budget_is_an_insufficient_quota() {
 
 #[tokio::test]
 async fn a_budget_that_is_spent_midway_ends_the_request() {
-    let server = TestServer::of(Limits::default(), little()).await;
+    let server = TestServer::of(ServerLimits::default(), little()).await;
     // The agent looks first, which costs more than there is.
     let reply = ask(&server, &with("look", &json!({ "model": "helper" }))).await;
     let error = error(&reply);

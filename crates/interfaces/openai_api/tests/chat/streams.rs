@@ -1,6 +1,6 @@
 //! Answers as they come.
 
-use antiphon_interface_transport::Limits;
+use antiphon_interface_transport::ServerLimits;
 use serde_json::{Value, json};
 
 use crate::client::{ask, begin, rest};
@@ -103,7 +103,7 @@ async fn an_early_failure_has_a_status_and_a_late_one_an_error_line() {
 #[tokio::test]
 async fn a_slow_completion_begins_in_time() {
     let wait = std::time::Duration::from_millis(80);
-    let limits = Limits { answer_wait: wait, heartbeat: wait / 4, ..Limits::default() };
+    let limits = ServerLimits { answer_wait: wait, heartbeat: wait / 4, ..ServerLimits::default() };
     let server = TestServer::with(limits).await;
     let whole = ask(&server, &body("slow")).await;
     assert_eq!(whole.status, 200);
@@ -118,7 +118,7 @@ async fn a_slow_completion_begins_in_time() {
 
 #[tokio::test]
 async fn a_stream_beyond_the_limit_is_refused_in_the_shape_of_the_request() {
-    let server = TestServer::with(Limits { streams_max: 0, ..Limits::default() }).await;
+    let server = TestServer::with(ServerLimits { streams_max: 0, ..ServerLimits::default() }).await;
     let reply = ask(&server, &streamed("hello")).await;
     assert_eq!(reply.status, 503);
     assert_eq!(reply.json()["error"]["type"], "server_error");

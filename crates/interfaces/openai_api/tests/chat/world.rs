@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    AgentList, Agents, Gate, GateRequest, Piece, PieceSource, PromptSource, ProviderError,
-    RandomIds, Rule, SystemClock, ToolContext, Verdict,
+    AgentList, Agents, Gate, GateRequest, GateVerdict, Piece, PieceSource, PromptSource,
+    ProviderError, RandomIds, Rule, SystemClock, ToolContext,
 };
 use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
     Provider, RawJson, Request, SpendLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_interface_transport::{Limits, ServerConfig, ServerDeps, Token, serve};
+use antiphon_interface_transport::{ServerConfig, ServerDeps, ServerLimits, Token, serve};
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{
     Budget, Models, NewTask, OpenGate, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps,
@@ -194,8 +194,8 @@ struct AskBeforeLook;
 
 #[async_trait]
 impl Gate for AskBeforeLook {
-    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
-        Verdict::Ask { reason: "It looks.".to_owned(), rule: Rule("look".to_owned()) }
+    fn judge(&self, _: &GateRequest<'_>) -> GateVerdict {
+        GateVerdict::Ask { reason: "It looks.".to_owned(), rule: Rule("look".to_owned()) }
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {
@@ -264,24 +264,24 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) async fn new() -> Self {
-        Self::with(Limits::default()).await
+        Self::with(ServerLimits::default()).await
     }
 
-    pub(crate) async fn with(limits: Limits) -> Self {
+    pub(crate) async fn with(limits: ServerLimits) -> Self {
         Self::of(limits, SpendLimits::default()).await
     }
 
     /// Where answers cost something, and so much may be spent.
-    pub(crate) async fn of(limits: Limits, total: SpendLimits) -> Self {
+    pub(crate) async fn of(limits: ServerLimits, total: SpendLimits) -> Self {
         Self::gated(limits, total, Arc::new(OpenGate)).await
     }
 
     /// Where a person is asked before each look.
     pub(crate) async fn asking() -> Self {
-        Self::gated(Limits::default(), SpendLimits::default(), Arc::new(AskBeforeLook)).await
+        Self::gated(ServerLimits::default(), SpendLimits::default(), Arc::new(AskBeforeLook)).await
     }
 
-    async fn gated(limits: Limits, total: SpendLimits, gate: Arc<dyn Gate>) -> Self {
+    async fn gated(limits: ServerLimits, total: SpendLimits, gate: Arc<dyn Gate>) -> Self {
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let model_log =

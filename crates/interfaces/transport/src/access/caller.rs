@@ -13,7 +13,9 @@
 use std::sync::Arc;
 
 use antiphon_core::{AgentName, ErrorCode, Sender};
-use antiphon_keys::{Holder, KeyGrant, KeyRefusal, Level, Peer, Verdict, parse_authorization};
+use antiphon_keys::{
+    KeyGrant, KeyHolder, KeyRefusal, Level, Peer, RateDecision, parse_authorization,
+};
 use antiphon_project::Principal;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -40,7 +42,7 @@ pub enum Caller {
 /// The check of an API key.
 pub(crate) struct KeyCheck {
     /// The verdict of its rate limit.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: RateDecision,
     /// Tells when the key no longer allows what it allowed.
     pub(crate) watch: Arc<KeyWatch>,
 }
@@ -115,8 +117,8 @@ impl Caller {
         match self {
             Self::Owner => None,
             Self::Key(allowed) => match &allowed.holder {
-                Holder::Person => None,
-                Holder::Agent(agent) => Some(agent),
+                KeyHolder::Person => None,
+                KeyHolder::Agent(agent) => Some(agent),
             },
         }
     }
@@ -202,11 +204,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Decider {
             return Ok(Self { by: format!("{OWNER}, key {} ({})", allowed.id, allowed.name) });
         }
         Err(match allowed.holder {
-            Holder::Agent(_) => {
+            KeyHolder::Agent(_) => {
                 let message = "an agent's key may not decide: use a person's key";
                 ApiError::new(ErrorCode::Forbidden, message)
             }
-            Holder::Person => too_low(Level::Admin, allowed.level),
+            KeyHolder::Person => too_low(Level::Admin, allowed.level),
         })
     }
 }

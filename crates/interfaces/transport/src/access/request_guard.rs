@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use antiphon_core::ErrorCode;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_keys::{Peer, Verdict};
+use antiphon_keys::{Peer, RateDecision};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -199,7 +199,7 @@ fn route(request: &Request) -> Option<&str> {
 fn check_allowed(
     state: &AppState,
     caller: Option<&Caller>,
-    verdict: Option<&Verdict>,
+    verdict: Option<&RateDecision>,
     request: &Request,
 ) -> Result<Option<OpenRequest>, ApiError> {
     if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
@@ -223,8 +223,8 @@ fn check_allowed(
 }
 
 /// Adds the `X-RateLimit-…` headers of a verdict to a response.
-pub fn set_rate_limit_headers(headers: &mut HeaderMap, verdict: Option<&Verdict>) {
-    for (name, value) in verdict.map(Verdict::headers).unwrap_or_default() {
+pub fn set_rate_limit_headers(headers: &mut HeaderMap, verdict: Option<&RateDecision>) {
+    for (name, value) in verdict.map(RateDecision::headers).unwrap_or_default() {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
         }

@@ -10,7 +10,7 @@ use super::carried_thought::CarriedThought;
 
 /// A block of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Block {
+pub enum AnswerBlock {
     /// Text.
     Text(String),
     /// Thinking.
@@ -41,7 +41,7 @@ pub enum BlockEvent {
     /// A block grows.
     Grow(usize, BlockKind, String),
     /// A block is whole.
-    End(usize, Block),
+    End(usize, AnswerBlock),
 }
 
 struct Growing {
@@ -49,7 +49,7 @@ struct Growing {
     text: String,
     /// How often it has grown.
     grown: usize,
-    whole: Option<Block>,
+    whole: Option<AnswerBlock>,
 }
 
 /// The blocks of an answer.
@@ -71,7 +71,7 @@ impl AnswerBlocks {
             AnswerPart::End(end) => {
                 self.end_all(&mut events);
                 for call in &end.calls {
-                    let call = Block::Call(call.clone());
+                    let call = AnswerBlock::Call(call.clone());
                     events.push(BlockEvent::End(self.blocks.len(), call.clone()));
                     let (kind, text) = (BlockKind::Text, String::new());
                     self.blocks.push(Growing { kind, text, grown: 0, whole: Some(call) });
@@ -92,7 +92,7 @@ impl AnswerBlocks {
     }
 
     /// The whole blocks, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub fn blocks(&self) -> impl Iterator<Item = &AnswerBlock> {
         self.blocks.iter().filter_map(|block| block.whole.as_ref())
     }
 
@@ -143,8 +143,8 @@ impl AnswerBlocks {
         let Some(block) = self.blocks.get_mut(index) else { return };
         let text = block.text.clone();
         let whole = match block.kind {
-            BlockKind::Text => Block::Text(text),
-            BlockKind::Thought => Block::Thought { text, carried },
+            BlockKind::Text => AnswerBlock::Text(text),
+            BlockKind::Thought => AnswerBlock::Thought { text, carried },
         };
         block.whole = Some(whole.clone());
         events.push(BlockEvent::End(index, whole));

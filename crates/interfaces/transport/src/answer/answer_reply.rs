@@ -63,7 +63,7 @@ pub trait AnswerFormat: Send + 'static {
 }
 
 /// The response to a request.
-pub struct Reply<F> {
+pub struct AnswerReply<F> {
     /// The state of the server.
     pub state: Arc<AppState>,
     /// Writes the answer.
@@ -74,7 +74,7 @@ pub struct Reply<F> {
     pub attached: Option<AttachedTask>,
 }
 
-impl<F: AnswerFormat> Reply<F> {
+impl<F: AnswerFormat> AnswerReply<F> {
     /// How long an error may still set the status. After that the response begins, so that it does not exceed
     /// the time limit of a response.
     fn status_wait(&self) -> Duration {
@@ -197,7 +197,7 @@ impl<F: AnswerFormat> Reply<F> {
 
 /// An answer that is being streamed.
 struct Streaming<F> {
-    reply: Reply<F>,
+    reply: AnswerReply<F>,
     lines: VecDeque<StreamLine>,
     ended: bool,
     _slot: Reservation,
@@ -229,8 +229,8 @@ impl<F: AnswerFormat> Streaming<F> {
 
 /// The next chunk of a whole answer that takes long: blanks, which JSON ignores, then the answer or the error.
 async fn late_chunk<F: AnswerFormat>(
-    reply: Option<Reply<F>>,
-) -> Option<(Result<Bytes, Infallible>, Option<Reply<F>>)> {
+    reply: Option<AnswerReply<F>>,
+) -> Option<(Result<Bytes, Infallible>, Option<AnswerReply<F>>)> {
     let mut reply = reply?;
     let heartbeat = reply.state.deps.limits.heartbeat;
     match tokio::time::timeout(heartbeat, reply.collect()).await {

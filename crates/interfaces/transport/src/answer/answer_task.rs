@@ -35,7 +35,7 @@ pub struct AnswerRequest {
     /// The conversation, or what follows `previous`.
     pub conversation: Conversation,
     /// The conversation before, in the journal.
-    pub previous: Option<Previous>,
+    pub previous: Option<PreviousConversation>,
     /// Options of the model calls.
     pub options: ModelOptions,
     /// Most tokens of one model answer.
@@ -48,7 +48,7 @@ pub struct AnswerRequest {
 
 /// A conversation in the journal that a request continues.
 #[derive(Debug, Clone)]
-pub struct Previous {
+pub struct PreviousConversation {
     /// Its session.
     pub session_id: SessionId,
     /// Its messages; absent for a session that has none.

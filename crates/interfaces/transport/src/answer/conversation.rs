@@ -37,7 +37,7 @@ pub enum AssistantPart {
 }
 
 /// Calls that wait for a result when a conversation begins.
-pub type Open = Vec<ToolCallBlock>;
+pub type OpenCalls = Vec<ToolCallBlock>;
 
 /// Builds a conversation. Errors name `field`: the list of the messages.
 pub struct ConversationBuilder {
@@ -45,13 +45,13 @@ pub struct ConversationBuilder {
     system: Vec<String>,
     messages: Vec<Arc<Message>>,
     /// Tool calls without a result.
-    open: Open,
+    open: OpenCalls,
     canonical: Vec<CanonicalHeader>,
 }
 
 impl ConversationBuilder {
     /// A conversation that continues another one, of which these calls have no result.
-    pub fn new(field: &'static str, open: Open) -> Self {
+    pub fn new(field: &'static str, open: OpenCalls) -> Self {
         Self { field, system: Vec::new(), messages: Vec::new(), open, canonical: Vec::new() }
     }
 

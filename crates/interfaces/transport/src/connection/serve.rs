@@ -1,9 +1,9 @@
 //! Accepts connections until shutdown, then drains them.
 //!
-//! At most [`Limits::connections_max`] TCP connections and [`Limits::socket_connections_max`] connections of the
+//! At most [`ServerLimits::connections_max`] TCP connections and [`ServerLimits::socket_connections_max`] connections of the
 //! Unix socket are open; the next one is accepted when another ends. A connection whose API key loses its access
 //! while a response is sent is closed. At shutdown no further connection is accepted, event streams end, open requests are answered,
-//! and connections that remain after [`Limits::drain_wait`] are closed. Nothing outlives [`serve()`].
+//! and connections that remain after [`ServerLimits::drain_wait`] are closed. Nothing outlives [`serve()`].
 
 use std::io;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use super::tls::Tls;
 use super::write_timeout::WriteTimeout;
 use crate::access::hosts::Hosts;
 use crate::access::key_watch::ConnectionKey;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 use crate::request::head::{PARSED_HEAD_BYTES_MAX, PARSED_HEADERS_MAX};
 use crate::router::router;
 use crate::server_config::ServerConfig;
@@ -84,7 +84,7 @@ async fn serve_from(
 pub(super) async fn serve_router<T>(
     listeners: &Listeners,
     router: Router,
-    limits: Limits,
+    limits: ServerLimits,
     ready: impl Future<Output = T>,
 ) -> T {
     let connection = Connection { router, limits, closing: CancellationToken::new() };
@@ -148,7 +148,7 @@ async fn accept(
 #[derive(Clone)]
 struct Connection {
     router: Router,
-    limits: Limits,
+    limits: ServerLimits,
     closing: CancellationToken,
 }
 

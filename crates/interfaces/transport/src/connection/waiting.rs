@@ -10,12 +10,12 @@ use axum::{Json, Router};
 use super::listeners::Listeners;
 use super::serve::serve_router;
 use crate::api_error::ApiError;
-use crate::limits::Limits;
+use crate::limits::ServerLimits;
 
 /// Answers requests until `ready` is. The listeners stay open for the caller.
 pub async fn serve_waiting<T>(
     listeners: &Listeners,
-    limits: Limits,
+    limits: ServerLimits,
     ready: impl Future<Output = T>,
 ) -> T {
     let router = Router::new()

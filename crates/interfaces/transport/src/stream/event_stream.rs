@@ -106,7 +106,7 @@ struct EventStream {
 }
 
 /// A permit for one more stream of a caller. Fails with 503 when
-/// [`Limits::streams_max`](crate::Limits::streams_max) streams are open, or three quarters of them with API keys
+/// [`ServerLimits::streams_max`](crate::ServerLimits::streams_max) streams are open, or three quarters of them with API keys
 /// and the caller has one.
 pub fn stream_slot(state: &AppState, caller: &Caller) -> Result<Reservation, ApiError> {
     state.streams.reserve(Some(caller), 1).ok_or_else(|| {

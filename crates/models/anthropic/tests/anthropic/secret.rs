@@ -23,7 +23,8 @@ async fn the_key_and_the_version_are_sent_as_headers() {
 #[tokio::test]
 async fn without_a_key_none_is_sent() {
     let server = server(Reply::events(whole(&[]))).await;
-    let provider = provider(antiphon_anthropic::Config { api_key: None, ..config(&server, None) });
+    let provider =
+        provider(antiphon_anthropic::AnthropicConfig { api_key: None, ..config(&server, None) });
     let stream = MessageStream::open(&provider, request(vec![user("hi")]), Cancel::never(), AT);
     stream.complete().await.expect("an answer");
     assert_eq!(server.requests()[0].header("x-api-key"), None);

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use antiphon_anthropic::{Anthropic, CacheTtl, Config};
+use antiphon_anthropic::{Anthropic, AnthropicConfig, CacheTtl};
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, Message, MessageStream, ModelRef, ProviderError,
     RawJson, Request, Signature, StopReason, StreamError, ThinkingBlock, ToolArguments,
@@ -24,8 +24,8 @@ pub(crate) fn model(name: &str) -> ModelRef {
     ModelRef::parse(&format!("anthropic/{name}")).expect("a model")
 }
 
-pub(crate) fn config(server: &ModelServer, cache: Option<CacheTtl>) -> Config {
-    Config {
+pub(crate) fn config(server: &ModelServer, cache: Option<CacheTtl>) -> AnthropicConfig {
+    AnthropicConfig {
         name: "anthropic".to_owned(),
         base_url: Endpoint::parse(&server.url()).expect("an address"),
         api_key: Some("s3cret".into()),
@@ -33,7 +33,7 @@ pub(crate) fn config(server: &ModelServer, cache: Option<CacheTtl>) -> Config {
     }
 }
 
-pub(crate) fn provider(config: Config) -> Anthropic {
+pub(crate) fn provider(config: AnthropicConfig) -> Anthropic {
     Anthropic::new(config, TRANSPORT.clone())
 }
 

@@ -1,7 +1,7 @@
 //! The key reaches the server and is shown nowhere.
 
 use antiphon_core::{Cancel, MessageStream};
-use antiphon_gemini::{Config, DEFAULT_URL};
+use antiphon_gemini::{DEFAULT_URL, GeminiConfig};
 use antiphon_model_server::Reply;
 use antiphon_model_transport::Endpoint;
 
@@ -24,7 +24,7 @@ async fn the_key_is_sent_as_a_header_and_not_in_the_address() {
 #[tokio::test]
 async fn without_a_key_none_is_sent() {
     let server = server(Reply::events(end("STOP"))).await;
-    let provider = provider(Config { api_key: None, ..config(&server) });
+    let provider = provider(GeminiConfig { api_key: None, ..config(&server) });
     let stream = MessageStream::open(&provider, request(vec![user("hi")]), Cancel::never(), AT);
     stream.complete().await.expect("an answer");
     assert_eq!(server.requests()[0].header("x-goog-api-key"), None);

@@ -7,7 +7,7 @@ use antiphon_core::{
     ProviderError, RawJson, Request, Signature, StopReason, StreamError, ThinkingBlock,
     ToolArguments, ToolCallBlock, ToolCallId, Usage, UserMessage,
 };
-use antiphon_gemini::{Config, Gemini};
+use antiphon_gemini::{Gemini, GeminiConfig};
 use antiphon_model_server::{ModelServer, Reply};
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use chrono::{DateTime, Utc};
@@ -20,15 +20,15 @@ static TRANSPORT: LazyLock<Transport> =
 /// The time of all messages.
 pub(crate) const AT: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-pub(crate) fn config(server: &ModelServer) -> Config {
-    Config {
+pub(crate) fn config(server: &ModelServer) -> GeminiConfig {
+    GeminiConfig {
         name: "gemini".to_owned(),
         base_url: Endpoint::parse(&server.url()).expect("an address"),
         api_key: Some("s3cret".into()),
     }
 }
 
-pub(crate) fn provider(config: Config) -> Gemini {
+pub(crate) fn provider(config: GeminiConfig) -> Gemini {
     Gemini::new(config, TRANSPORT.clone())
 }
 

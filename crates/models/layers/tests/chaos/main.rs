@@ -15,13 +15,13 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use antiphon_anthropic::{Anthropic, Config};
+use antiphon_anthropic::{Anthropic, AnthropicConfig};
 use antiphon_core::{
     AssistantBlock, AssistantMessage, Cancel, MessageStream, ModelRef, Provider, ProviderError,
     RawJson, Request, StopReason, StreamError, Tool, Usage, UserMessage,
 };
 use antiphon_layers::{
-    Breaker, BreakerConfig, Choice, Concurrency, Fallback, RateLimit, Retry, RetryConfig,
+    Breaker, BreakerConfig, Concurrency, Fallback, FallbackModel, RateLimit, Retry, RetryConfig,
     TextCalls, Timeouts, TimeoutsConfig,
 };
 use antiphon_model_server::{ModelServer, RecordedRequest};
@@ -96,7 +96,7 @@ fn stack(server: &ModelServer) -> Fallback {
     let model = |name: &str| {
         let base_url = Endpoint::parse(&server.url()).expect("an address");
         let (name, api_key) = (name.to_owned(), Some("key".into()));
-        let config = Config { name, base_url, api_key, cache: None };
+        let config = AnthropicConfig { name, base_url, api_key, cache: None };
         let provider = TextCalls::new(Anthropic::new(config, transport.clone()));
         let silence = Duration::from_millis(1000);
         let timeouts = TimeoutsConfig { first_byte: silence, stall: silence };
@@ -112,7 +112,7 @@ fn stack(server: &ModelServer) -> Fallback {
         let failures = NonZeroU32::new(2).expect("a number");
         Breaker::new(provider, BreakerConfig { failures, open_for: Duration::from_millis(5) })
     };
-    let choice = |name: &str| Choice {
+    let choice = |name: &str| FallbackModel {
         model: ModelRef::parse(&format!("{name}/model")).expect("a model"),
         provider: Arc::new(model(name)),
     };

@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
 use antiphon_core::{Cancel, ModelRef, Piece, Provider, ProviderError, Request, StopReason};
-use antiphon_layers::{Choice, Fallback};
+use antiphon_layers::{Fallback, FallbackModel};
 
 use crate::fault::{context_overflow, invalid_request, lasting, server, transient};
 use crate::piece::{answer, asides, outputs, text};
 use crate::test_provider::{Action, TestProvider, say};
 use crate::world::{Read, ask, message, request, scripted};
 
-fn choice(model: &str, provider: impl Provider + 'static) -> Choice {
-    Choice { model: ModelRef::parse(model).expect("a model"), provider: Arc::new(provider) }
+fn choice(model: &str, provider: impl Provider + 'static) -> FallbackModel {
+    FallbackModel { model: ModelRef::parse(model).expect("a model"), provider: Arc::new(provider) }
 }
 
 fn two(first: &TestProvider, second: &TestProvider) -> Fallback {
@@ -101,7 +101,7 @@ async fn models_are_called_in_order_and_the_last_failure_is_returned() {
             TestProvider::failing(ProviderError::Server { status, message, retry_after })
         })
         .collect();
-    let choices: Vec<Choice> = (0..)
+    let choices: Vec<FallbackModel> = (0..)
         .zip(&models)
         .map(|(number, model)| {
             let seen = models[..number].to_vec();

@@ -1,6 +1,6 @@
 //! A real wire, recorded once and replayed without it.
 
-use antiphon_anthropic::{Anthropic, Config};
+use antiphon_anthropic::{Anthropic, AnthropicConfig};
 use antiphon_core::{AssistantMessage, RawJson, Request, StreamError, Tool};
 use antiphon_model_server::{ModelServer, Reply};
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
@@ -72,7 +72,7 @@ async fn turns(
 #[tokio::test]
 async fn a_replay_equals_the_recorded_server() {
     let server = server().await;
-    let config = Config {
+    let config = AnthropicConfig {
         name: "anthropic".to_owned(),
         base_url: Endpoint::parse(&server.url()).expect("an address"),
         api_key: Some(KEY.into()),

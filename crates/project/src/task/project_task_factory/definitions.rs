@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antiphon_agent_files::{Entry, Origin};
+use antiphon_agent_files::{AgentFileEntry, FolderOwner};
 use antiphon_api::AgentChange;
 use antiphon_core::port::Agents;
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse};
@@ -21,7 +21,7 @@ pub(super) async fn create(
     if let Err(reason) = new_agent_name(name.as_str()) {
         return Err(refusal(ErrorCode::InvalidRequest, format!("`name`: {reason}")));
     }
-    if let Some(users) = files.find(name).await.filter(|entry| entry.origin == Origin::User) {
+    if let Some(users) = files.find(name).await.filter(|entry| entry.origin == FolderOwner::User) {
         let path = users.path.display();
         let message = format!("the user has an agent `{name}`, which comes first: {path}");
         return Err(refusal(ErrorCode::Conflict, message));
@@ -60,7 +60,10 @@ pub(super) async fn delete(files: &AgentFiles, name: &AgentName) -> Result<(), E
 }
 
 /// The definition of an agent whose file belongs to the project.
-async fn project_agent(files: &AgentFiles, name: &AgentName) -> Result<Entry, ErrorResponse> {
+async fn project_agent(
+    files: &AgentFiles,
+    name: &AgentName,
+) -> Result<AgentFileEntry, ErrorResponse> {
     let none = || {
         let known = files.catalog.list();
         let known: Vec<AgentName> = known.iter().map(|agent| agent.name.clone()).collect();
@@ -68,8 +71,8 @@ async fn project_agent(files: &AgentFiles, name: &AgentName) -> Result<Entry, Er
     };
     let entry = files.find(name).await.ok_or_else(none)?;
     match entry.origin {
-        Origin::Project => Ok(entry),
-        Origin::User => {
+        FolderOwner::Project => Ok(entry),
+        FolderOwner::User => {
             let path = entry.path.display();
             let message = format!("`{name}` belongs to the user, not to this project: edit {path}");
             Err(refusal(ErrorCode::Forbidden, message))

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use antiphon_core::port::{Clock, DispatchPermission, Expected, Run, Runner, SystemClock};
+use antiphon_core::port::{Clock, DispatchPermission, Expected, Runner, RunnerTask, SystemClock};
 use antiphon_core::{
     AssistantBlock, AssistantMessage, CallableAgents, EventBody, HistoryRef, InputBlock, Message,
     MessageAppended, RawJson, Seq, StatusChanged, StopReason, TaskCreated, TaskId, TaskLimits,
@@ -131,7 +131,7 @@ async fn the_remote_task_has_the_permissions_of_the_local_one() {
     // What is left for it, which the orchestrator found out.
     let left = TaskLimits { depth_max: NonZeroU32::new(3), ..limits };
     let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
-    let run = Run { limits: left, ..run };
+    let run = RunnerTask { limits: left, ..run };
     runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
     let events = peer.events().await;
     let remote = beginning(&events);
@@ -147,7 +147,7 @@ async fn the_remote_task_has_the_permissions_of_the_local_one() {
 async fn a_task_at_its_depth_limit_dispatches_no_agent_at_the_peer() {
     let (peer, local) = (PeerServer::new().await, LocalSide::new("hi").await);
     let run = local.run_on(local.journal.clone(), json!({"peer": "there"}));
-    let run = Run { dispatches: DispatchPermission::Denied, ..run };
+    let run = RunnerTask { dispatches: DispatchPermission::Denied, ..run };
     runner(&peer.url(), PERSISTENT).run(run).await.unwrap();
     assert!(beginning(&peer.events().await).agents.allows_none());
     peer.end().await;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Append, Clock, Expected, Journal, JournalLog, Read, Run, Runner, RunnerError, SystemClock,
+    Append, Clock, Expected, Journal, JournalLog, Read, Runner, RunnerError, RunnerTask,
+    SystemClock,
 };
 use antiphon_core::{
     Cancel, Event, EventBody, MessageAppended, ModelRef, Position, Relayed, Seq, SessionId,
@@ -86,9 +87,9 @@ impl LocalSide {
         }
     }
 
-    pub(crate) fn run_on(&self, journal: Arc<dyn Journal>, config: Value) -> Run {
+    pub(crate) fn run_on(&self, journal: Arc<dyn Journal>, config: Value) -> RunnerTask {
         let model = ModelRef::parse("scripted/there").unwrap();
-        Run {
+        RunnerTask {
             task_id: self.task_id.clone(),
             config,
             journal,

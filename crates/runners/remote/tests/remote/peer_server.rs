@@ -8,7 +8,7 @@ use antiphon_client::{Client, ClientConfig, Endpoint, Timeouts};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{Journal, Runner};
 use antiphon_core::{AgentName, CallableAgents, ErrorResponse, Event, ModelRef, Position, TaskId};
-use antiphon_interface_transport::{Limits, Listeners, ServerConfig, ServerDeps, Token};
+use antiphon_interface_transport::{Listeners, ServerConfig, ServerDeps, ServerLimits, Token};
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{NewTask, Orchestrator, PriorHistory, RuntimeDeps};
 use antiphon_test_server::{RunningServer, TOKEN, runtime_deps};
@@ -104,7 +104,10 @@ impl PeerServer {
             token: Token::new(TOKEN.into()).unwrap(),
             // A client of the proxy sends the proxy's address as host.
             hosts: vec!["127.0.0.1".to_owned()],
-            limits: Limits { heartbeat: Duration::from_millis(50), ..Limits::default() },
+            limits: ServerLimits {
+                heartbeat: Duration::from_millis(50),
+                ..ServerLimits::default()
+            },
         };
         let config = ServerConfig::new(deps, antiphon_http::interface(None));
         let running = RunningServer::start(address, config, Listeners::from).await;

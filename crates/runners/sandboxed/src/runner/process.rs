@@ -17,7 +17,7 @@ use tokio::process::{Child, ChildStderr};
 use tokio::time::timeout;
 
 use crate::kept_files::KeptFiles;
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::settings::Settings;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
 
@@ -45,7 +45,7 @@ impl Process {
     /// Starts a worker.
     pub(super) fn launch(
         settings: &Settings,
-        limits: &Limits,
+        limits: &WorkerLimits,
         task_id: &TaskId,
     ) -> io::Result<LaunchedWorker> {
         let kept = KeptFiles::of(settings, task_id);
@@ -96,7 +96,7 @@ impl Drop for Process {
 /// A worker that is not started yet: the runner's end of its socket, its command, and its folder.
 pub(super) fn prepare(
     settings: &Settings,
-    limits: &Limits,
+    limits: &WorkerLimits,
     purpose: Purpose,
     kept: Option<&KeptFiles>,
 ) -> io::Result<(UnixStream, Command, TempDir)> {

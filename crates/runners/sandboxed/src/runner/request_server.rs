@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Append, Read, Run};
+use antiphon_core::port::{Append, Read, RunnerTask};
 use antiphon_core::{Provider, Request};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
@@ -56,7 +56,7 @@ struct Open {
 }
 
 impl RequestServer {
-    pub(super) fn new(run: &Run, outgoing: mpsc::Sender<Vec<u8>>) -> Self {
+    pub(super) fn new(run: &RunnerTask, outgoing: mpsc::Sender<Vec<u8>>) -> Self {
         let scope = Scope::new(run.task_id.clone());
         Self {
             executor: QueryExecutor::new(scope, Arc::clone(&run.journal), outgoing),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_core::port::{Run, RunnerError};
+use antiphon_core::port::{RunnerError, RunnerTask};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
@@ -57,7 +57,7 @@ pub(super) struct WorkerRun {
 }
 
 impl WorkerRun {
-    pub(super) fn new(launched: LaunchedWorker, run: &Run) -> Self {
+    pub(super) fn new(launched: LaunchedWorker, run: &RunnerTask) -> Self {
         let LaunchedWorker { process, socket, stderr } = launched;
         let (reader, writer) = socket.into_split();
         let (frame, frames) = mpsc::channel(1);
@@ -76,7 +76,7 @@ impl WorkerRun {
     /// Serves the worker until it has stopped, and waits until it is gone.
     pub(super) async fn run(
         mut self,
-        run: &mut Run,
+        run: &mut RunnerTask,
         settings: &serde_json::Value,
         until: Option<Instant>,
     ) -> WorkerEnd {
@@ -103,7 +103,7 @@ impl WorkerRun {
         }
     }
 
-    async fn serve(&mut self, run: &mut Run, until: Option<Instant>) -> WorkerEnd {
+    async fn serve(&mut self, run: &mut RunnerTask, until: Option<Instant>) -> WorkerEnd {
         let mut ready_until = Some(Instant::now() + START_MAX);
         let mut stop_until = None;
         loop {

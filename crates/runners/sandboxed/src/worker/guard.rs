@@ -13,13 +13,13 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open, setsid};
 
 use crate::kept_files::KeptFiles;
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
 
 pub(super) fn run(
     purpose: Purpose,
     policy: Policy,
-    limits: Limits,
+    limits: WorkerLimits,
     kept: Option<&KeptFiles>,
 ) -> io::Result<ExitCode> {
     close_inherited()?;

@@ -13,14 +13,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_op
 
 use super::stdin_socket;
 use super::usage::ResourceUsage;
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
 use crate::wire::{FromWorker, VERSION, send_now};
 
 /// Interval of the measurements.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(50);
 
-pub(super) fn run(purpose: Purpose, policy: &Policy, limits: Limits) -> io::Result<ExitCode> {
+pub(super) fn run(purpose: Purpose, policy: &Policy, limits: WorkerLimits) -> io::Result<ExitCode> {
     let enforced = policy.enforce().map_err(io::Error::other)?;
     let exit = match purpose {
         Purpose::Trial => {
@@ -36,7 +36,7 @@ pub(super) fn run(purpose: Purpose, policy: &Policy, limits: Limits) -> io::Resu
     Ok(ExitCode::from(exit.code()))
 }
 
-fn start(limits: &Limits) -> io::Result<Pid> {
+fn start(limits: &WorkerLimits) -> io::Result<Pid> {
     let child = Command::new("/proc/self/exe")
         .args(std::env::args_os().skip(1))
         .env(SETUP, serde_json::to_string(&Setup::Work { limits: *limits })?)
@@ -47,7 +47,7 @@ fn start(limits: &Limits) -> io::Result<Pid> {
 }
 
 /// Waits until the working process has ended or a limit is exceeded.
-fn attend(worker: Pid, enforced: &Enforced, limits: &Limits) -> io::Result<Exit> {
+fn attend(worker: Pid, enforced: &Enforced, limits: &WorkerLimits) -> io::Result<Exit> {
     let process = pidfd_open(worker, PidfdFlags::empty())?;
     let tick = Timespec::try_from(MEASURE_INTERVAL).unwrap_or_default();
     loop {

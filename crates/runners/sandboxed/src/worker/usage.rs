@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::param::clock_ticks_per_second;
 
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::setup::Exit;
 
 /// The resources that all processes inside use together.
@@ -37,7 +37,7 @@ impl ResourceUsage {
     }
 
     /// The limit that is exceeded.
-    pub(super) fn over(&self, limits: &Limits) -> Option<Exit> {
+    pub(super) fn over(&self, limits: &WorkerLimits) -> Option<Exit> {
         let cpu_ticks_max = limits.cpu_s_max.saturating_mul(clock_ticks_per_second());
         if self.memory_kb.saturating_mul(1024) > limits.memory_bytes_max {
             Some(Exit::Memory)
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn each_limit_is_looked_at() {
-        let limits = Limits { processes_max: 2, cpu_s_max: 1, ..Limits::default() };
+        let limits = WorkerLimits { processes_max: 2, cpu_s_max: 1, ..WorkerLimits::default() };
         let fine = ResourceUsage { processes: 2, memory_kb: 1, ticks: 1 };
         assert_eq!(fine.over(&limits), None);
         assert_eq!(ResourceUsage { processes: 3, ..fine }.over(&limits), Some(Exit::Processes));

@@ -17,14 +17,14 @@ use tokio::time::timeout;
 use super::link::Link;
 use super::ports::WorkerPorts;
 use super::stdin_socket;
-use crate::limits::Limits;
+use crate::limits::WorkerLimits;
 use crate::setup::Exit;
 
 /// How long the runner may take to receive the end of the work.
 const END_WAIT_MAX: Duration = Duration::from_secs(10);
 
 pub(super) fn run(
-    limits: &Limits,
+    limits: &WorkerLimits,
     work: impl AsyncFnOnce(WorkerPorts) -> Result<(), RunnerError>,
 ) -> io::Result<ExitCode> {
     // No process inside may inspect this process, whose socket leads outside.

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use antiphon_core::TaskStatus;
-use antiphon_core::port::{Run, Runner, RunnerError};
+use antiphon_core::port::{Runner, RunnerError, RunnerTask};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, eventually, kill_worker, processes, scripted, switch};
@@ -41,7 +41,7 @@ async fn nothing_of_bash_is_left_when_its_task_is_canceled() {
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
     let runner = Arc::clone(&bench.runner);
-    let run = runner.run(Run { cancel, ..bench.run(&task_id) });
+    let run = runner.run(RunnerTask { cancel, ..bench.run(&task_id) });
     let cancel = async {
         eventually("bash runs", || processes(&bench.token).len() == 5).await;
         drop(fire);

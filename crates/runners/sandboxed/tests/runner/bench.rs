@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
-    Cancel, Journal, RandomIds, Read, Run, Runner, RunnerError, SystemClock,
+    Cancel, Journal, RandomIds, Read, Runner, RunnerError, RunnerTask, SystemClock,
 };
 use antiphon_core::{
     Event, EventBody, Message, ModelRef, Position, PriceTable, Provider, RawJson, TaskId,
     TaskStatus, UserMessage,
 };
 use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, TaskState};
-use antiphon_sandbox::{Limits as SandboxLimits, Mode, Network, Policy, Protected};
-use antiphon_sandboxed::{Limits, SandboxRunner, Settings, WORKERS_DEFAULT, WorkerCommand};
+use antiphon_sandbox::{Limits as SandboxLimits, Network, Policy, Protected, SandboxMode};
+use antiphon_sandboxed::{SandboxRunner, Settings, WORKERS_DEFAULT, WorkerCommand, WorkerLimits};
 use antiphon_scripted::{Script, ScriptedProvider};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -74,8 +74,8 @@ impl Bench {
         ))
     }
 
-    pub(crate) fn run(&self, task_id: &TaskId) -> Run {
-        Run {
+    pub(crate) fn run(&self, task_id: &TaskId) -> RunnerTask {
+        RunnerTask {
             task_id: task_id.clone(),
             config: self.config.clone(),
             journal: Arc::clone(&self.journal) as Arc<dyn Journal>,
@@ -134,7 +134,7 @@ pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
     Settings {
         worker: WorkerCommand { program: example("task_worker"), args: vec![token.into()] },
         policy: Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.to_owned()],
             protected: Protected::usual(),
             hidden: Vec::new(),
@@ -147,7 +147,7 @@ pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
             runs: antiphon_sandbox::Runs::Commands,
             limits: SandboxLimits::default(),
         },
-        limits: Limits::default(),
+        limits: WorkerLimits::default(),
         environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap())],
         worker_settings: json!({ "root": root, "token": token, "deaf": false, "careful": false, "shell": false }),
         kept: None,

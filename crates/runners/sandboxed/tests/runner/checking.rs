@@ -1,8 +1,8 @@
 //! What is said before anything is run.
 
 use antiphon_core::port::{Runner, RunnerError};
-use antiphon_sandbox::Mode;
-use antiphon_sandboxed::{Limits, SandboxRunner, SettingsError, WorkerCommand};
+use antiphon_sandbox::SandboxMode;
+use antiphon_sandboxed::{SandboxRunner, SettingsError, WorkerCommand, WorkerLimits};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, scripted, settings, token};
@@ -52,10 +52,10 @@ fn settings_that_make_no_sandbox_are_refused() {
         change(&mut settings);
         SandboxRunner::new(settings).unwrap_err()
     };
-    let full = refused(&|settings| settings.policy.mode = Mode::Full);
+    let full = refused(&|settings| settings.policy.mode = SandboxMode::Full);
     assert_eq!(full, SettingsError::NoSandbox);
     let little = refused(&|settings| {
-        settings.limits = Limits { memory_bytes_max: 1, ..Limits::default() };
+        settings.limits = WorkerLimits { memory_bytes_max: 1, ..WorkerLimits::default() };
     });
     assert!(matches!(little, SettingsError::TooLittle { name: "memory_bytes_max", .. }));
     let root = refused(&|settings| settings.policy.roots = vec!["/".into()]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use antiphon_core::TaskStatus;
-use antiphon_core::port::{Run, Runner};
+use antiphon_core::port::{Runner, RunnerTask};
 use serde_json::json;
 
 use crate::bench::{Bench, calls, ends, events, eventually, processes, scripted, switch, token};
@@ -28,7 +28,7 @@ async fn a_cancel_ends_the_worker_and_all_that_its_tools_started() {
     let bench = hanging();
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
-    let run = bench.runner.run(Run { cancel, ..bench.run(&task_id) });
+    let run = bench.runner.run(RunnerTask { cancel, ..bench.run(&task_id) });
     let cancel = async {
         until_it_hangs(&bench).await;
         drop(fire);
@@ -47,7 +47,7 @@ async fn a_cancel_ends_a_running_answer_of_the_model() {
     let bench = Bench::with(Arc::new(model), |_| {});
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
-    let run = bench.runner.run(Run { cancel, ..bench.run(&task_id) });
+    let run = bench.runner.run(RunnerTask { cancel, ..bench.run(&task_id) });
     let cancel = async {
         say.send("half".to_owned()).await.unwrap();
         eventually("half is heard", || bench.lines("heard").concat() == "half").await;
@@ -68,7 +68,7 @@ async fn a_worker_that_does_not_hear_a_cancel_is_ended_all_the_same() {
     });
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
-    let run = bench.runner.run(Run { cancel, ..bench.run(&task_id) });
+    let run = bench.runner.run(RunnerTask { cancel, ..bench.run(&task_id) });
     let cancel = async {
         until_it_hangs(&bench).await;
         drop(fire);
@@ -85,7 +85,7 @@ async fn rest_returns_and_the_next_run_goes_on() {
     let bench = hanging();
     let task_id = bench.accept().await;
     let (fire, rest) = switch();
-    let run = bench.runner.run(Run { shutdown: rest, ..bench.run(&task_id) });
+    let run = bench.runner.run(RunnerTask { shutdown: rest, ..bench.run(&task_id) });
     let rest = async {
         until_it_hangs(&bench).await;
         drop(fire);
@@ -106,7 +106,7 @@ async fn an_interrupt_ends_the_running_call_and_the_task_waits_for_a_person() {
     let bench = hanging();
     let task_id = bench.accept().await;
     let (fire, interrupt) = switch();
-    let run = bench.runner.run(Run { interrupt, ..bench.run(&task_id) });
+    let run = bench.runner.run(RunnerTask { interrupt, ..bench.run(&task_id) });
     let interrupt = async {
         until_it_hangs(&bench).await;
         drop(fire);
@@ -133,7 +133,7 @@ async fn nothing_is_started_for_a_task_that_is_canceled_already() {
     let task_id = bench.accept().await;
     let (fire, cancel) = switch();
     drop(fire);
-    bench.runner.run(Run { cancel, ..bench.run(&task_id) }).await.unwrap();
+    bench.runner.run(RunnerTask { cancel, ..bench.run(&task_id) }).await.unwrap();
     assert!(bench.lines("hangs").is_empty());
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks};
-use antiphon_core::port::{Append, Appended, Journal, JournalError, Run, Runner, RunnerError};
+use antiphon_core::port::{
+    Append, Appended, Journal, JournalError, Runner, RunnerError, RunnerTask,
+};
 use antiphon_core::{TaskId, TaskStatus};
 use async_trait::async_trait;
 
@@ -76,7 +78,7 @@ async fn a_worker_can_be_killed_at_every_write() {
                 moment,
                 appends: AtomicUsize::new(0),
             });
-            let run = Run { journal: Arc::new(journal), ..bench.run(&task_id) };
+            let run = RunnerTask { journal: Arc::new(journal), ..bench.run(&task_id) };
             let place = format!("{moment:?} write {nth}");
             match tokio::time::timeout(SOON, bench.runner.run(run)).await.unwrap() {
                 Ok(()) => {}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{Run, RunnerError};
+use antiphon_core::port::{RunnerError, RunnerTask};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -67,7 +67,7 @@ struct Running {
 impl Attempt<'_> {
     pub(super) async fn run(
         &self,
-        run: &mut Run,
+        run: &mut RunnerTask,
         journal_view: &mut JournalView,
     ) -> Result<Outcome, RunnerError> {
         // Not `Unavailable`: a second attempt could not know whether the program had started.
@@ -149,7 +149,7 @@ impl Attempt<'_> {
     async fn type_until_end(
         &self,
         running: &mut Running,
-        run: &mut Run,
+        run: &mut RunnerTask,
         journal_view: &mut JournalView,
     ) -> Result<Option<Ending>, RunnerError> {
         let mut typing = MessageTyping::new(self.profile, self.folder);

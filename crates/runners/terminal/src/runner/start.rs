@@ -2,7 +2,7 @@
 //! started again only if its profile or a person says so.
 
 use antiphon_core::TaskStatus;
-use antiphon_core::port::{InputPermit, InputSubject, Run, RunnerError};
+use antiphon_core::port::{InputPermit, InputSubject, RunnerError, RunnerTask};
 use serde_json::json;
 
 use super::message_typing::question_note;
@@ -19,7 +19,7 @@ pub(super) enum Start {
 }
 
 /// Waits until a person has started or allowed the program. Ends the task when it is denied.
-pub(super) async fn permitted(run: &mut Run) -> Result<Start, RunnerError> {
+pub(super) async fn permitted(run: &mut RunnerTask) -> Result<Start, RunnerError> {
     let mut journal_view = JournalView::open(run.journal.clone(), run.task_id.clone()).await?;
     while !journal_view.has_ended() {
         match run.input.permit(InputSubject::Start).await? {
@@ -47,7 +47,7 @@ pub(super) async fn permitted(run: &mut Run) -> Result<Start, RunnerError> {
 /// Decides about a program that was cut off. While a person has a question to answer about it, the task
 /// stays: it goes on with the first message that is allowed.
 pub(super) async fn again(
-    run: &mut Run,
+    run: &mut RunnerTask,
     profile: &TerminalProfile,
     journal_view: &mut JournalView,
 ) -> Result<Start, RunnerError> {
@@ -73,7 +73,10 @@ pub(super) async fn again(
 }
 
 /// Waits until a person has answered a question.
-async fn next_answer(run: &mut Run, journal_view: &mut JournalView) -> Result<Start, RunnerError> {
+async fn next_answer(
+    run: &mut RunnerTask,
+    journal_view: &mut JournalView,
+) -> Result<Start, RunnerError> {
     journal_view.catch_up().await?;
     let before = journal_view.answers();
     while journal_view.answers() == before && journal_view.has_questions() {

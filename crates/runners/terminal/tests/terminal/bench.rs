@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_conformance::reference::{MemoryJournal, ScenarioProvider};
-use antiphon_core::port::{Append, Expected, Journal, Read, Run, Runner, RunnerError, TaskUpdates};
+use antiphon_core::port::{
+    Append, Expected, Journal, Read, Runner, RunnerError, RunnerTask, TaskUpdates,
+};
 use antiphon_core::{
     Cancel, EventBody, HandlingMode, InteractionId, MessageAppended, MessageQueued, Position,
     SessionId, StatusChanged, TaskCreated, TaskId, UserMessage,
@@ -127,7 +129,7 @@ impl Bench {
                 }
             })
         };
-        let run = Run {
+        let run = RunnerTask {
             task_id: task_id.clone(),
             config: json!({ "profile": "test" }),
             journal: self.journal.clone(),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use antiphon_core::port::{
-    Append, ApprovalSelector, Expected, Gate, GateRequest, JournalError, RandomIds, Read, Rule,
-    Run, Runner, RunnerError, SystemClock, Verdict,
+    Append, ApprovalSelector, Expected, Gate, GateRequest, GateVerdict, JournalError, RandomIds,
+    Read, Rule, Runner, RunnerError, RunnerTask, SystemClock,
 };
 use antiphon_core::{
     AgentName, Approval, Decision, EventBody, HandlingMode, InteractionId, MessageAppended,
@@ -243,12 +243,12 @@ struct AllowsStarts;
 
 #[async_trait]
 impl Gate for AllowsStarts {
-    fn judge(&self, _: &GateRequest<'_>) -> Verdict {
-        Verdict::Allow
+    fn judge(&self, _: &GateRequest<'_>) -> GateVerdict {
+        GateVerdict::Allow
     }
 
-    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<Verdict> {
-        (call.tool == "terminal_start").then_some(Verdict::Allow)
+    fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<GateVerdict> {
+        (call.tool == "terminal_start").then_some(GateVerdict::Allow)
     }
 
     async fn remember(&self, _: &Rule) -> Result<(), String> {
@@ -324,7 +324,7 @@ impl Runner for Greedy {
         Ok(())
     }
 
-    async fn run(&self, mut run: Run) -> Result<(), RunnerError> {
+    async fn run(&self, mut run: RunnerTask) -> Result<(), RunnerError> {
         let mut tried = Vec::new();
         loop {
             let limit = NonZeroUsize::new(1000).unwrap();

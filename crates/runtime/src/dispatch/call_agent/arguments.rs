@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::dispatch::refusal::Refusal;
+use crate::dispatch::refusal::DispatchRefusal;
 
 /// The arguments of a call. Each is read by itself, so that what is wrong can be named.
 #[derive(Debug, Deserialize)]
@@ -47,7 +47,10 @@ struct TargetArguments {
 }
 
 /// Reads the arguments of a call.
-pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvocation, Refusal> {
+pub(crate) fn read(
+    arguments: &RawJson,
+    now: DateTime<Utc>,
+) -> Result<ValidInvocation, DispatchRefusal> {
     let Arguments {
         agent,
         system_prompt,
@@ -107,7 +110,7 @@ pub(crate) fn read(arguments: &RawJson, now: DateTime<Utc>) -> Result<ValidInvoc
 }
 
 impl TargetArguments {
-    fn target(self, now: DateTime<Utc>) -> Result<Target, Refusal> {
+    fn target(self, now: DateTime<Utc>) -> Result<Target, DispatchRefusal> {
         let tools = self.tools.map(policy).transpose()?;
         let agent = match (self.agent, self.system_prompt) {
             (Some(_), Some(_)) => return Err(refuse("give `agent` or `system_prompt`, not both")),
@@ -125,7 +128,8 @@ impl TargetArguments {
             (None, None) => return Err(refuse("`agent` is missing: name the agent to call")),
         };
         let schema = |schema: Value| {
-            RawJson::of(&schema).map_err(|error| Refusal::BadSchema { reason: error.to_string() })
+            RawJson::of(&schema)
+                .map_err(|error| DispatchRefusal::BadSchema { reason: error.to_string() })
         };
         Ok(Target {
             agent,
@@ -142,7 +146,7 @@ fn message(
     prompt: Option<String>,
     message: Option<Value>,
     now: DateTime<Utc>,
-) -> Result<UserMessage, Refusal> {
+) -> Result<UserMessage, DispatchRefusal> {
     let message = match (prompt, message) {
         (Some(_), Some(_)) => return Err(refuse("give `prompt` or `message`, not both")),
         (Some(prompt), None) => UserMessage::text(prompt, now),
@@ -169,7 +173,7 @@ fn own_tools(policy: &ToolPolicy) -> Option<Vec<String>> {
     }
 }
 
-fn policy(json: Value) -> Result<ToolPolicy, Refusal> {
+fn policy(json: Value) -> Result<ToolPolicy, DispatchRefusal> {
     match json {
         Value::Object(_) => value("tools", json),
         Value::Array(_) => Ok(ToolPolicy::Exact { tools: value("tools", json)? }),
@@ -182,7 +186,7 @@ fn policy(json: Value) -> Result<ToolPolicy, Refusal> {
     }
 }
 
-fn executor(json: Value) -> Result<ExecutorHint, Refusal> {
+fn executor(json: Value) -> Result<ExecutorHint, DispatchRefusal> {
     match json {
         Value::Object(_) => value("executor", json),
         Value::String(word) if word == "auto" => Ok(ExecutorHint::Auto),
@@ -197,16 +201,16 @@ fn executor(json: Value) -> Result<ExecutorHint, Refusal> {
     }
 }
 
-fn value<T: DeserializeOwned>(place: &str, json: Value) -> Result<T, Refusal> {
+fn value<T: DeserializeOwned>(place: &str, json: Value) -> Result<T, DispatchRefusal> {
     serde_json::from_value(json).map_err(|error| refuse(format!("`{place}`: {error}")))
 }
 
-fn refuse(reason: impl Into<String>) -> Refusal {
-    Refusal::Arguments { reason: reason.into() }
+fn refuse(reason: impl Into<String>) -> DispatchRefusal {
+    DispatchRefusal::Arguments { reason: reason.into() }
 }
 
 /// A refusal of arguments, with the target that they belong to.
-fn at(place: &str, refusal: Refusal) -> Refusal {
-    let Refusal::Arguments { reason } = refusal else { return refusal };
+fn at(place: &str, refusal: DispatchRefusal) -> DispatchRefusal {
+    let DispatchRefusal::Arguments { reason } = refusal else { return refusal };
     refuse(format!("{place}: {reason}"))
 }

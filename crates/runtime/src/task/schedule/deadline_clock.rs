@@ -25,11 +25,11 @@ const KEPT_AFTER: Duration = Duration::from_secs(3600);
 /// Tells whether deadlines have passed.
 pub struct DeadlineClock {
     clock: Arc<dyn Clock>,
-    known: Mutex<Known>,
+    known: Mutex<KnownDeadlines>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownDeadlines {
     /// When each deadline passes, on the monotonic clock.
     moments: HashMap<DateTime<Utc>, Duration>,
     cleanup_at: usize,
@@ -38,11 +38,11 @@ struct Known {
 impl DeadlineClock {
     /// Measures with this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let known = Known { cleanup_at: CLEANUP_AT, ..Known::default() };
+        let known = KnownDeadlines { cleanup_at: CLEANUP_AT, ..KnownDeadlines::default() };
         Self { clock, known: Mutex::new(known) }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownDeadlines> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -9,7 +9,7 @@ use antiphon_core::{Event, EventBody, HistoryRef, Position, TaskCreated, TaskId,
 use chrono::{DateTime, Utc};
 
 use crate::budget::tree_usage;
-use crate::dispatch::pending_call::Outcome;
+use crate::dispatch::pending_call::TaskOutcome;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::state::checkpoint::{CHECKPOINT_EVENTS, SavedState};
 use crate::task::state::conversation::Conversation;
@@ -202,11 +202,14 @@ impl TaskReader {
     }
 
     /// How a task that has ended did.
-    pub(crate) async fn outcome(&self, task: &TaskSummary) -> Result<Outcome, OrchestratorError> {
+    pub(crate) async fn outcome(
+        &self,
+        task: &TaskSummary,
+    ) -> Result<TaskOutcome, OrchestratorError> {
         let last = self.journal.last_status(&task.task_id).await?;
         let ended_at = task.ended_at.unwrap_or(task.last_event_at);
         let detail = last.and_then(|last| last.detail);
-        Ok(Outcome::of_status(task.status, detail.as_ref(), ended_at))
+        Ok(TaskOutcome::of_status(task.status, detail.as_ref(), ended_at))
     }
 
     /// All descendants of these tasks of a tree, oldest first.

@@ -10,7 +10,7 @@ use antiphon_core::{
 use serde_json::json;
 
 use crate::orchestrator_error::OrchestratorError;
-use crate::task::outage::{self, Failure, Shown};
+use crate::task::outage::{self, AnswerShown, Failure};
 use crate::task::step::TaskRun;
 use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
@@ -101,16 +101,16 @@ impl TaskRun {
         if wait.superseded {
             self.announce_superseded(&wait.code, &wait.error);
         }
-        let shown = if wait.superseded { Shown::Some } else { Shown::Nothing };
+        let shown = if wait.superseded { AnswerShown::Some } else { AnswerShown::Nothing };
         self.record_superseded(partial, shown, purpose);
         self.push(wait.status(WaitingFor::Model));
     }
 
     /// The orchestrator stops in the middle of an answer: the next process asks for it again. What was shown of it is
     /// superseded, and its tokens are not forgotten.
-    fn supersede_at_stop(&mut self, partial: Option<AssistantMessage>, shown: Shown) {
+    fn supersede_at_stop(&mut self, partial: Option<AssistantMessage>, shown: AnswerShown) {
         let is_written = partial.as_ref().is_some_and(|partial| !partial.content.is_empty());
-        if shown == Shown::Some && is_written {
+        if shown == AnswerShown::Some && is_written {
             self.announce_superseded(
                 STOPPING,
                 "the process stops; the next one asks the model again",
@@ -129,16 +129,16 @@ impl TaskRun {
     fn record_superseded(
         &mut self,
         partial: Option<AssistantMessage>,
-        shown: Shown,
+        shown: AnswerShown,
         purpose: Purpose,
     ) {
         let Some(partial) = partial else { return };
         let (model, usage) = (partial.model.clone(), partial.usage);
-        if shown == Shown::Some && !partial.content.is_empty() {
+        if shown == AnswerShown::Some && !partial.content.is_empty() {
             self.push(MessageAppended::superseded(partial));
         }
         // Tokens that were shown and not counted are recorded as none: their cost is unknown.
-        if shown == Shown::Some || usage != Usage::default() {
+        if shown == AnswerShown::Some || usage != Usage::default() {
             self.record_usage(model.as_ref(), usage, Some(purpose));
         }
     }
@@ -195,7 +195,7 @@ impl TaskRun {
     ) -> Result<AssistantMessage, FailedAnswer> {
         let refused = |message: String| FailedAnswer {
             partial: None,
-            shown: Shown::Nothing,
+            shown: AnswerShown::Nothing,
             error: ProviderError::InvalidRequest { message }.into(),
         };
         let _call = self.services.background.model_calls.token();
@@ -205,7 +205,7 @@ impl TaskRun {
         let (deltas, root) = (&self.services.deltas, self.root());
         let _live = (visibility == Visibility::Live)
             .then(|| LiveAnswer::begin(deltas, &self.state.task_id, root));
-        let (mut text_bytes, mut shown) = (0, Shown::Nothing);
+        let (mut text_bytes, mut shown) = (0, AnswerShown::Nothing);
         let after = self.state.seq;
         loop {
             let next = stream.next().await;
@@ -216,7 +216,7 @@ impl TaskRun {
                     self.running.heartbeat();
                     self.end_model_wait().await;
                     if visibility == Visibility::Live {
-                        shown = Shown::Some;
+                        shown = AnswerShown::Some;
                         let text_at = text_bytes;
                         if let StreamEvent::TextDelta { delta } = &event {
                             text_bytes += delta.len();
@@ -284,6 +284,6 @@ fn is_unusable(answer: &AssistantMessage) -> bool {
 /// An answer that ended with an error.
 pub(super) struct FailedAnswer {
     pub(super) partial: Option<AssistantMessage>,
-    pub(super) shown: Shown,
+    pub(super) shown: AnswerShown,
     pub(super) error: StreamError,
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{GateRequest, Progress, START_NOTE_BYTES_MAX, ToolContext, Verdict};
+use antiphon_core::port::{GateRequest, GateVerdict, Progress, START_NOTE_BYTES_MAX, ToolContext};
 use antiphon_core::{
     AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
     TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted,
@@ -187,7 +187,7 @@ impl TaskRun {
             if elsewhere || asked {
                 continue;
             }
-            let Verdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
+            let GateVerdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
             let now = self.services.deps.clock.now();
             let until = |timeout| now + chrono::TimeDelta::from_std(timeout).unwrap_or_default();
             let request = ApprovalRequested {
@@ -241,12 +241,12 @@ impl TaskRun {
             },
             Some((decision, comment)) => denied(decision, comment.as_deref()),
             None => match self.verdict(&call, arguments) {
-                Verdict::Allow => return CallDecision::Run(call),
-                Verdict::Deny { reason } => reason,
-                Verdict::Ask { reason, rule } if rule.0.is_empty() => {
+                GateVerdict::Allow => return CallDecision::Run(call),
+                GateVerdict::Deny { reason } => reason,
+                GateVerdict::Ask { reason, rule } if rule.0.is_empty() => {
                     format!("{reason} There is no user to ask, so it was not run.")
                 }
-                Verdict::Ask { reason, rule } => format!(
+                GateVerdict::Ask { reason, rule } => format!(
                     "{reason} There is no user to ask, so it was not run. The rule that would \
                      allow it: {rule}"
                 ),
@@ -265,8 +265,8 @@ impl TaskRun {
     /// Why the gate denies a call, if it does.
     pub(super) fn denial(&self, call: &ToolCallBlock) -> Option<String> {
         match self.verdict(call, call.arguments.object()?) {
-            Verdict::Deny { reason } => Some(reason),
-            Verdict::Allow | Verdict::Ask { .. } => None,
+            GateVerdict::Deny { reason } => Some(reason),
+            GateVerdict::Allow | GateVerdict::Ask { .. } => None,
         }
     }
 
@@ -275,10 +275,10 @@ impl TaskRun {
         CallDecision::Answer(call, result)
     }
 
-    fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> Verdict {
+    fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> GateVerdict {
         // No approval for a tool that does not exist.
         if self.effect_of(&call.name).is_none() {
-            return Verdict::Allow;
+            return GateVerdict::Allow;
         }
         let granted = &self.state.granted;
         self.deps.gate.judge(&GateRequest { tool: &call.name, arguments, granted })

@@ -37,7 +37,7 @@ use crate::file::create::create;
 use crate::file::owner::Owner;
 use crate::file::schema;
 use crate::index::event_copy::{EventCopy, Origin};
-use crate::journal::{OpenError, Sync, connect, open_error};
+use crate::journal::{OpenError, SyncPolicy, connect, open_error};
 
 /// How long to wait for readers of the old journal.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ impl Restore {
         let name = Path::new(file);
         let fault = |error: rusqlite::Error| BackupError::from(open_error(name, &error));
         let mut source = connect(&self.staged, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(fault)?;
-        schema::prepare(&mut source, &self.staged, Sync::Normal)?;
+        schema::prepare(&mut source, &self.staged, SyncPolicy::Normal)?;
         let anew = self.staging.path().join("anew.db");
         create(&anew)?;
         let target = connect(&anew, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(fault)?;

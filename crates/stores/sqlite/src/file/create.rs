@@ -10,7 +10,7 @@ use rusqlite::OpenFlags;
 use crate::backup::rename::rename_new;
 use crate::backup::staging_folder::{StagingFolder, folder_of, sync_folder};
 use crate::file::schema;
-use crate::journal::{OpenError, Sync, connect, open_error};
+use crate::journal::{OpenError, SyncPolicy, connect, open_error};
 
 /// Creates an empty journal at `path`, where no file is.
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
@@ -20,7 +20,7 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     let staged = staging.file("journal.db").map_err(unusable)?;
     let mut connection = connect(&staged, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .map_err(|error| open_error(path, &error))?;
-    schema::prepare(&mut connection, &staged, Sync::Full)?;
+    schema::prepare(&mut connection, &staged, SyncPolicy::Full)?;
     // Closing it writes the log into the file and removes the log.
     connection.close().map_err(|(_, error)| open_error(path, &error))?;
     File::open(&staged).and_then(|file| file.sync_all()).map_err(unusable)?;

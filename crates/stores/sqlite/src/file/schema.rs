@@ -8,7 +8,7 @@ use crate::file::header::{self, APPLICATION_ID};
 use crate::index::history;
 use crate::index::rebuild::{fill_short_names_and_waits, rebuild, rebuild_spending};
 use crate::index::tail::index_all;
-use crate::journal::{OpenError, Sync, open_error};
+use crate::journal::{OpenError, SyncPolicy, open_error};
 
 /// The latest schema.
 pub(crate) const SCHEMA: u32 = 9;
@@ -45,7 +45,7 @@ struct Step {
 pub(crate) fn prepare(
     connection: &mut Connection,
     path: &Path,
-    sync: Sync,
+    sync: SyncPolicy,
 ) -> Result<(), OpenError> {
     let found = header::schema_of_own(path, SCHEMA)?;
     let fault = |error: rusqlite::Error| open_error(path, &error);
@@ -75,10 +75,10 @@ fn log_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     })
 }
 
-fn set_up(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
+fn set_up(connection: &Connection, sync: SyncPolicy) -> rusqlite::Result<()> {
     let sync = match sync {
-        Sync::Full => "FULL",
-        Sync::Normal => "NORMAL",
+        SyncPolicy::Full => "FULL",
+        SyncPolicy::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", sync)?;
     connection.pragma_update(None, "foreign_keys", "ON")?;

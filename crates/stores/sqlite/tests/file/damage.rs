@@ -7,7 +7,7 @@ use std::path::Path;
 
 use antiphon_core::port::{JournalError, JournalLog, Read, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{Position, Seq};
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ fn another_kind_of_file_is_left_as_it_is() {
     let path = folder.path().join("journal.db");
     let text = "Dear diary, ".repeat(1000);
     fs::write(&path, &text).expect("a file");
-    let error = SqliteJournal::open(&path, Sync::Full).expect_err("it is no journal");
+    let error = SqliteJournal::open(&path, SyncPolicy::Full).expect_err("it is no journal");
     assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
     assert_eq!(fs::read_to_string(&path).expect("a file"), text);
 }
@@ -44,7 +44,7 @@ fn a_database_of_another_program_is_not_changed() {
         drop(other);
         let before = fs::read(&path).expect("a file");
         for error in [
-            SqliteJournal::open(&path, Sync::Full).expect_err("it is no journal"),
+            SqliteJournal::open(&path, SyncPolicy::Full).expect_err("it is no journal"),
             SqliteJournal::open_read_only(&path).expect_err("it is no journal"),
         ] {
             assert!(matches!(error, OpenError::Damaged { .. }), "{statements}: {error:?}");
@@ -85,7 +85,7 @@ fn a_journal_of_a_later_version_is_left_as_it_is() {
     let file = OpenOptions::new().write(true).open(&path).expect("a file");
     file.write_all_at(&99_u32.to_be_bytes(), 60).expect("a header");
     let before = fs::read(&path).expect("a file");
-    let error = SqliteJournal::open(&path, Sync::Full).expect_err("it is of a later version");
+    let error = SqliteJournal::open(&path, SyncPolicy::Full).expect_err("it is of a later version");
     assert!(matches!(error, OpenError::Later { found: 99, known: 9, .. }), "{error:?}");
     assert_eq!(fs::read(&path).expect("a file"), before);
 }

@@ -4,7 +4,7 @@ use antiphon_core::port::{
     Expected, JournalError, JournalIndex, JournalLog, Rule, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{ApprovalId, ApprovalRequested, RawJson, Seq, ToolCallId};
-use antiphon_sqlite::{APPEND_BYTES_MAX, CACHED_TASKS_MAX, SqliteJournal, Sync};
+use antiphon_sqlite::{APPEND_BYTES_MAX, CACHED_TASKS_MAX, SqliteJournal, SyncPolicy};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -43,7 +43,7 @@ async fn a_task_that_is_no_longer_at_hand_goes_on_from_where_it_was() {
     const SOME: u64 = 200;
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
-    let journal = Arc::new(SqliteJournal::open(&path, Sync::Normal).expect("a journal"));
+    let journal = Arc::new(SqliteJournal::open(&path, SyncPolicy::Normal).expect("a journal"));
     for (round, tasks) in [(0, TASKS), (1, SOME)] {
         let mut writers = JoinSet::new();
         for number in 0..tasks {

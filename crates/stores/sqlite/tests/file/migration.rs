@@ -12,7 +12,7 @@ use antiphon_core::{
     Account, AccountSpending, AgentState, DayRange, EventBody, ModelRef, Position, RunsOn, Seq,
     SessionId, SessionSummary, TaskId, TaskStatus, TaskSummary, Usage,
 };
-use antiphon_sqlite::{APPLICATION_ID, OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{APPLICATION_ID, OpenError, SqliteJournal, SyncPolicy};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use rusqlite::Connection;
 use std::num::NonZeroUsize;
@@ -271,7 +271,8 @@ fn a_migration_that_fails_is_undone() {
     let folder = TempDir::new().expect("a folder");
     // An existing table makes the second migration fail.
     let path = v1(&folder, "CREATE TABLE agents (x);");
-    let error = SqliteJournal::open(&path, Sync::Full).expect_err("there is something in the way");
+    let error =
+        SqliteJournal::open(&path, SyncPolicy::Full).expect_err("there is something in the way");
     assert!(error.to_string().contains("agents"), "{error}");
     let connection = Connection::open(Path::new(&path)).expect("a file");
     let version: i32 =

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 use tempfile::TempDir;
 
 use crate::world::{all, creation, open};
@@ -14,7 +14,7 @@ async fn a_second_owner_is_told_who_has_it() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("journal.db");
     let first = open(&path);
-    let error = SqliteJournal::open(&path, Sync::Full).expect_err("it is taken");
+    let error = SqliteJournal::open(&path, SyncPolicy::Full).expect_err("it is taken");
     let pid = std::process::id();
     assert_eq!(
         error.to_string(),
@@ -43,7 +43,7 @@ async fn a_lock_that_is_about_to_be_let_go_is_waited_for() {
         drop(first);
     });
     claiming.send(()).expect("an owner");
-    let second = SqliteJournal::open(&path, Sync::Full).expect("it was waited for");
+    let second = SqliteJournal::open(&path, SyncPolicy::Full).expect("it was waited for");
     leaving.join().expect("no panic");
     assert_eq!(all(&second).await.len(), 2);
 }
@@ -72,7 +72,7 @@ fn what_cannot_be_a_journal_is_said_to_be_none() {
         ("/proc/journal.db".into(), "cannot open"),
     ];
     for (path, expected) in cases {
-        let error = SqliteJournal::open(&path, Sync::Full).expect_err("it is none");
+        let error = SqliteJournal::open(&path, SyncPolicy::Full).expect_err("it is none");
         assert!(matches!(error, OpenError::Unusable { .. }), "{error:?}");
         assert!(error.to_string().contains(expected), "{error}");
     }

@@ -12,7 +12,7 @@ use antiphon_core::{
     SessionId, StateChanged, StatusChanged, StopReason, TaskCreated, TaskId, TaskStatus,
     ToolCallId, ToolStarted, Usage, UsageRecorded,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -98,7 +98,7 @@ async fn step(journal: &SqliteJournal, n: u64) {
 }
 
 fn open(folder: &TempDir) -> SqliteJournal {
-    SqliteJournal::open(&folder.path().join("journal.db"), Sync::Normal).expect("a journal")
+    SqliteJournal::open(&folder.path().join("journal.db"), SyncPolicy::Normal).expect("a journal")
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon_core::Seq;
 use antiphon_core::port::JournalLog;
-use antiphon_sqlite::{OpenError, SqliteJournal, Sync};
+use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 use tempfile::TempDir;
 
 use crate::world::{add, all, creation, open};
@@ -41,7 +41,7 @@ async fn killed(events: u64, with_log: bool) -> (TempDir, PathBuf) {
 fn refused(path: &Path) -> String {
     let before = fs::read(path).ok();
     let log = fs::read(log_of(path)).ok();
-    let error = SqliteJournal::open(path, Sync::Full).expect_err("it is not whole");
+    let error = SqliteJournal::open(path, SyncPolicy::Full).expect_err("it is not whole");
     assert!(matches!(error, OpenError::Damaged { .. }), "{error:?}");
     assert_eq!((fs::read(path).ok(), fs::read(log_of(path)).ok()), (before, log), "unchanged");
     error.to_string()
@@ -55,7 +55,7 @@ async fn a_truncated_journal_is_refused_wherever_it_was_cut() {
         for part in [1, 4096, length / 2, length - 4096, length - 1] {
             let (_folder, path) = killed(400, with_log).await;
             OpenOptions::new().write(true).open(&path).expect("a file").set_len(part).expect("cut");
-            match SqliteJournal::open(&path, Sync::Full) {
+            match SqliteJournal::open(&path, SyncPolicy::Full) {
                 Err(error) => {
                     let error = error.to_string();
                     assert!(error.contains("truncated"), "{part}: {error}");

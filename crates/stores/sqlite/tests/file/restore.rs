@@ -118,7 +118,7 @@ async fn a_journal_that_is_there_or_in_use_is_left_alone() {
     drop(owner);
     // The process that prepares a restore owns the journal, until it is done or dropped.
     let ready = place.prepare(Replace::Always).expect("a backup");
-    let error = SqliteJournal::open(&place.at("journal.db"), antiphon_sqlite::Sync::Full);
+    let error = SqliteJournal::open(&place.at("journal.db"), antiphon_sqlite::SyncPolicy::Full);
     assert!(matches!(error, Err(OpenError::Owned { .. })), "{error:?}");
     drop(ready);
     assert_eq!(all(&open(&place.at("journal.db"))).await, place.later);

@@ -8,14 +8,14 @@ use antiphon_core::port::{Append, Appended, Expected, Journal, JournalError, Jou
 use antiphon_core::{
     Event, EventBody, MessageAppended, Position, Seq, SessionId, TaskCreated, TaskId, UserMessage,
 };
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 
 /// Tells a test that it runs in a child process, and in which folder.
 pub(crate) const CHILD: &str = "ANTIPHON_TEST_CHILD";
 
 pub(crate) fn open(path: &Path) -> SqliteJournal {
-    SqliteJournal::open(path, Sync::Full).expect("a journal")
+    SqliteJournal::open(path, SyncPolicy::Full).expect("a journal")
 }
 
 pub(crate) fn task(number: u64) -> TaskId {

@@ -15,7 +15,7 @@ use antiphon_core::port::{
     Append, Expected, JournalError, JournalLog, TaskIndex, TaskQuery, TaskSelector,
 };
 use antiphon_core::{EventBody, Seq, StatusChanged, TaskId, TaskStatus};
-use antiphon_sqlite::{SqliteJournal, Sync};
+use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -141,7 +141,7 @@ impl Pair {
 }
 
 fn open(folder: &Path) -> SqliteJournal {
-    SqliteJournal::open(&folder.join("journal.db"), Sync::Normal).expect("a journal")
+    SqliteJournal::open(&folder.join("journal.db"), SyncPolicy::Normal).expect("a journal")
 }
 
 proptest! {

@@ -18,7 +18,7 @@ use crate::workspace::{
     DisplayPath, Identity, OpenedPath, ReplaceError, ReplacedFile, Workspace, WriteTarget,
 };
 use crate::write::FILE_BYTES_MAX;
-use antiphon_toolbox::{Stop, Stopped};
+use antiphon_toolbox::{StopFlag, Stopped};
 
 /// Lines named in the result.
 const LINES_NAMED_MAX: usize = 10;
@@ -48,7 +48,7 @@ impl FileEdit {
         path: &str,
         edits: &[Edit],
         note: Option<&ChangeNote>,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<ToolResult, Stopped> {
         let edited = self.with_plan(path, edits, stop, |plan| {
             let Plan { place, name, identity, contents, document, changes, parts } = plan;
@@ -74,7 +74,7 @@ impl FileEdit {
         &self,
         path: &str,
         edits: &[Edit],
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<Option<ChangeNote>, Stopped> {
         let noted = self.with_plan(path, edits, stop, |plan| {
             let name = self.name_of(plan.place);
@@ -118,7 +118,7 @@ impl FileEdit {
         &self,
         path: &str,
         edits: &[Edit],
-        stop: &Stop,
+        stop: &StopFlag,
         act: impl FnOnce(&Plan<'_>) -> R,
     ) -> Result<Result<R, String>, Stopped> {
         stop.check()?;

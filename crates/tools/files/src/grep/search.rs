@@ -20,7 +20,7 @@ use crate::search::{
     Deadline, Folder, Globs, Notes, SearchStart, StartKind, Visitor, Walk, as_path, within,
 };
 use crate::workspace::Workspace;
-use antiphon_toolbox::{Stop, Stopped};
+use antiphon_toolbox::{StopFlag, Stopped};
 
 /// Longest line that is searched, and longest file if matches may go over several lines: all of it
 /// is in memory then. Others are left out, and the result says so.
@@ -30,7 +30,7 @@ pub(crate) const HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) fn run(
     workspace: &Workspace,
     arguments: Arguments,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<Result<ToolResult, ToolError>, Stopped> {
     let search = match Search::new(workspace, arguments, stop) {
         Ok(search) => search,
@@ -66,7 +66,11 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(workspace: &Workspace, given: Arguments, stop: &'a Stop) -> Result<Self, SearchError> {
+    fn new(
+        workspace: &Workspace,
+        given: Arguments,
+        stop: &'a StopFlag,
+    ) -> Result<Self, SearchError> {
         let limit = within(NAME, "limit", given.limit, GREP_LIMIT, 1..=GREP_LIMIT_MAX)?;
         let context = within(NAME, "context", given.context, 0, 0..=GREP_CONTEXT_MAX)?;
         let options =

@@ -13,8 +13,8 @@ use super::notes::{self, Text};
 use super::{Contents, SAMPLE_BYTES_MAX, recognize};
 use crate::read_tracker::{FileVersion, ReadTracker};
 use crate::workspace::{DisplayPath, Identity, Kind, OpenedPath, Workspace};
-use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, Overlong, Rows, ScanError, scan};
-use antiphon_toolbox::{Stop, Stopped};
+use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, LongLines, Rows, ScanError, scan};
+use antiphon_toolbox::{StopFlag, Stopped};
 
 /// Most names listed of a folder.
 pub const FOLDER_ENTRIES_MAX: usize = 500;
@@ -36,7 +36,7 @@ pub(super) struct FileRead {
 }
 
 impl FileRead {
-    pub(super) fn read(&self, path: &str, stop: &Stop) -> Result<ToolResult, Stopped> {
+    pub(super) fn read(&self, path: &str, stop: &StopFlag) -> Result<ToolResult, Stopped> {
         stop.check()?;
         let found = match self.workspace.open_path(path) {
             Ok(found) => found,
@@ -57,7 +57,12 @@ impl FileRead {
         }
     }
 
-    fn show(&self, found: &OpenedPath, name: &Path, stop: &Stop) -> Result<ToolResult, ScanError> {
+    fn show(
+        &self,
+        found: &OpenedPath,
+        name: &Path,
+        stop: &StopFlag,
+    ) -> Result<ToolResult, ScanError> {
         let mut file = found.open()?;
         // Taken before reading, so that a change during the read counts as a later change.
         let identity = Identity::of_file(&file)?;
@@ -67,7 +72,7 @@ impl FileRead {
             Contents::Image(mime) => image(mime, name, found.size(), head, file)?,
             Contents::Binary(what) => ToolResult::text(binary(what, name, found.size(), &head)),
             Contents::Text(encoding, certainty) => {
-                let mut rows = Rows::new(self.first, self.limit, Overlong::Cut);
+                let mut rows = Rows::new(self.first, self.limit, LongLines::Cut);
                 // A file too large to be written needs no hash; its identity is enough.
                 let is_small = found.size() <= COUNTED_BYTES_MAX;
                 let mut hasher = is_small.then(|| self.reads.fingerprint());

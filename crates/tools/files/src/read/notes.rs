@@ -6,7 +6,7 @@ use std::path::Path;
 use antiphon_core::ToolResult;
 use encoding_rs::{Encoding, UTF_8};
 
-use antiphon_toolbox::paging::{Collected, LINE_CHARS_MAX, Scanned, is_at_the_end, range_note};
+use antiphon_toolbox::paging::{CollectedRows, LINE_CHARS_MAX, Scanned, is_at_the_end, range_note};
 
 use super::Certainty;
 use crate::workspace::DisplayPath;
@@ -16,7 +16,7 @@ pub(super) struct Text<'a> {
     pub(super) name: &'a Path,
     pub(super) size: u64,
     pub(super) first: u64,
-    pub(super) rows: Collected,
+    pub(super) rows: CollectedRows,
     pub(super) scanned: Scanned,
     pub(super) encoding: &'static Encoding,
     pub(super) certainty: Certainty,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use antiphon_toolbox::Stop;
+use antiphon_toolbox::StopFlag;
 
 /// Time limit of a search. The result then shows the matches so far, and says so.
 pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
@@ -11,14 +11,14 @@ pub(crate) const SEARCH_SECONDS_MAX: u64 = 60;
 /// The search polls it between files.
 #[derive(Debug)]
 pub(crate) struct Deadline<'a> {
-    stop: &'a Stop,
+    stop: &'a StopFlag,
     ends: Instant,
     late: AtomicBool,
 }
 
 impl<'a> Deadline<'a> {
     /// Starts the time limit now.
-    pub(crate) fn new(stop: &'a Stop) -> Self {
+    pub(crate) fn new(stop: &'a StopFlag) -> Self {
         let ends = Instant::now() + Duration::from_secs(SEARCH_SECONDS_MAX);
         Self { stop, ends, late: AtomicBool::new(false) }
     }

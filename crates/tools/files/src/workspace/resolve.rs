@@ -7,7 +7,7 @@ use rustix::fs::{CWD, Mode as Bits, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::root::Root;
-use super::{Access, Mode, OpenedPath, Outside, PathError, Workspace, git_dir, protected};
+use super::{Access, Mode, OpenedPath, OutsidePaths, PathError, Workspace, git_dir, protected};
 
 /// Most retries when folders are renamed during a lookup.
 const TRIES_MAX: u32 = 32;
@@ -31,8 +31,8 @@ impl Workspace {
         let is_within = self.roots.iter().any(|root| root.rest(&plain).is_some());
         match (self.mode, self.outside) {
             (Mode::Full, _) => Reach::Anywhere,
-            (_, Outside::AskedFor) if !is_within => Reach::Anywhere,
-            (Mode::ReadOnly | Mode::Workspace, Outside::AskedFor | Outside::Refused) => {
+            (_, OutsidePaths::AskedFor) if !is_within => Reach::Anywhere,
+            (Mode::ReadOnly | Mode::Workspace, OutsidePaths::AskedFor | OutsidePaths::Refused) => {
                 Reach::Roots
             }
         }

@@ -14,7 +14,7 @@ use crate::read_tracker::{FileVersion, ReadTracker};
 use crate::workspace::{
     DisplayPath, Identity, OpenedPath, ReplaceError, ReplacedFile, Workspace, WriteTarget,
 };
-use antiphon_toolbox::{Stop, Stopped};
+use antiphon_toolbox::{StopFlag, Stopped};
 
 pub(super) struct FileWrite {
     pub(super) workspace: Arc<Workspace>,
@@ -43,7 +43,7 @@ impl FileWrite {
         path: &str,
         content: &str,
         note: Option<&ChangeNote>,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<ToolResult, Stopped> {
         stop.check()?;
         let Found { place, name, old } = match self.find(path) {

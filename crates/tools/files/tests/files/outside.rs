@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use antiphon_file_tools::{Mode, Outside};
+use antiphon_file_tools::{Mode, OutsidePaths};
 
 use crate::world::{Outcome, SECRET, World};
 
@@ -24,7 +24,7 @@ fn said(outcome: Outcome) -> String {
 
 fn asked_for(mode: Mode) -> World {
     World::with(mode, |config, base| {
-        config.outside = Outside::AskedFor;
+        config.outside = OutsidePaths::AskedFor;
         config.hidden = vec![base.join("outside/keys"), base.join("project/.env.keys")];
     })
 }

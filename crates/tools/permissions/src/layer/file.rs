@@ -4,7 +4,7 @@ use antiphon_core::port::Rule;
 
 use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
 use crate::commands::File;
-use crate::config::Mode;
+use crate::config::PermissionMode;
 use crate::finding::{Decision, Finding};
 use crate::gate::Sandbox;
 use crate::normalized_path::NormalizedPath;
@@ -80,7 +80,7 @@ impl Evaluation<'_> {
         let what = format!("{tool} `{}`", resolved.shown());
         let proposal = Some(Rule(format!("{tool}({})", escape(resolved.shown()))));
         let target = Target { candidates: vec![resolved.clone()], anywhere: false, tree: false };
-        if self.layer.mode < Mode::Full
+        if self.layer.mode < PermissionMode::Full
             && self.context.hidden.iter().any(|hidden| resolved.is_within(hidden))
         {
             let because = "it is hidden: it holds keys, or files of Antiphon itself";
@@ -90,9 +90,11 @@ impl Evaluation<'_> {
             return finding;
         }
         let (decision, because) = match (self.layer.mode, writes, resolved.relative.is_some()) {
-            (Mode::Full, ..) => (Decision::Allow, "mode full allows every file"),
-            (Mode::ReadOnly, true, _) => (Decision::Deny, "mode read-only allows no writing"),
-            (Mode::ReadOnly | Mode::Workspace, _, true) => {
+            (PermissionMode::Full, ..) => (Decision::Allow, "mode full allows every file"),
+            (PermissionMode::ReadOnly, true, _) => {
+                (Decision::Deny, "mode read-only allows no writing")
+            }
+            (PermissionMode::ReadOnly | PermissionMode::Workspace, _, true) => {
                 (Decision::Allow, "it is in the workspace")
             }
             (_, _, false) => (Decision::Ask, "it is outside of the workspace"),
@@ -128,10 +130,12 @@ impl Evaluation<'_> {
             && target.candidates.iter().all(|resolved| resolved.relative.is_some());
         let (decision, because) = match (self.layer.mode, file.writes) {
             _ if covered => (Decision::Allow, "the whole script is allowed"),
-            (Mode::Full, _) => (Decision::Allow, "mode full allows every file"),
-            (Mode::ReadOnly, true) => (Decision::Deny, "mode read-only allows no writing"),
+            (PermissionMode::Full, _) => (Decision::Allow, "mode full allows every file"),
+            (PermissionMode::ReadOnly, true) => {
+                (Decision::Deny, "mode read-only allows no writing")
+            }
             _ if inside => (Decision::Allow, "it is in the workspace"),
-            (Mode::Workspace, _) if self.context.sandbox != Sandbox::None => {
+            (PermissionMode::Workspace, _) if self.context.sandbox != Sandbox::None => {
                 (Decision::Allow, "the sandbox bounds it")
             }
             _ => (Decision::Ask, "it may be outside of the workspace"),

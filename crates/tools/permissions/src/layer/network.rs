@@ -4,7 +4,7 @@ use antiphon_core::port::Rule;
 use antiphon_hosts::{AddressClass, HostLayer, HostRule};
 
 use super::{Evaluation, Layer, allowed_by, asked_by, by_default, denied_by, granted_by};
-use crate::config::Mode;
+use crate::config::PermissionMode;
 use crate::finding::{Decision, Finding};
 use crate::rule::ParsedRule;
 use crate::rules::LoadedRule;
@@ -16,7 +16,7 @@ impl Layer {
             rules.iter().flat_map(|loaded| hosts(&loaded.rule)).collect()
         };
         let mut allow: Vec<HostRule> = of(&self.allow, ParsedRule::allowed_hosts);
-        if self.mode > Mode::ReadOnly {
+        if self.mode > PermissionMode::ReadOnly {
             allow.extend(grants.flat_map(ParsedRule::allowed_hosts));
         }
         HostLayer {
@@ -52,7 +52,7 @@ impl Evaluation<'_> {
         if let Some(rule) = self.layer.deny.iter().find(touches) {
             return denied_by(what, rule);
         }
-        if self.layer.mode == Mode::ReadOnly {
+        if self.layer.mode == PermissionMode::ReadOnly {
             return by_default(what, Decision::Deny, "mode read-only reaches no host", None);
         }
         let covers = |rule: &ParsedRule| rule.allowed_hosts().iter().any(|rule| rule.covers(host));
@@ -73,8 +73,10 @@ impl Evaluation<'_> {
             return granted_by(what, grant);
         }
         match self.layer.mode {
-            Mode::Full => by_default(what, Decision::Allow, "mode full allows every host", None),
-            Mode::ReadOnly | Mode::Workspace => {
+            PermissionMode::Full => {
+                by_default(what, Decision::Allow, "mode full allows every host", None)
+            }
+            PermissionMode::ReadOnly | PermissionMode::Workspace => {
                 by_default(what, Decision::Ask, why_asked(host), None)
             }
         }

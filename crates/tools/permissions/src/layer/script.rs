@@ -6,7 +6,7 @@ use antiphon_core::port::Rule;
 
 use super::{Evaluation, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied};
 use crate::commands::{Command, Item, Role, Warning, WarningKind, is_known, is_safe};
-use crate::config::Mode;
+use crate::config::PermissionMode;
 use crate::finding::{Decision, Finding};
 use crate::gate::Sandbox;
 use crate::repository::is_change;
@@ -39,7 +39,7 @@ impl Evaluation<'_> {
         let granted = self.grants.iter().find(|grant| grant.is_whole(TOOL));
         let whole = WholeScript {
             allowed: allowed.is_some(),
-            granted: granted.is_some() && self.layer.mode > Mode::ReadOnly,
+            granted: granted.is_some() && self.layer.mode > PermissionMode::ReadOnly,
             repository,
         };
         let judged = items.iter().filter(|item| match item {
@@ -149,7 +149,7 @@ impl Evaluation<'_> {
             Sandbox::OfCommand => !whole.repository,
             Sandbox::OfTask => true,
         };
-        let asks = self.layer.mode < Mode::Full && !is_bounded && !whole.covers();
+        let asks = self.layer.mode < PermissionMode::Full && !is_bounded && !whole.covers();
         asks.then(|| self.other_repository(command)).flatten()
     }
 
@@ -158,7 +158,7 @@ impl Evaluation<'_> {
         match warning.kind {
             WarningKind::Risky | WarningKind::Suspicious | WarningKind::Opaque => true,
             WarningKind::Unbounded => {
-                self.context.sandbox == Sandbox::None && self.layer.mode < Mode::Full
+                self.context.sandbox == Sandbox::None && self.layer.mode < PermissionMode::Full
             }
         }
     }
@@ -173,22 +173,22 @@ impl Evaluation<'_> {
             return allowed_by(what, rule);
         }
         let (decision, because) = match self.layer.mode {
-            Mode::ReadOnly => (Decision::Deny, "mode read-only runs no commands"),
-            Mode::Full => (Decision::Allow, "mode full allows every command"),
-            Mode::Workspace
+            PermissionMode::ReadOnly => (Decision::Deny, "mode read-only runs no commands"),
+            PermissionMode::Full => (Decision::Allow, "mode full allows every command"),
+            PermissionMode::Workspace
                 if self.context.sandbox == Sandbox::OfCommand
                     && whole.repository
                     && is_change(words) =>
             {
                 (Decision::Ask, "it changes the repository")
             }
-            Mode::Workspace if self.context.sandbox != Sandbox::None => {
+            PermissionMode::Workspace if self.context.sandbox != Sandbox::None => {
                 (Decision::Allow, "the sandbox bounds it")
             }
-            Mode::Workspace if words.is_empty() || is_safe(words) => {
+            PermissionMode::Workspace if words.is_empty() || is_safe(words) => {
                 (Decision::Allow, "it only looks")
             }
-            Mode::Workspace => {
+            PermissionMode::Workspace => {
                 (Decision::Ask, "without a sandbox, mode workspace asks about commands")
             }
         };
@@ -213,13 +213,13 @@ impl Evaluation<'_> {
             .iter()
             .find(|warning| self.applies(warning) && !self.is_lifted(warning, words, whole));
         match (self.layer.mode, unlifted) {
-            (Mode::ReadOnly, Some(warning)) => {
+            (PermissionMode::ReadOnly, Some(warning)) => {
                 return Some(by_default(what, Decision::Deny, &warning.reason, None));
             }
-            (Mode::Workspace, Some(warning)) => {
+            (PermissionMode::Workspace, Some(warning)) => {
                 return Some(by_default(what, Decision::Ask, &warning.reason, None));
             }
-            (Mode::Full, _) | (_, None) => {}
+            (PermissionMode::Full, _) | (_, None) => {}
         }
         // An opaque command may run anything, also what a rule denies.
         let opaque = warnings.iter().find(|warning| warning.kind == WarningKind::Opaque);
@@ -239,7 +239,7 @@ impl Evaluation<'_> {
                 covers(rule, words) && rule.command().is_some_and(|pattern| pattern.names(program))
             };
             self.layer.allow.iter().any(|loaded| names(&loaded.rule))
-                || (self.layer.mode > Mode::ReadOnly
+                || (self.layer.mode > PermissionMode::ReadOnly
                     && self.grants.iter().any(|grant| names(grant)))
         };
         whole.covers() || (warning.kind == WarningKind::Risky && by_name())

@@ -14,7 +14,7 @@ use super::{
     Evaluation, LayerKind, allowed_by, asked_by, by_default, denied_by, granted_by, may_be_denied,
 };
 use crate::commands::{Command, Item, Role, WarningKind};
-use crate::config::Mode;
+use crate::config::PermissionMode;
 use crate::finding::{Decision, Finding};
 use crate::gate::Sandbox;
 use crate::rule::{ExactScript, Match, Naming, ParsedRule, UNSANDBOXED};
@@ -28,16 +28,18 @@ impl Evaluation<'_> {
         }
         match (self.layer.mode, self.context.sandbox) {
             // There is no sandbox to leave.
-            (Mode::Full, _) | (Mode::Workspace, Sandbox::None) => return Vec::new(),
-            (Mode::ReadOnly, _) => {
+            (PermissionMode::Full, _) | (PermissionMode::Workspace, Sandbox::None) => {
+                return Vec::new();
+            }
+            (PermissionMode::ReadOnly, _) => {
                 let because = "mode read-only runs no commands";
                 return vec![by_default(what, Decision::Deny, because, None)];
             }
-            (Mode::Workspace, Sandbox::OfTask) => {
+            (PermissionMode::Workspace, Sandbox::OfTask) => {
                 let because = "the whole task runs in a sandbox, which no approval opens";
                 return vec![by_default(what, Decision::Deny, because, None)];
             }
-            (Mode::Workspace, Sandbox::OfCommand) => {}
+            (PermissionMode::Workspace, Sandbox::OfCommand) => {}
         }
         // Also for a script without a program, such as one that only redirects.
         if let Some(rule) = self.layer.deny.iter().find(|loaded| is_about_script(loaded, script)) {

@@ -1,14 +1,14 @@
 //! What rules alone say about a call: no mode and no wildcard allows it.
 
 use antiphon_core::RawJson;
-use antiphon_core::port::{Gate as _, GateRequest, Rule, Verdict};
+use antiphon_core::port::{Gate as _, GateRequest, GateVerdict, Rule};
 use antiphon_permissions::Gate;
 
 use crate::world::{gate, open_gate};
 
 const CALL: &str = r#"{"delivery": "agent:worker to shell", "text": "hi"}"#;
 
-fn judged(gate: &Gate, granted: &[&str]) -> Option<Verdict> {
+fn judged(gate: &Gate, granted: &[&str]) -> Option<GateVerdict> {
     let arguments = RawJson::parse(CALL).unwrap();
     let granted: Vec<Rule> = granted.iter().map(|rule| Rule((*rule).to_owned())).collect();
     let tool = "terminal_input";
@@ -33,8 +33,8 @@ fn a_rule_that_names_it_allows_it() {
         "terminal_input(delivery=agent:* to shell)",
     ] {
         let config = format!("mode = \"read-only\"\nallow = [\"{rule}\"]");
-        assert_eq!(judged(&gate(&config), &[]), Some(Verdict::Allow), "{config}");
-        assert_eq!(judged(&gate(""), &[rule]), Some(Verdict::Allow), "granted: {rule}");
+        assert_eq!(judged(&gate(&config), &[]), Some(GateVerdict::Allow), "{config}");
+        assert_eq!(judged(&gate(""), &[rule]), Some(GateVerdict::Allow), "granted: {rule}");
     }
     assert_eq!(judged(&gate(""), &["*"]), None);
 }
@@ -46,6 +46,6 @@ fn a_rule_that_asks_or_denies_is_stronger() {
     for deny in ["*", "terminal_input", "terminal_input(delivery=agent:*)"] {
         let config = format!("allow = [\"terminal_input\"]\ndeny = [\"{deny}\"]");
         let verdict = judged(&gate(&config), &["terminal_input"]);
-        assert!(matches!(verdict, Some(Verdict::Deny { .. })), "{config}: {verdict:?}");
+        assert!(matches!(verdict, Some(GateVerdict::Deny { .. })), "{config}: {verdict:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! What can be written down, and what is refused.
 
 use antiphon_core::port::Rule;
-use antiphon_permissions::{Bounds, Config, ConfigError, Effects, Gate, Limits, Mode};
+use antiphon_permissions::{
+    Bounds, ConfigError, Effects, Gate, Limits, PermissionConfig, PermissionMode,
+};
 
 use crate::world::try_gate;
 
@@ -14,9 +16,9 @@ fn error(config: &str) -> String {
 
 #[test]
 fn a_configuration_may_be_empty_and_may_not_have_what_is_not_known() {
-    let config: Config = toml::from_str("").unwrap();
-    assert_eq!(config, Config::default());
-    assert_eq!(config.mode, Mode::Workspace);
+    let config: PermissionConfig = toml::from_str("").unwrap();
+    assert_eq!(config, PermissionConfig::default());
+    assert_eq!(config.mode, PermissionMode::Workspace);
     for (text, part) in [
         ("modus = \"full\"", "unknown field `modus`"),
         ("mode = \"yolo\"", "unknown variant `yolo`"),
@@ -24,7 +26,7 @@ fn a_configuration_may_be_empty_and_may_not_have_what_is_not_known() {
         ("allow = [{ rule = \"bash\", example = [] }]", "unknown field `example`"),
         ("allow = [{ examples = [] }]", "missing field `rule`"),
     ] {
-        let error = toml::from_str::<Config>(text).unwrap_err().to_string();
+        let error = toml::from_str::<PermissionConfig>(text).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");
     }
 }
@@ -34,11 +36,11 @@ fn a_configuration_survives_being_written_and_read() {
     let text = r#"mode = "read-only"
 allow = ["bash(ls *)", { rule = "bash(git push *)", examples = ["git push"], not = ["git pull"], reason = "x" }]
 "#;
-    let config: Config = toml::from_str(text).unwrap();
-    let again: Config = toml::from_str(&toml::to_string(&config).unwrap()).unwrap();
+    let config: PermissionConfig = toml::from_str(text).unwrap();
+    let again: PermissionConfig = toml::from_str(&toml::to_string(&config).unwrap()).unwrap();
     assert_eq!(again, config);
     let limits: Limits = toml::from_str("mode = \"read-only\"\ndeny = [\"bash\"]").unwrap();
-    assert_eq!(limits.mode, Some(Mode::ReadOnly));
+    assert_eq!(limits.mode, Some(PermissionMode::ReadOnly));
 }
 
 #[test]
@@ -110,6 +112,6 @@ fn a_workspace_must_be_given_in_full() {
         hidden: Vec::new(),
         effects: Effects::new(|_| None),
     };
-    let error = Gate::new(&Config::default(), bounds).unwrap_err();
+    let error = Gate::new(&PermissionConfig::default(), bounds).unwrap_err();
     assert_eq!(error, ConfigError::Root { root: "relative".into() });
 }

@@ -1,6 +1,6 @@
 //! Rules that a user approved: for the task, or always.
 
-use antiphon_core::port::Verdict;
+use antiphon_core::port::GateVerdict;
 use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
 use serde_json::json;
 
@@ -60,7 +60,11 @@ fn files_are_asked_about_by_their_path_and_others_by_their_name() {
         let arguments = arguments.to_string();
         let verdict = judge(&gate, tool, &arguments, &[]);
         assert_eq!(proposed(&verdict), rule, "{tool} {arguments}");
-        assert_eq!(judge(&gate, tool, &arguments, &[rule]), Verdict::Allow, "{tool} with {rule}");
+        assert_eq!(
+            judge(&gate, tool, &arguments, &[rule]),
+            GateVerdict::Allow,
+            "{tool} with {rule}"
+        );
     }
     let docs = json!({ "path": "docs/b.md" }).to_string();
     assert_eq!(explain(&gate, "write", &docs, &["write(docs/a.md)"]).decision(), Ask);
@@ -130,8 +134,8 @@ fn a_question_says_what_led_to_it_and_what_would_answer_it() {
     let gate = open_gate(ASKING);
     let reason =
         |script: &str| match judge(&gate, "bash", &json!({ "command": script }).to_string(), &[]) {
-            Verdict::Ask { reason, .. } | Verdict::Deny { reason } => reason,
-            Verdict::Allow => String::new(),
+            GateVerdict::Ask { reason, .. } | GateVerdict::Deny { reason } => reason,
+            GateVerdict::Allow => String::new(),
         };
     assert_eq!(
         reason("cargo build"),
@@ -162,11 +166,19 @@ fn a_question_about_an_argument_is_lifted_by_the_rule_it_proposes() {
         let arguments = arguments.to_string();
         let verdict = judge(&gate, tool, &arguments, &[]);
         let rule = proposed(&verdict);
-        assert_eq!(judge(&gate, tool, &arguments, &[rule]), Verdict::Allow, "{tool} with {rule}");
+        assert_eq!(
+            judge(&gate, tool, &arguments, &[rule]),
+            GateVerdict::Allow,
+            "{tool} with {rule}"
+        );
     }
 }
 
-fn without_sandbox(gate: &antiphon_permissions::Gate, script: &str, granted: &[&str]) -> Verdict {
+fn without_sandbox(
+    gate: &antiphon_permissions::Gate,
+    script: &str,
+    granted: &[&str],
+) -> GateVerdict {
     let arguments = json!({ "command": script, "without_sandbox": true }).to_string();
     judge(gate, "bash", &arguments, granted)
 }
@@ -178,7 +190,7 @@ fn a_call_without_the_sandbox_is_asked_about_whatever_is_allowed_inside() {
     let gate = in_repository(folder.path(), rules, &["origin"], bounds(true));
     for script in ["ls", "git push", "true", "cat x > y", "ls | wc -l", "x=1", "git push $X"] {
         let verdict = without_sandbox(&gate, script, &["bash", "bash(git push *)", "*"]);
-        assert!(matches!(verdict, Verdict::Ask { .. }), "{script} {verdict:?}");
+        assert!(matches!(verdict, GateVerdict::Ask { .. }), "{script} {verdict:?}");
     }
     assert_eq!(
         proposed(&without_sandbox(&gate, "git push origin", &[])),
@@ -208,9 +220,9 @@ fn a_grant_for_a_call_without_the_sandbox_covers_what_it_says() {
     for (expected, script, granted) in cases {
         let verdict = without_sandbox(&gate, script, granted);
         let decision = match verdict {
-            Verdict::Allow => Allow,
-            Verdict::Ask { .. } => Ask,
-            Verdict::Deny { .. } => Deny,
+            GateVerdict::Allow => Allow,
+            GateVerdict::Ask { .. } => Ask,
+            GateVerdict::Deny { .. } => Deny,
         };
         assert_eq!(decision, *expected, "{script} with {granted:?}");
     }
@@ -226,7 +238,7 @@ fn a_malformed_request_to_leave_the_sandbox_is_denied() {
         r#"{"command":"ls","without_sandbox":false,"without_sandbox":true}"#,
     ] {
         assert!(
-            matches!(judge(&gate, "bash", arguments, &[]), Verdict::Deny { .. }),
+            matches!(judge(&gate, "bash", arguments, &[]), GateVerdict::Deny { .. }),
             "{arguments}"
         );
     }
@@ -252,14 +264,15 @@ fn a_change_of_the_repository_is_asked_about() {
 
 #[test]
 fn no_approval_opens_the_sandbox_of_a_whole_task() {
-    let config: antiphon_permissions::Config = toml::from_str("allow = ['unsandboxed']").unwrap();
+    let config: antiphon_permissions::PermissionConfig =
+        toml::from_str("allow = ['unsandboxed']").unwrap();
     let bounds = antiphon_permissions::Bounds {
         sandbox: antiphon_permissions::Sandbox::OfTask,
         ..bounds(true)
     };
     let gate = antiphon_permissions::Gate::new(&config, bounds).unwrap();
     let verdict = without_sandbox(&gate, "ls", &["unsandboxed(ls)"]);
-    assert!(matches!(verdict, Verdict::Deny { .. }), "{verdict:?}");
+    assert!(matches!(verdict, GateVerdict::Deny { .. }), "{verdict:?}");
     // Git would be refused in any case, so there is nothing to ask.
     assert_eq!(granted_script(&gate, "git commit -m x", &[]), Allow);
 }

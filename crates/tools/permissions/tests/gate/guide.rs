@@ -1,6 +1,6 @@
 //! The guide says what is true.
 
-use antiphon_permissions::{Bounds, Config, Effects, Gate};
+use antiphon_permissions::{Bounds, Effects, Gate, PermissionConfig};
 
 use crate::world::{ROOT, explain, script};
 
@@ -16,7 +16,7 @@ fn blocks(language: &str) -> Vec<&'static str> {
 
 fn gate(block: &str) -> Gate {
     let document: toml::Table = toml::from_str(block).unwrap();
-    let config: Config = document["permissions"].clone().try_into().unwrap();
+    let config: PermissionConfig = document["permissions"].clone().try_into().unwrap();
     let effects = Effects::new(crate::world::effect);
     Gate::new(
         &config,

@@ -1,7 +1,7 @@
 //! Rules about hosts: what a call may ask for, and what commands reach without asking.
 
 use antiphon_core::port::{Gate as _, Rule};
-use antiphon_hosts::{Access, Target};
+use antiphon_hosts::{Access, HostPort};
 use antiphon_permissions::Decision::{self, Allow, Ask, Deny};
 use antiphon_permissions::{Gate, Limits, Remembered};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn asking(gate: &Gate, hosts: &[&str], granted: &[&str]) -> Decision {
 /// Whether commands reach this host without asking.
 fn reaches(gate: &Gate, target: &str, granted: &[&str]) -> bool {
     let granted: Vec<Rule> = granted.iter().map(|rule| Rule((*rule).to_owned())).collect();
-    let target = Target::parse(target, Some(443)).unwrap();
+    let target = HostPort::parse(target, Some(443)).unwrap();
     gate.hosts(&granted).of(&target) == Access::Allowed
 }
 

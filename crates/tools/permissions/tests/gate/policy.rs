@@ -1,8 +1,8 @@
 //! A policy of the machine holds against everything a user can say.
 
 use antiphon_core::RawJson;
-use antiphon_core::port::{Gate as _, GateRequest, Rule, Verdict};
-use antiphon_hosts::{Access, Target};
+use antiphon_core::port::{Gate as _, GateRequest, GateVerdict, Rule};
+use antiphon_hosts::{Access, HostPort};
 use antiphon_permissions::{Decision, Gate, PolicyRules, Remembered};
 use serde_json::json;
 
@@ -60,7 +60,7 @@ fn what_it_asks_is_asked_each_time() {
     assert_eq!(tool.decision(), Decision::Ask);
     let write = explain(&gate, "write", r#"{"path":"a.txt"}"#, &["write(a.txt)"]);
     assert_eq!(write.decision(), Decision::Ask);
-    let Verdict::Ask { reason, rule } = judge(&gate, "mcp__x__y", "{}", &[]) else {
+    let GateVerdict::Ask { reason, rule } = judge(&gate, "mcp__x__y", "{}", &[]) else {
         panic!("it asks")
     };
     assert_eq!(rule, Rule(String::new()), "no rule can be allowed for good");
@@ -133,7 +133,7 @@ hosts = { hosts = ["*.example.com", "pypi"], origin = "the policy" }
         let granted = ["network", "network(evil.org)", "network(asked.example.com)"];
         let granted: Vec<Rule> = granted.iter().map(|rule| Rule((*rule).to_owned())).collect();
         let access = gate.hosts(&granted);
-        let of = |host: &str| access.of(&Target::parse(host, Some(443)).unwrap());
+        let of = |host: &str| access.of(&HostPort::parse(host, Some(443)).unwrap());
         assert_eq!(of("evil.org"), Access::Denied);
         assert_eq!(of("bad.example.com"), Access::Denied);
         assert_eq!(of("asked.example.com"), Access::NotAllowed);
@@ -155,10 +155,10 @@ ask = ["terminal_start"]"#,
     };
     assert!(matches!(
         by_rules("terminal_input", r#"{"delivery":"ab"}"#),
-        Some(Verdict::Deny { .. })
+        Some(GateVerdict::Deny { .. })
     ));
-    assert!(matches!(by_rules("terminal_start", "{}"), Some(Verdict::Ask { .. })));
-    assert!(matches!(by_rules("terminal_input", r#"{"delivery":"b"}"#), Some(Verdict::Allow)));
+    assert!(matches!(by_rules("terminal_start", "{}"), Some(GateVerdict::Ask { .. })));
+    assert!(matches!(by_rules("terminal_input", r#"{"delivery":"b"}"#), Some(GateVerdict::Allow)));
 }
 
 #[test]

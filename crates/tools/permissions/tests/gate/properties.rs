@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_permissions::{Config, Decision, Limits, Mode, SCRIPT_BYTES_MAX};
+use antiphon_permissions::{Decision, Limits, PermissionConfig, PermissionMode, SCRIPT_BYTES_MAX};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -168,12 +168,14 @@ fn rules() -> impl Strategy<Value = Vec<antiphon_permissions::RuleEntry>> {
     prop::collection::vec(rule().prop_map(|rule| rule.as_str().into()), 0..3)
 }
 
-fn mode() -> impl Strategy<Value = Mode> {
-    prop::sample::select(&[Mode::ReadOnly, Mode::Workspace, Mode::Full][..])
+fn mode() -> impl Strategy<Value = PermissionMode> {
+    prop::sample::select(
+        &[PermissionMode::ReadOnly, PermissionMode::Workspace, PermissionMode::Full][..],
+    )
 }
 
-fn config() -> impl Strategy<Value = Config> {
-    (mode(), rules(), rules(), rules()).prop_map(|(mode, allow, ask, deny)| Config {
+fn config() -> impl Strategy<Value = PermissionConfig> {
+    (mode(), rules(), rules(), rules()).prop_map(|(mode, allow, ask, deny)| PermissionConfig {
         mode,
         allow,
         ask,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use antiphon_core::port::{Gate as _, Rule, Verdict};
+use antiphon_core::port::{Gate as _, GateVerdict, Rule};
 use antiphon_permissions::{Decision, Gate, Limits, RULE_BYTES_MAX, Remembered, RememberedError};
 use tempfile::TempDir;
 
@@ -188,7 +188,7 @@ async fn a_link_to_the_file_stays_a_link() {
 fn what_others_remembered_is_not_asked_for_again() {
     let (_folder, file) = world();
     let gate = remembering(&file);
-    assert_ne!(judge(&gate, "mcp__a__b", "{}", &[]), Verdict::Allow);
+    assert_ne!(judge(&gate, "mcp__a__b", "{}", &[]), GateVerdict::Allow);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(remembering(&file).remember(&rule("mcp__a__b"))).unwrap();
     // It is learnt when this gate writes next.

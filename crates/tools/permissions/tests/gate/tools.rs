@@ -1,6 +1,6 @@
 //! Tools that are neither bash nor for files, and calls that make no sense.
 
-use antiphon_core::port::Verdict;
+use antiphon_core::port::GateVerdict;
 use antiphon_permissions::Decision::{Allow, Ask, Deny};
 
 use crate::world::{explain, file, gate, judge};
@@ -87,10 +87,10 @@ fn calls_of_known_tools_that_make_no_sense_are_denied_in_every_mode() {
         let gate = gate(&format!("mode = \"{mode}\"\nallow = [\"*\"]"));
         for (tool, arguments) in cases {
             match judge(&gate, tool, arguments, &["*"]) {
-                Verdict::Deny { reason } => {
+                GateVerdict::Deny { reason } => {
                     assert!(reason.contains("the arguments cannot be read"), "{reason}");
                 }
-                other @ (Verdict::Allow | Verdict::Ask { .. }) => {
+                other @ (GateVerdict::Allow | GateVerdict::Ask { .. }) => {
                     panic!("{tool} {arguments}: {other:?}")
                 }
             }

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use antiphon_core::port::{Gate as _, GateRequest, Rule, Verdict};
+use antiphon_core::port::{Gate as _, GateRequest, GateVerdict, Rule};
 use antiphon_core::{Effect, RawJson};
 use antiphon_permissions::{
-    Bounds, Config, ConfigError, Decision, Effects, Explanation, Gate, Sandbox,
+    Bounds, ConfigError, Decision, Effects, Explanation, Gate, PermissionConfig, Sandbox,
 };
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(crate) fn bounds(sandboxed: bool) -> Bounds {
 }
 
 pub(crate) fn try_gate(config: &str, sandboxed: bool) -> Result<Gate, ConfigError> {
-    let config: Config = toml::from_str(config).unwrap();
+    let config: PermissionConfig = toml::from_str(config).unwrap();
     Gate::new(&config, bounds(sandboxed))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn in_repository(folder: &Path, config: &str, remotes: &[&str], bound
     let remote = |name: &&str| format!("[remote \"{name}\"]\n\turl = https://example.com/x\n");
     let settings: Vec<String> = remotes.iter().map(remote).collect();
     fs::write(folder.join(".git/config"), settings.concat()).unwrap();
-    let config: Config = toml::from_str(config).unwrap();
+    let config: PermissionConfig = toml::from_str(config).unwrap();
     Gate::new(&config, Bounds { root: folder.to_owned(), ..bounds }).unwrap()
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn explain(gate: &Gate, tool: &str, arguments: &str, granted: &[&str]
     gate.explain(&GateRequest { tool, arguments: &arguments, granted: &granted })
 }
 
-pub(crate) fn judge(gate: &Gate, tool: &str, arguments: &str, granted: &[&str]) -> Verdict {
+pub(crate) fn judge(gate: &Gate, tool: &str, arguments: &str, granted: &[&str]) -> GateVerdict {
     let arguments = RawJson::parse(arguments).unwrap();
     let granted: Vec<Rule> = granted.iter().map(|rule| Rule((*rule).to_owned())).collect();
     gate.judge(&GateRequest { tool, arguments: &arguments, granted: &granted })
@@ -85,10 +85,10 @@ pub(crate) fn file(gate: &Gate, tool: &str, path: &str) -> Decision {
 }
 
 /// The rule that a verdict asks for.
-pub(crate) fn proposed(verdict: &Verdict) -> &str {
+pub(crate) fn proposed(verdict: &GateVerdict) -> &str {
     match verdict {
-        Verdict::Ask { rule, .. } => &rule.0,
-        Verdict::Allow | Verdict::Deny { .. } => panic!("{verdict:?} asks for nothing"),
+        GateVerdict::Ask { rule, .. } => &rule.0,
+        GateVerdict::Allow | GateVerdict::Deny { .. } => panic!("{verdict:?} asks for nothing"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use antiphon_egress_proxy::{HostTraffic, Refusal, TrafficReport};
-use antiphon_hosts::{AddressClass, Target};
+use antiphon_hosts::{AddressClass, HostPort};
 
 /// Longest text about the network in one result, in bytes. Further hosts are counted.
 const TEXT_BYTES_MAX: usize = 1_200;
@@ -56,7 +56,7 @@ fn line(host: &HostTraffic) -> String {
 }
 
 /// Why a host was refused, and what to do.
-fn advice(target: &Target, refusal: &Refusal) -> String {
+fn advice(target: &HostPort, refusal: &Refusal) -> String {
     let name = match target.port {
         80 | 443 => target.host.to_string(),
         _ => target.to_string(),
@@ -97,7 +97,7 @@ mod tests {
 
     fn host(target: &str) -> HostTraffic {
         HostTraffic {
-            target: Target::parse(target, None).unwrap(),
+            target: HostPort::parse(target, None).unwrap(),
             connections: 0,
             sent_bytes: 0,
             received_bytes: 0,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_sandbox::{Enforced, Limits, Mode, Policy, Startable, ended_for_memory};
+use antiphon_sandbox::{Enforced, Limits, Policy, SandboxMode, Startable, ended_for_memory};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
@@ -51,9 +51,9 @@ const BASH_PATHS: [&str; 4] =
 pub(super) fn run(setup: &Setup) -> io::Result<()> {
     let enforced = setup.policy.enforce().map_err(io::Error::other)?;
     let scope = match setup.policy.mode {
-        Mode::ReadOnly | Mode::Workspace => Scope::Namespace,
+        SandboxMode::ReadOnly | SandboxMode::Workspace => Scope::Namespace,
         // Orphans become children of the guard, the parent of this process.
-        Mode::Full => Scope::Descendants(getppid().ok_or(io::ErrorKind::NotFound)?),
+        SandboxMode::Full => Scope::Descendants(getppid().ok_or(io::ErrorKind::NotFound)?),
     };
     let bash = BASH_PATHS.iter().map(PathBuf::from).find(|path| path.exists());
     let bash = bash.ok_or_else(|| io::Error::other("`bash` is not installed: install it"))?;
@@ -334,9 +334,9 @@ impl CommandLoop {
 /// Where commands can fill a disk.
 fn watched_folders(policy: &Policy) -> Vec<PathBuf> {
     match policy.mode {
-        Mode::ReadOnly => vec!["/tmp".into()],
-        Mode::Workspace => policy.roots.iter().cloned().chain(["/tmp".into()]).collect(),
-        Mode::Full => policy.roots.clone(),
+        SandboxMode::ReadOnly => vec!["/tmp".into()],
+        SandboxMode::Workspace => policy.roots.iter().cloned().chain(["/tmp".into()]).collect(),
+        SandboxMode::Full => policy.roots.clone(),
     }
 }
 

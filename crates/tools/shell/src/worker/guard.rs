@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_sandbox::Mode;
+use antiphon_sandbox::SandboxMode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, getpid, kill_process, setsid};
@@ -39,9 +39,9 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
     let signals = Signals::watch()?;
     let waited = wait_for(confined.child.id(), &signals);
     match setup.policy.mode {
-        Mode::Full => kill_descendants(&signals),
+        SandboxMode::Full => kill_descendants(&signals),
         // The kernel has ended every process of the namespace.
-        Mode::ReadOnly | Mode::Workspace => {}
+        SandboxMode::ReadOnly | SandboxMode::Workspace => {}
     }
     remove(&setup.policy.tmp);
     drop(confined);

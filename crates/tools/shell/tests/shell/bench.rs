@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::{Cancel, Progress, Rule, ToolContext};
 use antiphon_core::{InputBlock, RawJson, TaskId, ToolCallId, ToolError, ToolExecutor};
-use antiphon_sandbox::{Limits, Mode, Network, Policy, Protected};
+use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
 use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     pub(crate) fn full() -> Self {
-        Self::with(|settings| settings.policy.mode = Mode::Full)
+        Self::with(|settings| settings.policy.mode = SandboxMode::Full)
     }
 
     pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
@@ -152,7 +152,7 @@ pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
     Settings {
         worker: WorkerCommand { program, args: Vec::new() },
         policy: Policy {
-            mode: Mode::Workspace,
+            mode: SandboxMode::Workspace,
             roots: vec![root.to_owned()],
             protected: Protected::usual(),
             hidden: Vec::new(),

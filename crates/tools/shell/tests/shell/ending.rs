@@ -97,7 +97,7 @@ async fn an_orchestrator_to_be_killed() {
     let full = std::env::var("ORCHESTRATOR_MODE").unwrap() == "full";
     let bench = Bench::with(|settings| {
         if full {
-            settings.policy.mode = antiphon_sandbox::Mode::Full;
+            settings.policy.mode = antiphon_sandbox::SandboxMode::Full;
         }
         settings.policy.tmp = std::path::Path::new(&folder).join("tmp");
     });

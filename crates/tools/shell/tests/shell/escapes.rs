@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
-use antiphon_sandbox::{Mode, Network};
+use antiphon_sandbox::{Network, SandboxMode};
 use antiphon_shell::Settings;
 
 use crate::bench::{Bench, token};
@@ -121,7 +121,7 @@ async fn attempts(list: &[(&str, Control, &str)]) {
         inside.assert_untouched(what);
         if *control == Works {
             // A world of its own: the attempt changes it.
-            let outside = World::new(|settings| settings.policy.mode = Mode::Full);
+            let outside = World::new(|settings| settings.policy.mode = SandboxMode::Full);
             let text = outside.attempt(command).await;
             assert!(text.contains("ESCAPED"), "works nowhere: {what}\n{command}\n{text}");
         }
@@ -408,7 +408,7 @@ async fn with_a_network_only_the_network_is_there() {
 
 #[tokio::test]
 async fn read_only_means_the_workspace_too() {
-    let mut world = World::new(|settings| settings.policy.mode = Mode::ReadOnly);
+    let mut world = World::new(|settings| settings.policy.mode = SandboxMode::ReadOnly);
     for command in [
         "echo x > $ROOT/file && echo ESCAPED",
         "mkdir $ROOT/folder && echo ESCAPED",

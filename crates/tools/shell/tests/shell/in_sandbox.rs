@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon_sandbox::{Mode, Network, UnixSockets};
+use antiphon_sandbox::{Network, SandboxMode, UnixSockets};
 
 use crate::bench::{Bench, scratch};
 
@@ -123,7 +123,7 @@ async fn a_workspace_below_tmp_is_visible_and_nothing_else_of_tmp() {
 
 #[tokio::test]
 async fn own_folders_may_lie_within_hidden_folders() {
-    for mode in [Mode::Workspace, Mode::ReadOnly] {
+    for mode in [SandboxMode::Workspace, SandboxMode::ReadOnly] {
         let bench = Bench::with(|settings| {
             let state = settings.policy.roots[0].join(".antiphon");
             settings.policy.mode = mode;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use antiphon_sandbox::Mode;
+use antiphon_sandbox::SandboxMode;
 
 use crate::bench::Bench;
 
@@ -15,7 +15,7 @@ fn git(folder: &Path, arguments: &[&str]) {
 }
 
 /// A workspace with repositories of every form.
-fn world(mode: Mode) -> Bench {
+fn world(mode: SandboxMode) -> Bench {
     let bench = Bench::with(|settings| settings.policy.mode = mode);
     let root = &bench.root;
     for repository in [".", "packages/a/lib", "other"] {
@@ -62,12 +62,12 @@ const ATTEMPTS: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn repositories_further_down_are_protected() {
-    let bench = world(Mode::Workspace);
+    let bench = world(SandboxMode::Workspace);
     for (what, command) in ATTEMPTS {
         let said = bench.run(command).await;
         assert!(said.is_error, "{what}\n{command}\n{}", said.text);
         // An attempt that works nowhere proves nothing.
-        let outside = world(Mode::Full);
+        let outside = world(SandboxMode::Full);
         let said = outside.run(command).await;
         assert!(!said.is_error, "{what} works nowhere\n{command}\n{}", said.text);
     }
@@ -75,7 +75,7 @@ async fn repositories_further_down_are_protected() {
 
 #[tokio::test]
 async fn control_folders_further_down_are_hidden_in_read_only_mode_too() {
-    let bench = world(Mode::ReadOnly);
+    let bench = world(SandboxMode::ReadOnly);
     let said = bench.run("grep token neighbor/.antiphon/token").await;
     assert!(said.is_error, "{}", said.text);
     bench.works("git -C packages/a/lib status").await;
@@ -103,7 +103,7 @@ async fn a_link_in_place_of_a_nested_repository_is_refused_with_advice() {
 
 #[tokio::test]
 async fn work_beside_nested_repositories_goes_on() {
-    let bench = world(Mode::Workspace);
+    let bench = world(SandboxMode::Workspace);
     bench
         .works(
             "echo x > packages/a/lib/file && mkdir packages/b && mv packages/b packages/c && \

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use antiphon_core::port::{Cancel, Rule};
 use antiphon_egress_proxy::Resolve;
 use antiphon_hosts::{HostAccess, HostLayer, HostRule, host_rules};
-use antiphon_sandbox::{Mode, Network};
+use antiphon_sandbox::{Network, SandboxMode};
 use antiphon_shell::{HostNetwork, Settings};
 use async_trait::async_trait;
 use serde_json::json;
@@ -277,7 +277,7 @@ async fn without_a_use_for_it_there_is_no_proxy() {
         }),
         Bench::with(|settings| {
             settings.network = open();
-            settings.policy.mode = Mode::Full;
+            settings.policy.mode = SandboxMode::Full;
         }),
     ];
     for bench in benches {

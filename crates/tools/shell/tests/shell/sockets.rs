@@ -3,7 +3,7 @@
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::{Child, Command, Stdio};
 
-use antiphon_sandbox::{Mode, Network};
+use antiphon_sandbox::{Network, SandboxMode};
 
 use crate::bench::{Bench, eventually};
 
@@ -39,7 +39,7 @@ impl Drop for Server {
     }
 }
 
-async fn attempt(mode: Mode, network: Network) -> Vec<String> {
+async fn attempt(mode: SandboxMode, network: Network) -> Vec<String> {
     let bench = Bench::with(|settings| {
         settings.policy.mode = mode;
         settings.policy.network = network;
@@ -67,15 +67,15 @@ async fn attempt(mode: Mode, network: Network) -> Vec<String> {
 #[tokio::test]
 async fn sockets_that_appear_later_or_have_relative_names_are_out_of_reach() {
     for (mode, network) in [
-        (Mode::Workspace, Network::Off),
-        (Mode::Workspace, Network::On),
-        (Mode::ReadOnly, Network::Off),
+        (SandboxMode::Workspace, Network::Off),
+        (SandboxMode::Workspace, Network::On),
+        (SandboxMode::ReadOnly, Network::Off),
     ] {
         for text in attempt(mode, network).await {
             assert!(!text.contains("ESCAPED"), "{mode:?} {network:?}\n{text}");
         }
     }
-    for text in attempt(Mode::Full, Network::On).await {
+    for text in attempt(SandboxMode::Full, Network::On).await {
         assert!(text.contains("ESCAPED"), "works nowhere\n{text}");
     }
 }

@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::OutputStore;
-use crate::blocking::{Stop, Stopped, blocking};
+use crate::blocking::{StopFlag, Stopped, blocking};
 use crate::definition::{arguments, at_least_one, count, definition};
 use crate::handler::ToolHandler;
-use crate::paging::{Overlong, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_note, scan};
+use crate::paging::{LongLines, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_note, scan};
 
 const NAME: &str = "read_result";
 
@@ -89,10 +89,14 @@ impl ToolHandler for ReadResult {
     }
 }
 
-fn show(file: std::fs::File, arguments: &Arguments, stop: &Stop) -> Result<ToolResult, ScanError> {
+fn show(
+    file: std::fs::File,
+    arguments: &Arguments,
+    stop: &StopFlag,
+) -> Result<ToolResult, ScanError> {
     let size = file.metadata()?.len();
     let first = arguments.offset.unwrap_or(1).max(1);
-    let mut rows = Rows::new(first, arguments.limit.unwrap_or(ROWS_MAX), Overlong::Wrapped);
+    let mut rows = Rows::new(first, arguments.limit.unwrap_or(ROWS_MAX), LongLines::Wrapped);
     let scanned = scan(&[], file, UTF_8, &mut rows, |_| {}, stop)?;
     let rows = rows.finish();
     if rows.shown == 0 {

@@ -17,7 +17,7 @@ pub const LINE_CHARS_MAX: usize = 2_000;
 
 /// How to show a line over [`LINE_CHARS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overlong {
+pub enum LongLines {
     /// The rest of the line is not shown.
     Cut,
     /// The line continues in the next row, which counts as a line.
@@ -27,7 +27,7 @@ pub enum Overlong {
 /// Collects the rows to show.
 #[derive(Debug)]
 pub struct Rows {
-    overlong: Overlong,
+    overlong: LongLines,
     first: u64,
     limit: u64,
     /// The number of the row that is being collected.
@@ -47,7 +47,7 @@ pub struct Rows {
 
 /// The collected rows and what is known about the text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectedRows {
     /// The rows, one per line, each with its number.
     pub text: String,
     /// Number of rows in `text`.
@@ -64,7 +64,7 @@ pub struct Collected {
 
 impl Rows {
     /// Collects at most `limit` rows, from row `first` on, counted from 1.
-    pub fn new(first: u64, limit: u64, overlong: Overlong) -> Self {
+    pub fn new(first: u64, limit: u64, overlong: LongLines) -> Self {
         Self {
             overlong,
             first: first.max(1),
@@ -102,7 +102,7 @@ impl Rows {
     /// Skips lines that are not shown. Returns the number of bytes skipped. Works on bytes: in UTF-8
     /// no other character contains a line break.
     pub(crate) fn skip(&mut self, bytes: &[u8]) -> usize {
-        if self.overlong == Overlong::Wrapped {
+        if self.overlong == LongLines::Wrapped {
             // A row may end within a line, so characters must be counted.
             return 0;
         }
@@ -130,12 +130,12 @@ impl Rows {
     }
 
     /// Ends the text and returns the rows.
-    pub fn finish(mut self) -> Collected {
+    pub fn finish(mut self) -> CollectedRows {
         let ends_with_line_break = !self.started;
         if self.started {
             self.end_row();
         }
-        Collected {
+        CollectedRows {
             text: self.text,
             shown: self.shown,
             total: self.number - 1,
@@ -151,9 +151,9 @@ impl Rows {
 
     fn take(&mut self, part: &str) {
         match self.overlong {
-            Overlong::Cut if !self.is_wanted() => {}
-            Overlong::Cut => self.add(part),
-            Overlong::Wrapped => {
+            LongLines::Cut if !self.is_wanted() => {}
+            LongLines::Cut => self.add(part),
+            LongLines::Wrapped => {
                 let mut rest = part;
                 // A text never has more characters than bytes.
                 while self.chars + rest.len() > LINE_CHARS_MAX {
@@ -217,7 +217,7 @@ fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
 mod tests {
     use super::*;
 
-    fn rows(text: &str, first: u64, limit: u64, overlong: Overlong) -> Collected {
+    fn rows(text: &str, first: u64, limit: u64, overlong: LongLines) -> CollectedRows {
         let mut whole = Rows::new(first, limit, overlong);
         whole.push(text);
         let whole = whole.finish();
@@ -230,21 +230,21 @@ mod tests {
 
     #[test]
     fn a_window_of_lines_is_shown_and_all_are_counted() {
-        let found = rows("a\nb\nc\nd", 2, 2, Overlong::Cut);
+        let found = rows("a\nb\nc\nd", 2, 2, LongLines::Cut);
         assert_eq!(found.text, "     2\tb\n     3\tc\n");
         assert_eq!((found.shown, found.total, found.ends_with_line_break), (2, 4, false));
     }
 
     #[test]
     fn a_last_line_break_starts_no_line() {
-        assert_eq!(rows("a\n", 1, 9, Overlong::Cut).total, 1);
-        assert_eq!(rows("a\n\n", 1, 9, Overlong::Cut).total, 2);
-        assert_eq!(rows("", 1, 9, Overlong::Cut).total, 0);
+        assert_eq!(rows("a\n", 1, 9, LongLines::Cut).total, 1);
+        assert_eq!(rows("a\n\n", 1, 9, LongLines::Cut).total, 2);
+        assert_eq!(rows("", 1, 9, LongLines::Cut).total, 0);
     }
 
     #[test]
     fn crlf_line_ends_are_noted_and_not_shown() {
-        let found = rows("a\r\nb\r\n", 1, 9, Overlong::Cut);
+        let found = rows("a\r\nb\r\n", 1, 9, LongLines::Cut);
         assert_eq!(found.text, "     1\ta\n     2\tb\n");
         assert!(found.crlf);
     }
@@ -252,19 +252,19 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_or_wrapped() {
         let text = format!("{}\nend\n", "é".repeat(LINE_CHARS_MAX + 5));
-        let cut = rows(&text, 1, 9, Overlong::Cut);
+        let cut = rows(&text, 1, 9, LongLines::Cut);
         assert_eq!((cut.total, cut.cut), (2, 1));
         assert!(cut.text.contains("… [cut: this line has 2005 characters]\n     2\tend\n"));
-        let wrapped = rows(&text, 2, 9, Overlong::Wrapped);
+        let wrapped = rows(&text, 2, 9, LongLines::Wrapped);
         assert_eq!(wrapped.text, "     2\tééééé\n     3\tend\n");
-        let exact = rows(&"x".repeat(LINE_CHARS_MAX), 1, 9, Overlong::Wrapped);
+        let exact = rows(&"x".repeat(LINE_CHARS_MAX), 1, 9, LongLines::Wrapped);
         assert_eq!((exact.total, exact.cut), (1, 0));
     }
 
     #[test]
     fn no_more_is_shown_than_fits() {
         let line = "x".repeat(999);
-        let found = rows(&format!("{line}\n").repeat(400), 1, 9_999, Overlong::Cut);
+        let found = rows(&format!("{line}\n").repeat(400), 1, 9_999, LongLines::Cut);
         assert!(found.text.len() <= ROWS_BYTES_MAX && found.text.len() > ROWS_BYTES_MAX - 1_100);
         assert_eq!(found.total, 400);
         assert!(found.shown < 400);

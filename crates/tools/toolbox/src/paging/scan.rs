@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use encoding_rs::{Decoder, Encoding, UTF_8};
 
 use super::rows::Rows;
-use crate::blocking::{Stop, Stopped};
+use crate::blocking::{StopFlag, Stopped};
 
 /// Most of a text that is read to count its lines and to fingerprint it, in bytes. Of a longer text
 /// nothing is read after the last line to show.
@@ -39,7 +39,7 @@ pub fn scan(
     encoding: &'static Encoding,
     rows: &mut Rows,
     mut raw: impl FnMut(&[u8]),
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<Scanned, ScanError> {
     let mut decoding = Decoding::new(encoding);
     raw(head);

@@ -8,7 +8,7 @@ use antiphon_core::port::AgentQuery;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, PathId, QueryParams, idempotency};
 use antiphon_project::{LIVE_MAX, agent_presences, unknown_agent};
-use antiphon_runtime::Started;
+use antiphon_runtime::StartedAgent;
 use axum::extract::State;
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
@@ -52,7 +52,7 @@ pub(crate) async fn start(
     if !known.contains(&name) {
         return Err(unknown_agent(&name, &known).into());
     }
-    let Started { task_id, already } =
+    let StartedAgent { task_id, already } =
         orchestrator.start_agent(&name, &caller.principal().provenance()).await?;
     Ok(axum::Json(AgentStarted { agent: name, task_id, already }))
 }
