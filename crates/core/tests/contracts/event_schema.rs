@@ -123,6 +123,36 @@ fn the_schema_knows_every_type() {
     assert_eq!(known, Some(json!(types)));
 }
 
+/// Fields without a description, by their place in a schema. Conditions only narrow fields that are described elsewhere.
+fn undescribed(schema: &Value, place: &str, found: &mut Vec<String>) {
+    const CONDITIONS: [&str; 6] = ["if", "then", "else", "allOf", "anyOf", "not"];
+    let Some(object) = schema.as_object() else { return };
+    for (keyword, value) in object {
+        let fields = value.as_object().filter(|_| ["properties", "$defs"].contains(&&**keyword));
+        for (name, field) in fields.into_iter().flatten() {
+            let place = format!("{place}/{name}");
+            let is_described =
+                field["description"].as_str().is_some_and(|text| text.ends_with('.'));
+            if keyword == "properties" && !is_described {
+                found.push(place.clone());
+            }
+            undescribed(field, &place, found);
+        }
+        if fields.is_none() && !CONDITIONS.contains(&&**keyword) {
+            for part in value.as_array().into_iter().flatten().chain([value]) {
+                undescribed(part, place, found);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_has_a_description() {
+    let mut found = Vec::new();
+    undescribed(&schema(), "", &mut found);
+    assert_eq!(found, [""; 0]);
+}
+
 #[test]
 fn the_page_has_a_row_for_every_type() {
     const PAGE: &str = include_str!("../../../../docs/events.md");
