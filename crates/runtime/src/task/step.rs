@@ -2,46 +2,45 @@
 //!
 //! | file               | subject                                               |
 //! |--------------------|-------------------------------------------------------|
+//! | `task_run`         | one run of a task: its state, and events to write     |
 //! | `ask_model`        | calls the model                                       |
 //! | `call_tools`       | runs tool calls, through gate and approvals           |
 //! | `interrupted_call` | what becomes of an interrupted call                   |
 //! | `tools`            | which tools a task may use; runs one call             |
 //! | `output`           | the result and its schema                             |
+//! | `task_end`         | how a task ends                                       |
+//! | `interruption`     | what interrupts a call, and what follows              |
+//! | `budget_wait`      | the wait for budget                                   |
 //! | `compact`          | shortens a conversation                               |
 //! | `flush`            | writes the events of a run; merges with other writers |
 
 pub(crate) mod ask_model;
+mod budget_wait;
 pub(crate) mod call_tools;
 pub(crate) mod compact;
 pub(crate) mod flush;
 pub(crate) mod interrupted_call;
+mod interruption;
 pub(crate) mod output;
+mod task_end;
+mod task_run;
 pub(crate) mod tools;
+
+pub(crate) use task_run::{AtPeer, RunEnd, TaskRun, UnsettledCall};
 
 use std::sync::Arc;
 
-use antiphon_core::{
-    AgentId, AgentState, Cancel, EventBody, HistoryRef, InteractionId, Message, MessageAppended,
-    StateChanged, StatusChanged, TaskId, TaskStatus, ToolCallBlock, ToolResult, WaitingFor,
-};
+use antiphon_core::{AgentId, AgentState, HistoryRef, TaskId, TaskStatus, WaitingFor};
 use chrono::{DateTime, Utc};
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use crate::budget::spend_limits::{BudgetRefusal, BudgetSpent};
-use crate::budget::tree_usage::Tree;
-use crate::deps::{Dispatch, RuntimeDeps};
-use crate::dispatch::pending_call::Outcomes;
 use crate::dispatch::wake_parent;
-use crate::inbox::start_agent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::{followed, peer_cancel};
 use crate::services::Services;
 use crate::storage::is_unavailable;
-use crate::task::control::{cancel, interrupt};
-use crate::task::decide::{self, Action};
-use crate::task::limits::{self, LimitContext, LimitReached};
+use crate::task::control::cancel;
+use crate::task::decide::Action;
+use crate::task::limits;
 use crate::task::schedule::deadlines;
 use crate::task::schedule::run_slots::RunningTask;
 use crate::task::state::TaskState;
@@ -136,55 +135,6 @@ fn keep_conversation(run: &mut TaskRun) {
     let conversations = &run.services.reader.conversations;
     conversations.insert(until, conversation, created.history.as_ref());
     state_cache::sweep_later(&run.services);
-}
-
-/// Why a run returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RunEnd {
-    /// The task has ended.
-    Ended,
-    /// It waits for a user or a client.
-    Suspended,
-    /// It waits for other tasks or messages.
-    Waiting,
-}
-
-/// One run of a task.
-pub(crate) struct TaskRun {
-    pub(crate) services: Arc<Services>,
-    /// What the task works with.
-    pub(crate) deps: Arc<RuntimeDeps>,
-    /// State of the task, including events that are not written yet.
-    pub(crate) state: TaskState,
-    /// Totals of the task and its ancestors, its own first.
-    pub(crate) trees: Vec<Arc<Tree>>,
-    /// Id of the agent: the same in every run, until the task is handed over.
-    pub(crate) agent_id: AgentId,
-    pub(crate) agent_state: AgentState,
-    pub(crate) unwritten: Vec<EventBody>,
-    /// Index in `unwritten` of the first event of the task's end. The end is decided again when
-    /// another writer was first.
-    pub(crate) ending_from: Option<usize>,
-    /// Started calls with a result that may not be written yet.
-    pub(crate) unsettled: Vec<UnsettledCall>,
-    pub(crate) running: Arc<RunningTask>,
-    /// What is known about the task at a peer.
-    pub(crate) at_peer: AtPeer,
-}
-
-/// What a run knows about its task at a peer.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AtPeer {
-    /// The peer had its time to receive the cancellation.
-    pub(crate) cancel_tried: bool,
-    /// The peer has refused to create the task.
-    pub(crate) refused: bool,
-}
-
-/// A started call with a result. Its tool may keep something until the result is recorded.
-pub(crate) struct UnsettledCall {
-    pub(crate) tool: String,
-    pub(crate) call_uuid: Uuid,
 }
 
 impl TaskRun {
@@ -296,235 +246,6 @@ impl TaskRun {
             }
         }
         Ok(flushed)
-    }
-
-    /// When a task that waits for budget is checked again. `Err` means at once: more may have been
-    /// allowed since the decision, before the wait was recorded.
-    fn next_budget_check(&self) -> Result<Option<DateTime<Utc>>, ()> {
-        if self.state.waiting_for != Some(WaitingFor::Budget) || self.is_dispatched_elsewhere() {
-            return Ok(None);
-        }
-        match self.services.budget.model_refusal(&self.state.created) {
-            Some(BudgetRefusal::Spent(spent)) => Ok(Some(spent.resets_at)),
-            Some(BudgetRefusal::PriceUnknown { .. }) | None => Err(()),
-        }
-    }
-
-    /// Ends the wait for budget when the task calls its model.
-    fn end_budget_wait(&mut self, action: &Action) {
-        let waits = self.state.waiting_for == Some(WaitingFor::Budget);
-        if waits
-            && matches!(action, Action::AskModel | Action::Compact)
-            && !self.is_dispatched_elsewhere()
-        {
-            self.push(StatusChanged::new(TaskStatus::Running));
-        }
-    }
-
-    /// Suspends the task until more may be spent.
-    fn wait_for_budget(&mut self, spent: &BudgetSpent) {
-        let status = StatusChanged::new(TaskStatus::InputRequired);
-        let (detail, waiting_for) = (Some(spent.detail()), Some(WaitingFor::Budget));
-        self.push(StatusChanged { detail, waiting_for, ..status });
-    }
-
-    pub(crate) fn push(&mut self, body: impl Into<EventBody>) {
-        let body = body.into();
-        self.state.apply(&body);
-        self.unwritten.push(body);
-    }
-
-    fn run_end(&self) -> RunEnd {
-        match self.state.status {
-            TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Canceled => RunEnd::Ended,
-            TaskStatus::InputRequired => RunEnd::Suspended,
-            TaskStatus::Pending | TaskStatus::Running => RunEnd::Waiting,
-        }
-    }
-
-    fn decide(&self) -> Action {
-        let decide = |outcomes: &Outcomes| {
-            let context = LimitContext {
-                time: &self.services.time,
-                scopes: self.trees.iter().map(|tree| tree.scope()).collect(),
-                outcomes,
-                prices: &self.services.deps.prices,
-                window_tokens: self.window_tokens(),
-                budget: self.services.budget.model_refusal(&self.state.created),
-            };
-            decide::next_action(&self.state, &context)
-        };
-        // Most tasks wait for no other task and skip the lock.
-        if self.state.pending_calls.is_empty() && self.state.detached.is_empty() {
-            return decide(&Outcomes::new());
-        }
-        self.services.waiters.outcomes(&self.state.task_id, decide)
-    }
-
-    /// Starts a new agent: another definition took over the task.
-    pub(crate) fn replace_agent(&mut self) {
-        self.agent_id = AgentId::from(self.services.deps.ids.random());
-        self.agent_state = AgentState::Idle;
-    }
-
-    pub(crate) fn window_tokens(&self) -> Option<u64> {
-        let model = self.state.created.model.as_ref()?;
-        self.deps.models.window_tokens(model)
-    }
-
-    /// Moves the agent along its state cycle up to `to`.
-    pub(crate) fn advance_to(&mut self, to: AgentState) {
-        while self.agent_state != to {
-            let (from, next) = (self.agent_state, self.agent_state.next());
-            self.agent_state = next;
-            self.push(StateChanged { agent_id: self.agent_id, from, to: next });
-        }
-    }
-
-    pub(crate) fn end(&mut self, status: TaskStatus, detail: Option<Value>) {
-        self.ending_from.get_or_insert(self.unwritten.len());
-        // The parent orchestrator answers open requests in that case.
-        if self.services.deps.settings.dispatch == Dispatch::Here {
-            for answer in start_agent::final_replies(&self.state, status) {
-                self.push(answer);
-            }
-        }
-        self.push(StatusChanged { detail, ..StatusChanged::new(status) });
-    }
-
-    /// Suspends the task, because a person interrupted its turn.
-    fn interrupt(&mut self, status: StatusChanged) {
-        let waits = self.state.waiting_for == Some(WaitingFor::Resume);
-        if !waits || interrupt::names_more(&status, self.state.detail.as_ref()) {
-            self.push(status);
-        }
-    }
-
-    /// Fires when the task is canceled or interrupted, its time is over, or the orchestrator begins to
-    /// stop. For calls of the model, which can be repeated.
-    pub(crate) fn interruption(&self) -> Cancel {
-        self.interruption_or(self.services.background.stop.clone())
-    }
-
-    /// The same for tools: they may finish while the orchestrator drains.
-    pub(crate) fn tool_interruption(&self) -> Cancel {
-        self.interruption_or(self.services.background.cut_off.clone())
-    }
-
-    fn interruption_or(&self, stop: CancellationToken) -> Cancel {
-        let interrupt = self.running.interrupt.token();
-        let cancel = self.running.cancel.clone();
-        let left = limits::deadline(&self.state).map(|until| self.services.time.left(until));
-        Cancel::when(async move {
-            let time_over = async {
-                match left {
-                    Some(left) => tokio::time::sleep(left).await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = cancel.cancelled() => {}
-                () = interrupt.cancelled() => {}
-                () = stop.cancelled() => {}
-                () = time_over => {}
-            }
-        })
-    }
-
-    /// Moves queued messages into the conversation.
-    fn take_messages(&mut self, ids: &[InteractionId]) {
-        let find = |id: &InteractionId| self.state.queue.iter().find(|queued| queued.id == *id);
-        let taken: Vec<_> = ids.iter().filter_map(find).cloned().collect();
-        for queued in taken {
-            let message =
-                Arc::new(Message::User(queued.user_message(self.services.deps.clock.now())));
-            self.push(MessageAppended::of_queued(message, queued.id));
-        }
-    }
-
-    pub(crate) fn add_result(&mut self, call: &ToolCallBlock, result: ToolResult) {
-        if self.state.started.contains_key(&call.id) {
-            let call_uuid = self.call_uuid(call);
-            self.unsettled.push(UnsettledCall { tool: call.name.clone(), call_uuid });
-        }
-        let message = tools::message(call, result, self.services.deps.clock.now());
-        self.push(MessageAppended::new(message));
-    }
-
-    fn finish(&mut self, result: Value) {
-        self.ending_from = Some(self.unwritten.len());
-        for call in self.final_calls() {
-            self.add_result(&call, ToolResult::text("delivered"));
-        }
-        self.advance_to(AgentState::ToolCall);
-        self.advance_to(AgentState::Idle);
-        self.end(TaskStatus::Completed, Some(result));
-    }
-
-    fn reject_output(&mut self, reason: &str) {
-        self.push(antiphon_core::OutputRejected { reason: reason.to_owned() });
-        let text = format!(
-            "The result does not fit its schema: {reason}. Call `final` again with a `result` \
-             that does."
-        );
-        let final_calls = self.final_calls();
-        for call in &final_calls {
-            self.add_result(call, ToolResult::failed(&text));
-        }
-        if final_calls.is_empty() {
-            let now = self.services.deps.clock.now();
-            self.push(MessageAppended::new(antiphon_core::UserMessage::text(text, now)));
-        }
-        self.advance_to(AgentState::Idle);
-    }
-
-    pub(crate) fn fail_on_limit(&mut self, limit: &LimitReached) {
-        let code = match limit {
-            LimitReached::Repairs { .. } => "invalid_output",
-            LimitReached::Turns { .. }
-            | LimitReached::ToolCalls { .. }
-            | LimitReached::Tokens { .. }
-            | LimitReached::Cost { .. }
-            | LimitReached::PriceUnknown { .. }
-            | LimitReached::WallClock { .. }
-            | LimitReached::Depth { .. }
-            | LimitReached::FanOut { .. }
-            | LimitReached::Tasks { .. }
-            | LimitReached::Handovers { .. } => "limit_reached",
-        };
-        let mut error = limit.to_string();
-        let away = match self.state.waiting_for {
-            Some(WaitingFor::Model) => Some("model"),
-            Some(WaitingFor::Peer) => Some("peer"),
-            Some(
-                WaitingFor::Approval
-                | WaitingFor::Resume
-                | WaitingFor::ToolResult
-                | WaitingFor::Budget
-                | WaitingFor::Storage,
-            )
-            | None => None,
-        };
-        if let Some(away) = away
-            && let Some(reason) = self.state.detail.as_ref().and_then(|it| it["error"].as_str())
-        {
-            error = format!("{error}; it waited for its {away}: {reason}");
-        }
-        let detail = json!({ "code": code, "error": error, "limit": limit });
-        self.end(TaskStatus::Failed, Some(detail));
-    }
-
-    /// Suspends the task until `waiting_for` happens.
-    pub(crate) fn wait_for(&mut self, waiting_for: WaitingFor) {
-        let status = StatusChanged::new(TaskStatus::InputRequired);
-        self.push(StatusChanged { waiting_for: Some(waiting_for), ..status });
-    }
-
-    /// The calls of the last answer that deliver the result.
-    fn final_calls(&self) -> Vec<ToolCallBlock> {
-        let last = self.state.last_step();
-        let calls = last.into_iter().flat_map(|(answer, _)| answer.tool_calls());
-        calls.filter(|call| output::is_final(call)).cloned().collect()
     }
 }
 
