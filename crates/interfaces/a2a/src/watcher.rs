@@ -10,13 +10,12 @@ use std::pin::Pin;
 use a2a::{
     Part, StreamResponse, TaskArtifactUpdateEvent, TaskState, TaskStatus, TaskStatusUpdateEvent,
 };
-use antiphon_core::port::JournalError;
 use antiphon_core::{
     Event, EventBody, Message, OutageWait, Seq, StatusChanged, StreamEvent, TaskId, TaskSummary,
 };
+use antiphon_interface_transport::{LiveItem, LiveTask};
 use antiphon_runtime::{
-    Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError, SerializedDelta,
-    WatchedDelta,
+    Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError,
 };
 
 use crate::error::A2aError;
@@ -40,8 +39,6 @@ pub(crate) struct Update {
     pub(crate) response: StreamResponse,
 }
 
-type Reading = Pin<Box<dyn Future<Output = (Follower, Result<Event, JournalError>)> + Send>>;
-
 /// An approval that a descendant of the task needs.
 type Asking = Pin<Box<dyn Future<Output = Result<TaskId, OrchestratorError>> + Send>>;
 
@@ -50,11 +47,7 @@ pub(crate) struct Watcher {
     orchestrator: Orchestrator,
     task_id: TaskId,
     context_id: String,
-    reading: Reading,
-    /// Absent after a gap.
-    deltas: Option<DeltaWatcher>,
-    /// A delta of a turn that the journal has not reached.
-    held: Option<Delta>,
+    live: LiveTask,
     asking: Asking,
     until: Until,
     /// Updates that were not returned.
@@ -86,9 +79,7 @@ impl Watcher {
             orchestrator: orchestrator.clone(),
             task_id: summary.task_id.clone(),
             context_id: summary.session_id.to_string(),
-            reading: read_on(follower),
-            deltas,
-            held: None,
+            live: LiveTask::new(follower, deltas),
             asking: Box::pin(std::future::pending()),
             until,
             ready: VecDeque::new(),
@@ -117,18 +108,16 @@ impl Watcher {
             if self.ended {
                 return Ok(None);
             }
-            let due = |delta: &mut Delta| delta.turn <= self.turn && delta.after <= self.seq;
-            if let Some(delta) = self.held.take_if(due) {
+            if let Some(delta) = self.live.take_due(self.turn, self.seq) {
                 self.add_delta(delta);
                 continue;
             }
-            let receives = self.held.is_none();
             tokio::select! {
                 biased;
-                (follower, event) = &mut self.reading => {
-                    self.reading = read_on(follower);
-                    let event = event.map_err(OrchestratorError::from)?;
-                    if event.seq > self.seq {
+                item = self.live.next() => {
+                    if let LiveItem::Event(event) = item.map_err(OrchestratorError::from)?
+                        && event.seq > self.seq
+                    {
                         self.read(event).await?;
                     }
                 }
@@ -139,12 +128,6 @@ impl Watcher {
                         self.interrupt().await?;
                     }
                 }
-                delta = receive(&mut self.deltas), if receives => match delta {
-                    Some(WatchedDelta::Delta(delta)) => {
-                        self.held = Some(SerializedDelta::into_value(delta));
-                    }
-                    Some(WatchedDelta::Missed(_)) | None => self.deltas = None,
-                },
             }
         }
     }
@@ -278,20 +261,5 @@ impl Watcher {
             last_chunk: Some(false),
             metadata: None,
         }));
-    }
-}
-
-fn read_on(mut follower: Follower) -> Reading {
-    Box::pin(async move {
-        let event = follower.next().await;
-        (follower, event)
-    })
-}
-
-/// The next delta; pends forever when there are no deltas.
-async fn receive(deltas: &mut Option<DeltaWatcher>) -> Option<WatchedDelta> {
-    match deltas {
-        None => std::future::pending().await,
-        Some(deltas) => deltas.recv().await,
     }
 }

@@ -59,3 +59,4 @@ pub use server_config::{ServerConfig, ServerDeps};
 pub use state::AppState;
 pub use stream::event_filter::EventFilter;
 pub use stream::event_stream::{Deltas, LAG_EVENTS_MAX, StreamScope, event_stream, stream_slot};
+pub use stream::live_task::{LiveItem, LiveTask};
