@@ -4,108 +4,28 @@
 //! Descendants are shown in notes only, never with their text. When deltas of an answer were missed, the
 //! rest of the answer is shown once the journal has all of it.
 
+mod answer;
+mod options;
+mod status_line;
+
+pub use options::{NotePlacement, TranscriptFormat, TranscriptOptions};
+
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::time::Instant;
 
 use antiphon_core::{
-    AgentState, AssistantMessage, EVENT_VERSION, Event, EventBody, InputBlock, Message, OutageWait,
-    PriceTable, Seq, StreamEvent, TaskId, TaskStatus, TokenUsage, ToolCallId, ToolResultMessage,
-    Usage, UsageRecorded, UserMessage,
+    AgentState, Event, EventBody, InputBlock, Message, OutageWait, Seq, TaskStatus, ToolCallId,
+    ToolResultMessage, Usage, UserMessage,
 };
-use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
+use antiphon_runtime::Delta;
 use serde::Serialize;
 
-use crate::colors::Colors;
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
 use crate::text::{cut, elapsed, line_count, one_line};
-use crate::wording::{diff_lines, dispatch_text, outage_wait_text, tool_call_title, wait_text};
-
-/// How a task is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TranscriptFormat {
-    /// Its text as it arrives.
-    Text,
-    /// Its text among the notes; the caller prints the result.
-    Result,
-    /// Every event and delta, one JSON object per line.
-    Json,
-}
-
-/// Where notes appear in relation to the answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotePlacement {
-    /// On the same screen: a note starts on a line of its own.
-    Inline,
-    /// Elsewhere, so a note does not end the line of an answer.
-    Separate,
-}
-
-/// How a transcript is written.
-pub struct TranscriptOptions {
-    /// How the task is shown.
-    pub format: TranscriptFormat,
-    /// Gets the answers, or the lines of JSON. Errors of it are returned.
-    pub answers: Box<dyn Write + Send>,
-    /// Gets notes and the status line. Errors of it are ignored: the reader may be gone.
-    pub notes: Box<dyn Write + Send>,
-    /// Where notes appear in relation to the answers.
-    pub note_placement: NotePlacement,
-    /// Where the answers are written to.
-    pub destination: Destination,
-    /// Whether the status line is drawn.
-    pub status_line: bool,
-    /// Whether notes are colored.
-    pub colors: Colors,
-    /// Prices of models, for the status line.
-    pub prices: PriceTable,
-}
-
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-
-/// Line behind a part of an answer that was superseded.
-const SUPERSEDED: &str = "[The answer broke off here. It begins again.]\n";
-
-/// Deltas of the next answer that are kept until the journal has been read up to its beginning. One more
-/// drops all of them, and the answer is shown when it is complete.
-const EARLY_MAX: usize = 4096;
-
-/// When the answers of the model are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
-    AsTheyArrive,
-    /// When they are complete, because deltas were missed.
-    WhenComplete,
-    /// The current one when it is complete, because its beginning was missed; later ones as they arrive.
-    ThisWhenComplete,
-}
-
-/// Which answer is being shown. Deltas arrive before the journal is read: those of an answer whose
-/// beginning has not been read wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Showing {
-    /// None: the last one is complete.
-    None,
-    /// The one whose deltas arrive next.
-    Next,
-    /// The one behind this many complete answers.
-    Turn(u32),
-}
-
-impl Showing {
-    /// Whether a delta of that answer is shown now.
-    fn accepts(&mut self, turn: u32) -> bool {
-        match *self {
-            Self::None => false,
-            Self::Next => {
-                *self = Self::Turn(turn);
-                true
-            }
-            Self::Turn(shown) => turn <= shown,
-        }
-    }
-}
+use crate::wording::{diff_lines, dispatch_text, wait_text};
+use answer::{Answers, Showing};
 
 /// The transcript of one task.
 pub struct Transcript {
@@ -158,190 +78,9 @@ impl Transcript {
         }
     }
 
-    /// Whether [`tick`](Self::tick) draws a status line.
-    pub fn has_status_line(&self) -> bool {
-        self.options.status_line
-    }
-
     /// Whether everything is written as JSON.
     pub fn is_json(&self) -> bool {
         self.options.format == TranscriptFormat::Json
-    }
-
-    /// Sets what the status line says while the task waits for its children.
-    pub fn set_waiting(&mut self, waiting: Option<String>) {
-        self.waiting = waiting;
-    }
-
-    /// Adds the usage of a model call to the status line.
-    pub fn add_usage(&mut self, recorded: &UsageRecorded) {
-        *self.spent.entry(recorded.summed_under()).or_default() += recorded.usage;
-    }
-
-    /// Draws the status line in at most `width` characters, unless the model is writing there.
-    pub fn tick(&mut self, width: usize) {
-        if !self.options.status_line || self.in_text {
-            return;
-        }
-        let line: String = self.activity_line().chars().take(width).collect();
-        let line = self.options.colors.dim(&line);
-        self.write_note(&format!("\r\x1b[2K{line}"));
-        self.status_drawn = true;
-    }
-
-    /// `⠙ bash │ compiling 3.2 s · 1204 tokens · $0.0123`, with the next sign of progress.
-    pub fn activity_line(&mut self) -> String {
-        self.ticks += 1;
-        let spinner = SPINNER[self.ticks % SPINNER.len()];
-        let activity = self.waiting.as_ref().unwrap_or(&self.activity);
-        format!("{spinner} {activity} {}", self.spent_text())
-    }
-
-    /// `3.2 s · 1204 tokens · $0.0123`.
-    pub fn spent_text(&self) -> String {
-        let mut total = Usage::default();
-        for usage in self.spent.values() {
-            total += *usage;
-        }
-        let tokens = TokenUsage::from(total).total_tokens;
-        let mut text = elapsed(self.began.elapsed());
-        if tokens > 0 {
-            text.extend([" · ", &tokens.to_string(), " tokens"]);
-        }
-        if let Ok(cost) = antiphon_runtime::cost(&self.spent, &self.options.prices)
-            && cost.nano_usd > 0
-        {
-            text.extend([" · ", &cost.to_string()]);
-        }
-        text
-    }
-
-    /// Shows a delta of the task.
-    pub fn delta(&mut self, delta: &Delta) -> io::Result<()> {
-        if self.is_json() {
-            return self.json_line(delta);
-        }
-        if matches!(&delta.event, DeltaEvent::Answer(_)) {
-            if delta.after < self.superseded_at {
-                return Ok(());
-            }
-            // After a resume, the events before are not shown.
-            let is_early = self.seq > Seq(0) && delta.after > self.seq;
-            if is_early || !self.showing.accepts(delta.turn) {
-                return self.keep_early(delta);
-            }
-        }
-        match &delta.event {
-            DeltaEvent::Answer(StreamEvent::TextDelta { .. })
-                if self.answers != Answers::AsTheyArrive =>
-            {
-                Ok(())
-            }
-            DeltaEvent::Answer(StreamEvent::TextDelta { delta: text }) => {
-                if delta.text_at > self.shown_bytes {
-                    self.answers = Answers::ThisWhenComplete;
-                    return Ok(());
-                }
-                // What was shown before the stream was opened again is not shown twice.
-                match text.get(self.shown_bytes.saturating_sub(delta.text_at)..) {
-                    None | Some("") => Ok(()),
-                    Some(more) => {
-                        self.shown_bytes = self.shown_bytes.saturating_add(more.len());
-                        self.write_answer(more)
-                    }
-                }
-            }
-            DeltaEvent::Answer(StreamEvent::ThinkingDelta { .. }) => {
-                "thinking".clone_into(&mut self.activity);
-                Ok(())
-            }
-            DeltaEvent::Answer(StreamEvent::ToolCallBegin { name, .. }) => {
-                self.activity = format!("writing a call of {}", escaped(name));
-                Ok(())
-            }
-            // The journal says the same of a superseded answer.
-            DeltaEvent::State(_)
-            | DeltaEvent::Answer(
-                StreamEvent::ToolCallDelta { .. } | StreamEvent::ToolCallEnd { .. },
-            ) => Ok(()),
-            DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta }) => {
-                if let Some(last) = delta.lines().rev().find(|line| !line.trim().is_empty()) {
-                    let name = self.calls.get(tool_call_id).map_or("", |(title, _)| title);
-                    self.activity = cut(&format!("{name} │ {}", one_line(last)));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn keep_early(&mut self, delta: &Delta) -> io::Result<()> {
-        if self.early.len() < EARLY_MAX {
-            self.early.push(delta.clone());
-            return Ok(());
-        }
-        self.early.clear();
-        self.missed(&delta.task_id, EARLY_MAX as u64)
-    }
-
-    /// Notes that this many deltas were missed: the answer is shown when it is complete.
-    pub fn missed(&mut self, task_id: &TaskId, count: u64) -> io::Result<()> {
-        match self.options.format {
-            TranscriptFormat::Json => self.json_line(&serde_json::json!({
-                "v": EVENT_VERSION, "task_id": task_id, "type": "deltas_missed",
-                "data": { "count": count },
-            })),
-            TranscriptFormat::Text | TranscriptFormat::Result => {
-                self.answers = Answers::WhenComplete;
-                Ok(())
-            }
-        }
-    }
-
-    /// The next answer begins, and everything before it has been shown.
-    fn begin_answer(&mut self) -> io::Result<()> {
-        if self.shown_bytes > 0 {
-            // The process that received it has ended before it was complete.
-            self.supersede()?;
-        }
-        self.showing = Showing::Next;
-        self.filter = TextFilter::new(self.options.destination);
-        for early in std::mem::take(&mut self.early) {
-            self.delta(&early)?;
-        }
-        Ok(())
-    }
-
-    /// An answer is complete: shows the rest of it.
-    fn complete_answer(&mut self, answer: &AssistantMessage) -> io::Result<()> {
-        self.calls =
-            answer.tool_calls().map(|c| (c.id.clone(), (tool_call_title(c), None))).collect();
-        self.showing = Showing::None;
-        let shown_bytes = std::mem::take(&mut self.shown_bytes);
-        let text = answer.text();
-        let rest = text.get(shown_bytes..).unwrap_or(&text);
-        // Also when the stream was opened after its last delta.
-        if self.answers != Answers::AsTheyArrive || !rest.is_empty() {
-            self.write_answer(rest)?;
-            self.end_line();
-        }
-        if self.answers == Answers::ThisWhenComplete {
-            self.answers = Answers::AsTheyArrive;
-        }
-        Ok(())
-    }
-
-    /// What was shown of the answer does not count: it begins again.
-    fn supersede(&mut self) -> io::Result<()> {
-        let shown = std::mem::take(&mut self.shown_bytes) > 0;
-        if shown && self.options.format == TranscriptFormat::Text {
-            self.end_line();
-            self.write_answer(SUPERSEDED)?;
-        }
-        if self.answers == Answers::ThisWhenComplete {
-            self.answers = Answers::AsTheyArrive;
-        }
-        self.filter = TextFilter::new(self.options.destination);
-        Ok(())
     }
 
     /// Shows an event of the task.
@@ -355,27 +94,6 @@ impl Transcript {
             self.delta(&early)?;
         }
         Ok(())
-    }
-
-    /// The model does not answer: the task waits. What was shown of the answer is superseded.
-    fn model_wait(&mut self, wait: &OutageWait) -> io::Result<()> {
-        if wait.superseded {
-            self.superseded_at = self.seq;
-            self.supersede()?;
-            self.showing = Showing::Next;
-        }
-        let text = outage_wait_text(wait);
-        self.note(&text);
-        self.activity = text;
-        Ok(())
-    }
-
-    /// The task continues. A task that waited for its model goes on with the answer.
-    fn goes_on(&mut self) {
-        "running".clone_into(&mut self.activity);
-        if self.showing == Showing::None {
-            self.showing = Showing::Next;
-        }
     }
 
     #[expect(
@@ -497,13 +215,6 @@ impl Transcript {
         }
         self.clear_status();
         self.write_note(&format!("{text}\n"));
-    }
-
-    /// Erases the status line.
-    pub fn clear_status(&mut self) {
-        if std::mem::take(&mut self.status_drawn) {
-            self.write_note("\r\x1b[2K");
-        }
     }
 
     /// Ends the line of the current answer, if it has no line break yet.

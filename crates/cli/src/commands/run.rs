@@ -2,36 +2,33 @@
 
 mod amounts;
 mod input;
+mod leave;
+mod permissions;
 mod piped_text;
+mod target;
 
-use std::io::IsTerminal;
+pub(super) use leave::leave;
+pub(crate) use permissions::ModeName;
+
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use antiphon_api::{RunStarted, RunTarget};
-use antiphon_core::port::TaskSelector;
-use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus, TaskSummary};
-use antiphon_permissions::PermissionMode;
+use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus};
 use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
-use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::saved_session;
 use antiphon_project::settings::UserSettings;
-use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
-use antiphon_project::toolset::PermissionOverrides;
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, TaskState};
+use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
-use antiphon_view::text::{cut, one_line};
-use clap::{Args, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
+use clap::Args;
 use uuid::Uuid;
 
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
-use super::sessions;
 use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::keyboard::Keyboard;
@@ -41,13 +38,10 @@ use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::watch::{Watch, WatchStart};
+use permissions::AskMode;
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How often, and after which pauses, this process looks whether work goes on when its own task has ended.
-const SETTLING_LOOKS: usize = 10;
-const SETTLING_PAUSE: Duration = Duration::from_millis(2);
 
 /// Run one task and stream its answer to standard output.
 #[derive(Debug, Args)]
@@ -118,7 +112,7 @@ pub(crate) struct Run {
     /// What happens to a call that needs approval: ask on the terminal (the default on a terminal), wait
     /// for a decision (the default in the background of a shell), or refuse (the default without a terminal).
     #[arg(long, value_name = "HOW")]
-    ask: Option<Ask>,
+    ask: Option<AskMode>,
 
     /// Most model calls of the task and of the tasks below it.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = amounts::at_least_one)]
@@ -177,38 +171,6 @@ pub(crate) struct Run {
     /// Save the conversation to this session file.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-}
-
-/// Permission mode where no rule applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeName {
-    /// Read, and change nothing.
-    ReadOnly,
-    /// Work in the project, in a sandbox.
-    Workspace,
-    /// Everything the user may do, without a sandbox.
-    Full,
-}
-
-impl From<ModeName> for PermissionMode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::ReadOnly => Self::ReadOnly,
-            ModeName::Workspace => Self::Workspace,
-            ModeName::Full => Self::Full,
-        }
-    }
-}
-
-/// What happens to a call that needs approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Ask {
-    /// Ask on the terminal.
-    Terminal,
-    /// Wait until it is decided.
-    Wait,
-    /// Refuse it, and tell the model which rule is missing.
-    Refuse,
 }
 
 /// The validated arguments of a new task.
@@ -286,29 +248,6 @@ impl Run {
         outcome::outcome(&result.state)
     }
 
-    /// Refuses what belongs to this machine: a task at a server has the server's permissions, providers and files.
-    fn check_server_options(&self) -> Result<(), Failure> {
-        let given = [
-            (!self.allow.is_empty(), "--allow"),
-            (self.mode.is_some(), "--mode"),
-            (self.network, "--network"),
-            (self.ask == Some(Ask::Refuse), "--ask refuse"),
-            (self.script.is_some(), "--script"),
-            (self.record.is_some(), "--record"),
-            (self.replay.is_some(), "--replay"),
-            (self.retries.is_some(), "--retries"),
-            (self.no_rules, "--no-rules"),
-            (self.save.is_some(), "--save"),
-        ];
-        match given.iter().find(|(is_given, _)| *is_given) {
-            None => Ok(()),
-            Some((_, option)) => Err(Failure::usage(format!(
-                "{option} does not work with --server: permissions, providers and files of the task are those of \
-                 the server (docs/server.md). Omit it"
-            ))),
-        }
-    }
-
     /// Starts the task and shows it until it has ended or is suspended.
     async fn watch(
         &self,
@@ -334,7 +273,7 @@ impl Run {
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
         let screen = Screen::new(format, prices);
         // With `--ask wait` another command decides.
-        let asks = self.ask.is_none_or(|ask| ask == Ask::Terminal);
+        let asks = self.ask.is_none_or(|ask| ask == AskMode::Terminal);
         let (task_id, root) = (&task_id, &root);
         let watch = Watch { task_id, root, screen, keyboard, asks };
         let watched = tokio::select! {
@@ -368,68 +307,6 @@ impl Run {
         }
     }
 
-    /// What this process gives to its task.
-    fn process(&self, environment: &Environment, has_user: bool) -> TaskProcess {
-        let PermissionOverrides { mode, rules, network } = self.overrides();
-        TaskProcess {
-            id: Some(Uuid::new_v4()),
-            folder: environment.current_dir.clone(),
-            mode,
-            allow: rules,
-            network,
-            refuses_approvals: self.approvals(has_user) == ApprovalPolicy::Refuse,
-            no_rules: self.no_rules,
-            ..TaskProcess::default()
-        }
-    }
-
-    /// The task: a new one, or one to resume.
-    async fn target(
-        &self,
-        order: Option<Order>,
-        process: TaskProcess,
-        attachment: &AttachedTask<'_>,
-    ) -> Result<RunTarget, Failure> {
-        let reader = attachment.connection().reader();
-        let Some(order) = order else {
-            return resumed(reader, self.resume.as_deref().unwrap_or("last")).await;
-        };
-        let request = RunRequest {
-            prompt: order.prompt,
-            blocks: None,
-            agent: self.agent.clone(),
-            model: self.model.clone(),
-            system: self.system.clone(),
-            session: self.session(attachment.connection()).await?,
-            limits: order.limits,
-            output_schema: order.output_schema,
-            route: Route { process: Some(process), ..order.route },
-        };
-        let request = RawJson::of(&request);
-        Ok(RunTarget::New(request.map_err(|error| Failure::failed(error.to_string()))?))
-    }
-
-    /// The conversation that the task continues.
-    async fn session(&self, connection: &Connection) -> Result<Option<RunSession>, Failure> {
-        let Some(name) = self.session.as_deref() else { return Ok(None) };
-        if sessions::is_file(name) {
-            // Checked here, and read where the task is built.
-            sessions::from_file(Path::new(name))?;
-            let path = std::path::absolute(name);
-            let path = path.map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-            return Ok(Some(RunSession::File(path)));
-        }
-        let session = connection.find_session(name).await?;
-        if !session.status.is_terminal() {
-            return Err(Failure::usage(format!(
-                "its last task has not ended: resume it with `antiphon run --resume {}`",
-                session.last_task
-            )));
-        }
-        let (session_id, last_task) = (session.session_id, session.last_task);
-        Ok(Some(RunSession::Stored { session_id, last_task }))
-    }
-
     /// The keyboard of the terminal, unless the prompt comes from there or events are printed as JSON.
     fn keyboard(&self) -> Keyboard {
         let reads_prompt = matches!(self.prompt.as_deref(), Some("-") | None);
@@ -438,22 +315,6 @@ impl Run {
         }
         Keyboard::listen()
     }
-
-    fn approvals(&self, has_user: bool) -> ApprovalPolicy {
-        let default = if has_user { Ask::Terminal } else { Ask::Refuse };
-        match self.ask.unwrap_or(default) {
-            Ask::Terminal | Ask::Wait => ApprovalPolicy::Wait { timeout: None },
-            Ask::Refuse => ApprovalPolicy::Refuse,
-        }
-    }
-
-    fn overrides(&self) -> PermissionOverrides {
-        PermissionOverrides {
-            mode: self.mode.map(PermissionMode::from),
-            rules: self.allow.clone(),
-            network: self.network,
-        }
-    }
 }
 
 /// Says how to attach to an agent that runs in a terminal.
@@ -461,41 +322,6 @@ fn note_terminal(created: &antiphon_core::TaskCreated) {
     if created.runner.as_ref().is_some_and(|runner| runner.kind == "terminal") {
         let name = escaped(&created.agent);
         terminal::note(&format!("in a terminal: attach with `antiphon agents attach {name}`\n"));
-    }
-}
-
-/// Ends the work of this process. Calls of other processes' tasks that run here go on without its terminal, unless
-/// a signal stops it.
-pub(super) async fn leave(
-    attachment: AttachedTask<'_>,
-    stops: bool,
-    remaining_work: &mut RemainingWork,
-) {
-    // A task that has just ended gives up its slot.
-    for _ in 0..SETTLING_LOOKS {
-        if stops || !attachment.works_for_others().await {
-            break;
-        }
-        tokio::time::sleep(SETTLING_PAUSE).await;
-    }
-    let goes_on = !stops && attachment.works_for_others().await;
-    let Some(owner) = attachment.into_owner() else { return };
-    if goes_on {
-        let terminate = signal(SignalKind::terminate());
-        remaining_work.set(async move {
-            let stopped = async {
-                match terminate {
-                    Ok(mut terminate) => drop(terminate.recv().await),
-                    Err(_) => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                () = owner.hand_over() => {}
-                () = stopped => std::process::exit(143),
-            }
-        });
-    } else {
-        owner.shutdown().await;
     }
 }
 
@@ -512,44 +338,4 @@ fn print_result(state: &TaskState, format: TranscriptFormat) -> Result<(), Failu
         }
     }
     Ok(())
-}
-
-/// An interrupted task to resume. What was printed before is not printed again. A task that has failed or was
-/// canceled cannot be resumed: the error says how to go on with it.
-async fn resumed(orchestrator: &Orchestrator, name: &str) -> Result<RunTarget, Failure> {
-    let unfinished = find_task(orchestrator, name, TaskSelector::Unfinished).await;
-    let newest = find_task(orchestrator, name, TaskSelector::All).await?;
-    let other = unfinished.as_ref().ok().filter(|task| !task.status.is_terminal());
-    let is_newer = other.is_none_or(|other| newest.created_at > other.created_at);
-    if is_newer && matches!(newest.status, TaskStatus::Failed | TaskStatus::Canceled) {
-        return Err(ended(orchestrator, &newest, other).await?);
-    }
-    let task = unfinished?;
-    if name == "last" && std::io::stderr().is_terminal() {
-        let prompt = escaped(&one_line(&task.title)).into_owned();
-        terminal::note(&format!("resumes task {}: {}\n", task.task_id.short(), cut(&prompt)));
-    }
-    Ok(RunTarget::Resume(task.task_id))
-}
-
-/// How to go on with a task that has ended without a result.
-async fn ended(
-    orchestrator: &Orchestrator,
-    task: &TaskSummary,
-    unfinished: Option<&TaskSummary>,
-) -> Result<Failure, Failure> {
-    let (id, session) = (&task.task_id, &task.session_id);
-    let detail = orchestrator.last_status(id).await?.and_then(|last| last.detail);
-    let error = detail.as_ref().and_then(|detail| detail["error"].as_str());
-    let how = match error.filter(|_| task.status == TaskStatus::Failed) {
-        Some(error) => format!("has failed ({})", escaped(&one_line(error))),
-        None => format!("was {}", task.status.as_str()),
-    };
-    let other = unfinished.map_or(String::new(), |other| {
-        format!("; the last unfinished task is older: `antiphon run --resume {}`", other.task_id)
-    });
-    Ok(Failure::usage(format!(
-        "task {id} {how} and cannot be resumed: go on with its conversation with `antiphon run --session \
-         {session} \"…\"`{other}"
-    )))
 }

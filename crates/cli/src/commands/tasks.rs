@@ -1,35 +1,29 @@
 //! `antiphon tasks`: the tasks of this project.
 
 mod diff;
+mod list;
 mod resume;
+mod row;
+mod show;
 mod tree;
 mod watch;
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 
-use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelector};
-use antiphon_core::{
-    Cost, HandlingMode, Message, PriceTable, TaskStatus, TaskSummary, TokenUsage, WaitingFor,
-};
+use antiphon_core::port::{TaskFilter, TaskSelector};
+use antiphon_core::{HandlingMode, TaskStatus, TaskSummary};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::{TreeScope, task_and_descendants};
-use antiphon_runtime::{Orchestrator, TaskState, is_resident};
+use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
-use antiphon_view::text::one_line;
-use antiphon_view::{Collapse, LastColumn, outage_wait_text, waits_for};
+use antiphon_view::{Collapse, LastColumn};
 use clap::Subcommand;
-use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
-use crate::outcome;
 use crate::remaining_work::RemainingWork;
 use crate::terminal;
-
-/// Most characters of a title in a list.
-const TITLE_CHARS_MAX: usize = 60;
 
 /// List, show, watch, pause, resume and cancel the tasks of this project, and send messages to them.
 #[derive(Debug, Subcommand)]
@@ -157,18 +151,6 @@ Examples:
     },
 }
 
-/// A task in JSON.
-#[derive(Serialize)]
-struct Row<'a> {
-    #[serde(flatten)]
-    summary: &'a TaskSummary,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<Cost>,
-    /// Whether it is a resident task of a live agent.
-    #[serde(rename = "standing", skip_serializing_if = "std::ops::Not::not")]
-    resident: bool,
-}
-
 impl Tasks {
     pub(crate) async fn run(
         self,
@@ -186,21 +168,21 @@ impl Tasks {
                     None => None,
                 };
                 let filter = TaskFilter {
-                    statuses: statuses(unfinished, status),
+                    statuses: list::statuses(unfinished, status),
                     roots: !(all || unfinished || agent.is_some()),
                     without_records: !all,
                     session: None,
                     before,
                     agent,
                 };
-                list(&access, &connection, &prices, filter, limit, json).await
+                list::list(&access, &connection, &prices, filter, limit, json).await
             }
             Self::Show { task, json } => {
                 let connection = access.read()?;
                 let reader = connection.reader();
                 let mut summary = find_task(reader, &task, TaskSelector::All).await?;
                 access.mark_storage_waits(std::slice::from_mut(&mut summary)).await;
-                describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
+                show::describe(&reader.task(&summary.task_id).await?, &summary, &prices, json)?;
                 let hint = idle_hint(&access, std::slice::from_ref(&summary)).filter(|_| !json);
                 if let Some(hint) = hint {
                     terminal::note(&hint);
@@ -245,7 +227,7 @@ async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let peers = peers_below(connection.reader(), &task).await?;
     connection.cancel(&task.task_id).await?;
     let delivery = delivery_time(&connection, &peers);
-    terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, titled(&task)));
+    terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, row::titled(&task)));
     Ok(())
 }
 
@@ -295,140 +277,6 @@ async fn unfinished(
     Ok((connection, task))
 }
 
-async fn list(
-    access: &ProjectAccess<'_>,
-    connection: &Connection,
-    prices: &PriceTable,
-    filter: TaskFilter,
-    limit: NonZeroUsize,
-    json: bool,
-) -> Result<(), Failure> {
-    let (which, more) = (TaskSelector::Matching(filter), limit.saturating_add(1));
-    let mut tasks = connection.reader().tasks(TaskQuery { which, limit: more }).await?;
-    let left_out = tasks.len() > limit.get();
-    tasks.truncate(limit.get());
-    access.mark_storage_waits(&mut tasks).await;
-    if json {
-        let rows: Vec<Row<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
-        terminal::print(&terminal::json(&rows)?);
-        return Ok(());
-    }
-    let now = SystemClock.now();
-    let mut lines =
-        vec![["TASK", "STATUS", "AGE", "TURNS", "TOKENS", "COST", ""].map(str::to_owned)];
-    lines.extend(tasks.iter().map(|task| {
-        [
-            escaped(task.task_id.short()).into_owned(),
-            status(task).to_owned(),
-            terminal::age(now - task.created_at),
-            task.turns.to_string(),
-            TokenUsage::from(task.usage()).total_tokens.to_string(),
-            row(task, prices).cost.map_or("?".to_owned(), |cost| cost.to_string()),
-            titled(task),
-        ]
-    }));
-    terminal::print(&terminal::table(&lines));
-    for (task, wait) in tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))) {
-        terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), outage_wait_text(wait)));
-    }
-    for task in &tasks {
-        if let Some(text) = held_text(task) {
-            terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
-        }
-    }
-    if let Some(hint) = idle_hint(access, &tasks) {
-        terminal::note(&hint);
-    }
-    if let Some(last) = tasks.last().filter(|_| left_out) {
-        let last = escaped(last.task_id.short());
-        terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
-    }
-    Ok(())
-}
-
-/// One task in JSON, with its conversation.
-#[derive(Serialize)]
-struct FullRow<'a> {
-    #[serde(flatten)]
-    row: Row<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a serde_json::Value>,
-    /// All messages, those before the task included.
-    conversation: &'a [Arc<Message>],
-}
-
-fn describe(
-    state: &TaskState,
-    summary: &TaskSummary,
-    prices: &PriceTable,
-    json: bool,
-) -> Result<(), Failure> {
-    if json {
-        let (detail, conversation) = (state.detail.as_ref(), state.messages());
-        let detailed = FullRow { row: row(summary, prices), detail, conversation };
-        terminal::print(&terminal::json(&detailed)?);
-        return Ok(());
-    }
-    let tokens = TokenUsage::from(state.usage());
-    let mut text = format!(
-        "task {}, {}, {}, {} + {} tokens, {}\n",
-        state.task_id,
-        status(summary),
-        terminal::count(u64::from(state.turns), "turn"),
-        tokens.prompt_tokens,
-        tokens.completion_tokens,
-        outcome::cost(&state.spent, prices),
-    );
-    if !summary.runs_on.is_local() {
-        text.extend(["runs on ", &escaped(&summary.runs_on.to_string()), "\n"]);
-    }
-    let error = state.detail.as_ref().and_then(|detail| detail["error"].as_str());
-    if let Some(error) = error.filter(|_| state.created.cancels.is_some()) {
-        text.extend([error, "\n"]);
-    }
-    if let Some(error) = error.filter(|_| state.status == TaskStatus::Failed) {
-        text.extend(["failed: ", error, "\n"]);
-    }
-    if let Some(wait) = &summary.wait {
-        let (wait, id) = (outage_wait_text(wait), &state.task_id);
-        let lines = format!("{wait}\ntry again at once with `antiphon tasks resume {id}`\n");
-        text.push_str(&lines);
-    }
-    if let Some(held) = held_text(summary) {
-        text.extend([&*held, "\n"]);
-    }
-    if state.handovers > 0 {
-        let times = terminal::count(u64::from(state.handovers), "handover");
-        text.extend(["now with ", &escaped(&state.created.agent), ", after ", &times, "\n"]);
-    }
-    text.push_str(&super::sessions::conversation(&state.created.system_prompt, state.messages()));
-    for queued in &state.queue {
-        text.push_str(&super::sessions::waiting(&queued.user_message(SystemClock.now())));
-    }
-    terminal::print(&text);
-    Ok(())
-}
-
-/// What a task waits for on its peer, where it is given.
-fn held_text(task: &TaskSummary) -> Option<String> {
-    let peer = task.runs_on.peer.as_ref().filter(|_| task.status == TaskStatus::InputRequired)?;
-    let what = waits_for(task.waiting_for.filter(|what| *what != WaitingFor::Resume)?);
-    Some(format!("waits {what} on the peer {}", escaped(peer)))
-}
-
-fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> Row<'a> {
-    let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
-    Row { summary, cost, resident: is_resident(summary) }
-}
-
-/// The requested statuses, or every unfinished one.
-fn statuses(unfinished: bool, requested: Vec<TaskStatus>) -> Vec<TaskStatus> {
-    if !unfinished {
-        return requested;
-    }
-    TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal()).collect()
-}
-
 /// Parses a status.
 fn status_of(word: &str) -> Result<TaskStatus, String> {
     let found = TaskStatus::ALL.into_iter().find(|status| status.as_str() == word);
@@ -436,27 +284,4 @@ fn status_of(word: &str) -> Result<TaskStatus, String> {
         let known: Vec<&str> = TaskStatus::ALL.iter().map(|status| status.as_str()).collect();
         format!("one of {}", known.join(", "))
     })
-}
-
-fn status(task: &TaskSummary) -> &'static str {
-    match (task.status, task.waiting_for) {
-        (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
-        (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
-        (TaskStatus::InputRequired, Some(WaitingFor::Budget)) => "budget",
-        (TaskStatus::Running, Some(WaitingFor::Model | WaitingFor::Peer | WaitingFor::Storage)) => {
-            "waits"
-        }
-        // A list does not say whether the agent is working or idle: see the tree, or `agents status`.
-        (TaskStatus::Pending | TaskStatus::Running, _) if is_resident(task) => "resident",
-        (status, _) => status.as_str(),
-    }
-}
-
-/// The title of a task; of a live agent, its name.
-fn titled(task: &TaskSummary) -> String {
-    if is_resident(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
-}
-
-fn cut(title: &str) -> String {
-    one_line(title).chars().take(TITLE_CHARS_MAX).collect()
 }

@@ -1,12 +1,14 @@
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::{
-    AssistantBlock, MessageAppended, Position, Seq, StopReason, ToolStarted, UserMessage,
+    AssistantBlock, AssistantMessage, EVENT_VERSION, MessageAppended, Position, PriceTable, Seq,
+    StopReason, TaskId, ToolStarted, UserMessage,
 };
 use chrono::DateTime;
 use serde_json::json;
 
 use super::*;
+use crate::colors::Colors;
 
 /// A writer whose text the test can read.
 #[derive(Clone, Default)]
