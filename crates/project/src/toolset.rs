@@ -15,7 +15,6 @@ use antiphon_file_tools::{
     WriteTool,
 };
 use antiphon_hosts::HostAccess;
-use antiphon_mcp::Mcp;
 use antiphon_permissions::{Bounds, Effects, PermissionMode, Remembered, RuleEntry, Sandbox};
 use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, UnixSockets};
@@ -27,7 +26,7 @@ use crate::hidden_paths::hidden_paths;
 use crate::project::Project;
 use crate::settings::{SandboxConfig, UserSettings};
 use control_tool::ControlTool;
-pub use mcp_pool::McpPool;
+pub use mcp_pool::{McpPool, UsedServers};
 
 /// First argument of the process that runs shell commands in the sandbox.
 pub const WORKER: &str = "__worker";
@@ -90,7 +89,7 @@ impl Toolset {
         project: &Project,
         settings: &UserSettings,
         overrides: &PermissionOverrides,
-        mcp: Option<Arc<Mcp>>,
+        mcp: Option<Arc<UsedServers>>,
     ) -> Result<Self, ProjectError> {
         let permissions = permissions(settings, overrides)?;
         let mode = permissions.mode;
@@ -204,11 +203,11 @@ pub fn worker() -> WorkerCommand {
 }
 
 /// The mode of file tools.
-pub fn file_mode(mode: PermissionMode) -> antiphon_file_tools::PermissionMode {
+pub fn file_mode(mode: PermissionMode) -> antiphon_file_tools::Mode {
     match mode {
-        PermissionMode::ReadOnly => antiphon_file_tools::PermissionMode::ReadOnly,
-        PermissionMode::Workspace => antiphon_file_tools::PermissionMode::Workspace,
-        PermissionMode::Full => antiphon_file_tools::PermissionMode::Full,
+        PermissionMode::ReadOnly => antiphon_file_tools::Mode::ReadOnly,
+        PermissionMode::Workspace => antiphon_file_tools::Mode::Workspace,
+        PermissionMode::Full => antiphon_file_tools::Mode::Full,
     }
 }
 
@@ -294,9 +293,9 @@ pub fn policy(
     let mode = settings.policy.at_most(mode);
     Policy {
         mode: match mode {
-            PermissionMode::ReadOnly => antiphon_sandbox::PermissionMode::ReadOnly,
-            PermissionMode::Workspace => antiphon_sandbox::PermissionMode::Workspace,
-            PermissionMode::Full => antiphon_sandbox::PermissionMode::Full,
+            PermissionMode::ReadOnly => antiphon_sandbox::SandboxMode::ReadOnly,
+            PermissionMode::Workspace => antiphon_sandbox::SandboxMode::Workspace,
+            PermissionMode::Full => antiphon_sandbox::SandboxMode::Full,
         },
         roots: vec![project.root().to_owned()],
         protected: Protected::usual(),

@@ -37,11 +37,6 @@ pub const PROCESSES_MAX: usize = 4096;
 /// Environments of processes that are gone, at most. One more forgets the others.
 const DERIVED_MAX: usize = 64;
 
-/// How often, and after which pauses, it is looked whether the MCP servers of a process are unused: the run of its task
-/// may hold them a moment longer.
-const UNUSED_LOOKS: usize = 10;
-const UNUSED_PAUSE: Duration = Duration::from_millis(200);
-
 /// How long the clients of an owner that has ended may take to bring their environments to this one, before the tasks
 /// of processes that are gone go on without theirs.
 const ATTACH_WAIT: Duration = Duration::from_secs(1);
@@ -62,7 +57,7 @@ pub struct ProjectEnvironments {
     tables: Arc<Mutex<Tables>>,
     /// Fires when a server wants the journal.
     leaving: CancellationToken,
-    /// Forgets variables when their task has ended.
+    /// Forgets variables when their task has ended, and ends servers that no process uses.
     watchers: Mutex<JoinSet<()>>,
     /// Whose tasks are followed to their end. Absent before the start and after the end.
     orchestrator: Mutex<Option<Orchestrator>>,
@@ -110,6 +105,9 @@ impl ProjectEnvironments {
     pub(crate) fn serve(&self, orchestrator: &Orchestrator) {
         *self.orchestrator.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(orchestrator.clone());
+        let mcp = Arc::clone(&self.mcp);
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.spawn(async move { mcp.end_unused().await });
     }
 
     fn orchestrator(&self) -> Option<Orchestrator> {
@@ -179,7 +177,7 @@ impl ProjectEnvironments {
         let settings = self.project.settings(&environment)?;
         let servers = self.mcp.connect(&settings).await;
         // Only this process knows of them.
-        let warnings = servers.as_deref().map(unavailable_servers).unwrap_or_default();
+        let warnings = servers.as_deref().map(|it| unavailable_servers(it)).unwrap_or_default();
         let built = ProcessEnvironment::build(&self.project, settings, process, servers)?;
         let built = Arc::new(built);
         self.insert(id, Arc::clone(&built))?;
@@ -212,7 +210,6 @@ impl ProjectEnvironments {
     /// Forgets an environment when its task has ended.
     pub(crate) fn forget_after(&self, id: Uuid, task: TaskId, here: &Orchestrator) {
         let (tables, orchestrator) = (Arc::downgrade(&self.tables), here.clone());
-        let mcp = Arc::clone(&self.mcp);
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         while watchers.try_join_next().is_some() {}
         watchers.spawn(async move {
@@ -226,11 +223,6 @@ impl ProjectEnvironments {
             }
             if let Some(tables) = tables.upgrade() {
                 tables.lock().unwrap_or_else(PoisonError::into_inner).processes.remove(&id);
-            }
-            drop(events);
-            for _ in 0..UNUSED_LOOKS {
-                mcp.end_unused().await;
-                tokio::time::sleep(UNUSED_PAUSE).await;
             }
         });
     }

@@ -7,7 +7,6 @@ use antiphon_agent_files::AgentCatalog;
 use antiphon_core::port::{Agents, Clock, SystemClock};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{AgentDefinition, AgentName, ModelRef, Provenance, TaskCreated, UserMessage};
-use antiphon_mcp::Mcp;
 use antiphon_runtime::{NewTask, Orchestrator, TaskEnvironment};
 use tokio::sync::mpsc;
 
@@ -22,7 +21,7 @@ use crate::settings::UserSettings;
 use crate::task::run_request::{RunRequest, RunSession};
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use crate::task::task_process::TaskProcess;
-use crate::toolset::Toolset;
+use crate::toolset::{Toolset, UsedServers};
 
 /// What the tasks of one process work with.
 pub struct ProcessEnvironment {
@@ -46,7 +45,7 @@ impl ProcessEnvironment {
         project: &Project,
         settings: UserSettings,
         process: &TaskProcess,
-        mcp: Option<Arc<Mcp>>,
+        mcp: Option<Arc<UsedServers>>,
     ) -> Result<Self, ProjectError> {
         let overrides = process.overrides();
         let toolset = Toolset::with_servers(project, &settings, &overrides, mcp)?;
