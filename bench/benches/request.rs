@@ -81,7 +81,7 @@ fn providers() -> Result<Vec<Wire>, Error> {
         api_key: None,
         quirks: ResponsesQuirks::default(),
     };
-    let gemini = antiphon_gemini::AnthropicConfig { name, base_url, api_key: None };
+    let gemini = antiphon_gemini::GeminiConfig { name, base_url, api_key: None };
     Ok(vec![
         ("anthropic", Box::new(Anthropic::new(anthropic, transport.clone()))),
         ("openai", Box::new(ChatCompletions::new(chat, transport.clone()))),

@@ -69,7 +69,7 @@ const WIRES: [Wire; 4] = [
         name: "gemini",
         answer: gemini,
         provider: |base_url, transport| {
-            let config = antiphon_gemini::AnthropicConfig {
+            let config = antiphon_gemini::GeminiConfig {
                 name: "gemini".to_owned(),
                 base_url,
                 api_key: None,

@@ -338,7 +338,7 @@ fn bare(
             Arc::new(Responses::new(config, transport))
         }
         Kind::Gemini => {
-            let config = antiphon_gemini::AnthropicConfig { name, base_url, api_key };
+            let config = antiphon_gemini::GeminiConfig { name, base_url, api_key };
             Arc::new(Gemini::new(config, transport))
         }
     })

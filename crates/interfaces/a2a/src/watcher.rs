@@ -118,7 +118,7 @@ impl Watcher {
                     if let LiveItem::Event(event) = item.map_err(OrchestratorError::from)?
                         && event.seq > self.seq
                     {
-                        self.read(event).await?;
+                        self.read(*event).await?;
                     }
                 }
                 asked = &mut self.asking => {

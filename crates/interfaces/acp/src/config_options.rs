@@ -58,7 +58,7 @@ pub(crate) fn options(session: &Session) -> Vec<SessionConfigOption> {
     let listed = std::iter::once(none()).chain(listed).collect::<Vec<_>>();
     let chosen = choice.model.map_or_else(|| DEFAULT.to_owned(), |model| model.to_string());
     vec![
-        permissions.category(SessionConfigOptionCategory::PermissionMode),
+        permissions.category(SessionConfigOptionCategory::Mode),
         SessionConfigOption::select("model", "Model", chosen, listed)
             .category(SessionConfigOptionCategory::Model),
         SessionConfigOption::select("agent", "Agent", agent, agents)

@@ -105,7 +105,7 @@ impl fmt::Display for Explanation {
         match &self.verdict {
             GateVerdict::Allow => {}
             GateVerdict::Ask { reason, .. } | GateVerdict::Deny { reason } => {
-                write!(f, ": {reason}")?
+                write!(f, ": {reason}")?;
             }
         }
         for finding in &self.findings {

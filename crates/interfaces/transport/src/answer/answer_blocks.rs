@@ -5,7 +5,7 @@
 
 use antiphon_core::ToolCallBlock;
 
-use super::answer_watcher::{AnswerPart, FinishedStep, StepPart};
+use super::answer_part::{AnswerPart, FinishedStep, StepPart};
 use super::carried_thought::CarriedThought;
 
 /// A block of an answer.

@@ -15,7 +15,8 @@ use futures_util::stream;
 use serde_json::Value;
 
 use super::answer_error::AnswerError;
-use super::answer_watcher::{AnswerEnd, AnswerPart, AnswerWatcher, ModelAway};
+use super::answer_part::{AnswerEnd, AnswerPart, ModelAway};
+use super::answer_watcher::AnswerWatcher;
 use crate::access::caller::Caller;
 use crate::access::shared_limit::Reservation;
 use crate::state::AppState;

@@ -72,6 +72,11 @@ pub(super) struct AnswerState {
 }
 
 impl AnswerState {
+    /// Nothing yet. `follows_deltas`: deltas are there from the beginning.
+    pub(super) fn new(follows_deltas: bool) -> Self {
+        Self { follows_deltas, ..Self::default() }
+    }
+
     /// New text or thinking of this turn. Text that was yielded before is left out. A delta after a gap is ignored: the
     /// journal has the whole message.
     pub(super) fn add_delta(&mut self, delta: Delta) -> Option<AnswerPart> {

@@ -54,7 +54,7 @@ impl AnswerWatcher {
             is_suspended: false,
             needs_approval: None,
             concluded: false,
-            answer: AnswerState { follows_deltas, ..AnswerState::default() },
+            answer: AnswerState::new(follows_deltas),
         }
     }
 
@@ -85,7 +85,7 @@ impl AnswerWatcher {
                         if std::mem::take(&mut self.is_suspended) {
                             self.waiting = None;
                         }
-                        self.answer.read(event)?;
+                        self.answer.read(*event)?;
                     }
                     // It is taken above, when the journal has reached it.
                     Ok(LiveItem::Delta) => {}

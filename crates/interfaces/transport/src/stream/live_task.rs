@@ -23,7 +23,7 @@ pub struct LiveTask {
 #[derive(Debug)]
 pub enum LiveItem {
     /// The next event of the journal.
-    Event(Event),
+    Event(Box<Event>),
     /// A delta: [`LiveTask::take_due`] returns it once its reader has reached the events that it follows.
     Delta,
     /// Deltas were missed, and no more will come: the journal has the whole text.
@@ -43,7 +43,7 @@ impl LiveTask {
             biased;
             (follower, event) = &mut self.reading => {
                 self.reading = read_on(follower);
-                event.map(LiveItem::Event)
+                event.map(Box::new).map(LiveItem::Event)
             }
             delta = receive(&mut self.deltas), if receives => match delta {
                 Some(WatchedDelta::Delta(delta)) => {
