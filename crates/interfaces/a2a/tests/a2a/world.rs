@@ -18,6 +18,9 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+/// How long a reply may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 const SCRIPT: &str = r#"
 name = "test"
 [[reply]]
@@ -89,6 +92,41 @@ impl Reply {
     }
 }
 
+/// A reply that is still being sent.
+pub(crate) struct OpenReply {
+    socket: TcpStream,
+    bytes: Vec<u8>,
+}
+
+impl OpenReply {
+    /// Waits for the first of its server-sent events.
+    async fn first_event(&mut self) {
+        let arriving = async {
+            while !String::from_utf8_lossy(&self.bytes).contains("\ndata: ") {
+                let read = self.socket.read_buf(&mut self.bytes).await.unwrap();
+                assert_ne!(read, 0, "no event: {}", String::from_utf8_lossy(&self.bytes));
+            }
+        };
+        tokio::time::timeout(PATIENCE, arriving).await.unwrap();
+    }
+
+    /// Waits for its end.
+    async fn reply(mut self) -> Reply {
+        let reading = self.socket.read_to_end(&mut self.bytes);
+        tokio::time::timeout(PATIENCE, reading).await.unwrap().unwrap();
+        let text = String::from_utf8(self.bytes).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    /// The results of its events, when it has ended.
+    pub(crate) async fn results(self) -> Vec<Value> {
+        let events = self.reply().await.events();
+        events.into_iter().map(|event| event["result"].clone()).collect()
+    }
+}
+
 impl World {
     pub(crate) async fn new() -> Self {
         Self::with(ExposedAgents::AllOnLoopback, &[]).await
@@ -116,17 +154,15 @@ impl World {
 
     /// Sends a request as it is written.
     pub(crate) async fn raw(&self, text: &str) -> Reply {
+        self.open(text).await.reply().await
+    }
+
+    async fn open(&self, text: &str) -> OpenReply {
         let mut socket = TcpStream::connect(self.server.address).await.unwrap();
         let host = format!("host: localhost:{}\r\n", self.server.address.port());
         let text = text.replacen("host: localhost\r\n", &host, 1);
         socket.write_all(text.as_bytes()).await.unwrap();
-        let mut bytes = Vec::new();
-        let reading = socket.read_to_end(&mut bytes);
-        tokio::time::timeout(Duration::from_secs(15), reading).await.unwrap().unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
-        Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+        OpenReply { socket, bytes: Vec::new() }
     }
 
     pub(crate) async fn http(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
@@ -143,9 +179,16 @@ impl World {
     }
 
     pub(crate) async fn stream(&self, method: &str, params: Value) -> Vec<Value> {
+        self.begun_stream(method, params).await.results().await
+    }
+
+    /// A stream whose first event has arrived.
+    pub(crate) async fn begun_stream(&self, method: &str, params: Value) -> OpenReply {
         let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
-        let reply = self.http("POST", "/a2a/helper", Some(&body)).await;
-        reply.events().into_iter().map(|event| event["result"].clone()).collect()
+        let request = request("POST", "/a2a/helper", "a2a-version: 1.0\r\n", Some(&body));
+        let mut reply = self.open(&request).await;
+        reply.first_event().await;
+        reply
     }
 
     /// Sends a text and returns the task.
