@@ -51,15 +51,19 @@ struct VersionOnly<'a> {
 }
 
 #[derive(Deserialize)]
-struct EnvelopeIn<'a> {
+struct MessagesOnly<'a> {
+    /// Some programs write `null` for an empty list.
+    #[serde(borrow)]
+    messages: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct EnvelopeIn {
     id: SessionId,
     #[serde(default)]
     system_prompt: String,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-    /// Some programs write `null` for an empty list.
-    #[serde(borrow)]
-    messages: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Serialize)]
@@ -89,29 +93,27 @@ pub fn parse(text: &str) -> Result<Session, FormatError> {
     }
     // The version first: a later version may have other fields.
     let version = serde_json::from_str::<VersionOnly<'_>>(text).map_err(malformed)?.version;
-    match version.map(RawValue::get) {
-        Some("1") => {}
-        Some(found) => {
-            return Err(FormatError::Version { found: found.to_owned() });
-        }
-        None => {
-            return Err(FormatError::Malformed { reason: "missing field `version`".to_owned() });
-        }
+    if let Some(found) = version.map(RawValue::get).filter(|found| *found != "1") {
+        return Err(FormatError::Version { found: found.to_owned() });
     }
-    let envelope: EnvelopeIn<'_> = serde_json::from_str(text).map_err(malformed)?;
+    // A message that cannot be read is named before a field that is missing.
+    let messages = messages(text)?;
+    if version.is_none() {
+        return Err(FormatError::Malformed { reason: "missing field `version`".to_owned() });
+    }
+    let envelope: EnvelopeIn = serde_json::from_str(text).map_err(malformed)?;
+    let EnvelopeIn { id, system_prompt, created_at, updated_at } = envelope;
+    Ok(Session { id, system_prompt, created_at, updated_at, messages })
+}
+
+fn messages(text: &str) -> Result<Vec<Arc<Message>>, FormatError> {
     let read = |(index, raw): (usize, &RawValue)| {
         serde_json::from_str::<Message>(raw.get())
             .map(Arc::new)
             .map_err(|error| FormatError::Message { index, reason: without_place(&error) })
     };
-    let messages = envelope.messages.unwrap_or_default();
-    Ok(Session {
-        id: envelope.id,
-        system_prompt: envelope.system_prompt,
-        created_at: envelope.created_at,
-        updated_at: envelope.updated_at,
-        messages: messages.into_iter().enumerate().map(read).collect::<Result<_, _>>()?,
-    })
+    let MessagesOnly { messages } = serde_json::from_str(text).map_err(malformed)?;
+    messages.unwrap_or_default().into_iter().enumerate().map(read).collect()
 }
 
 /// Writes the text of a session file: indented, with a line break at the end.

@@ -37,7 +37,7 @@ fn session() -> Session {
 #[test]
 fn each_bad_content_has_its_own_message() {
     let folder = Folder::new();
-    let cases: [(&str, String, &str); 11] = [
+    let cases: [(&str, String, &str); 12] = [
         ("empty", String::new(), "FILE: the file is empty"),
         ("blank", " \n\t".to_owned(), "FILE: the file is empty"),
         (
@@ -65,6 +65,12 @@ fn each_bad_content_has_its_own_message() {
             SEED.replace(r#""type": "tool_result""#, r#""type": "system""#),
             "FILE: messages[2]: unknown message type `system`, expected one of `user`, \
              `assistant`, `tool_result`",
+        ),
+        (
+            "unknown message, and fields are missing",
+            r#"{"messages": [{"type": "banana"}]}"#.to_owned(),
+            "FILE: messages[0]: unknown message type `banana`, expected one of `user`, `assistant`, \
+             `tool_result`",
         ),
         (
             "unknown block",
