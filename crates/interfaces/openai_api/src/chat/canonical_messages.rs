@@ -27,8 +27,7 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, AnswerErr
     let mut builder = ConversationBuilder::new("messages", Vec::new());
     for (index, raw) in messages.iter().enumerate() {
         let field = format!("messages[{index}]");
-        let message: CanonicalMessage =
-            serde_json::from_str(raw.get()).map_err(|error| AnswerError::field(&field, error))?;
+        let message = message(&field, raw)?;
         builder.canonical(CanonicalHeader::from(&message));
         let CanonicalMessage { role, content, timestamp, mut metadata, .. } = message.clone();
         let (calls, result) = (metadata.remove(TOOL_CALLS), metadata.remove(TOOL_CALL_ID));
@@ -58,6 +57,17 @@ pub(crate) fn read(messages: &[Box<RawValue>]) -> Result<Conversation, AnswerErr
         }
     }
     builder.end()
+}
+
+fn message(field: &str, raw: &RawValue) -> Result<CanonicalMessage, AnswerError> {
+    let mut json = serde_json::Deserializer::from_str(raw.get());
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let field = match error.path().to_string().as_str() {
+            "." => field.to_owned(),
+            path => format!("{field}.{path}"),
+        };
+        AnswerError::field(field, error.into_inner())
+    })
 }
 
 /// The completion. Its id follows from the task, so that a repeated request gets the same one.

@@ -120,9 +120,12 @@ async fn a_body_without_messages_is_refused_in_the_native_shape_unless_it_is_cle
 #[tokio::test]
 async fn a_refusal_names_the_field_and_the_reason() {
     let server = TestServer::new().await;
+    let mut undated = message("user", "x");
+    undated["timestamp"] = json!("yesterday");
     for (messages, more, field, reason) in [
         (vec![message("user", " ")], json!({}), "messages[0]", "must not be blank"),
-        (vec![message("robot", "x")], json!({}), "messages[0]", "unknown variant `robot`"),
+        (vec![message("robot", "x")], json!({}), "messages[0].role", "unknown variant `robot`"),
+        (vec![undated], json!({}), "messages[0].timestamp", "invalid"),
         (vec![message("user", "x")], json!({ "temperature": 2.5 }), "temperature", "from 0 to 2"),
         (vec![message("user", "x")], json!({ "n": 2 }), "n", "not supported"),
     ] {

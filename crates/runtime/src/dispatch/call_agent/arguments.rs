@@ -147,6 +147,7 @@ fn message(
     message: Option<Value>,
     now: DateTime<Utc>,
 ) -> Result<UserMessage, DispatchRefusal> {
+    let field = if prompt.is_some() { "prompt" } else { "message" };
     let message = match (prompt, message) {
         (Some(_), Some(_)) => return Err(refuse("give `prompt` or `message`, not both")),
         (Some(prompt), None) => UserMessage::text(prompt, now),
@@ -159,7 +160,7 @@ fn message(
         InputBlock::Image(_) => false,
     };
     if message.content.iter().all(is_blank) {
-        return Err(refuse("`prompt` is empty: say what to do"));
+        return Err(refuse(format!("`{field}` is empty: say what to do")));
     }
     Ok(message)
 }
