@@ -26,6 +26,7 @@ use rustix::process::{
 };
 
 use crate::commands::may_work_for_others;
+use crate::keyboard;
 use crate::terminal_mode::TerminalMode;
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
@@ -60,7 +61,7 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
     if !may_work_for_others(env::args_os().collect()) {
         return None;
     }
-    let _restored = TerminalMode::now();
+    let mode = TerminalMode::now();
     let signals = waited_for();
     let received = SignalFd::new(&signals).ok()?;
     let mut command = Command::new("/proc/self/exe");
@@ -70,7 +71,19 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
     // Before the process starts, so that none of its signals is missed.
     signals.thread_block().ok()?;
     match command.spawn() {
-        Ok(child) => Some(watch(child, &received)),
+        Ok(child) => {
+            let end = watch(child, &received);
+            drop(mode);
+            Some(match end {
+                End::Code(code) => code,
+                End::Killed => {
+                    keyboard::discard_typed();
+                    // The shell reports it as it would without a second process.
+                    let _ = kill_process(getpid(), rustix::process::Signal::KILL);
+                    ExitCode::FAILURE
+                }
+            })
+        }
         Err(_) => {
             let _ = signals.thread_unblock();
             None
@@ -89,12 +102,20 @@ fn is_working_process() -> bool {
     foreground.is_some() && getppid().map(|parent| parent.as_raw_nonzero().get()) == foreground
 }
 
-fn watch(mut child: Child, received: &SignalFd) -> ExitCode {
+/// How the working process has ended.
+enum End {
+    /// With this exit code, also when it left the terminal.
+    Code(ExitCode),
+    /// By SIGKILL: it restored and discarded nothing.
+    Killed,
+}
+
+fn watch(mut child: Child, received: &SignalFd) -> End {
     loop {
         let info = match received.read_signal() {
             Ok(Some(info)) => info,
             Ok(None) | Err(Errno::EINTR) => continue,
-            Err(_) => return child.wait().map_or(ExitCode::FAILURE, ended),
+            Err(_) => return child.wait().map_or(End::Code(ExitCode::FAILURE), ended),
         };
         let signal = i32::try_from(info.ssi_signo).ok().and_then(|it| Signal::try_from(it).ok());
         let is_of_child = info.ssi_pid == child.id();
@@ -104,7 +125,7 @@ fn watch(mut child: Child, received: &SignalFd) -> ExitCode {
                     return ended(status);
                 }
             }
-            Some(Signal::SIGUSR1) if is_of_child => return left(&child),
+            Some(Signal::SIGUSR1) if is_of_child => return End::Code(left(&child)),
             // Signals of the terminal have a positive code, and go to the whole group.
             Some(signal) if info.ssi_code <= 0 => pass_on(&child, signal),
             Some(_) | None => {}
@@ -121,13 +142,12 @@ fn pass_on(child: &Child, signal: Signal) {
     }
 }
 
-fn ended(status: ExitStatus) -> ExitCode {
+fn ended(status: ExitStatus) -> End {
     if status.signal() == Some(Signal::SIGKILL as i32) {
-        // The shell reports it as it would without a second process.
-        let _ = kill_process(getpid(), rustix::process::Signal::KILL);
+        return End::Killed;
     }
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+    End::Code(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
 /// The exit code of a process that has left the terminal.

@@ -16,7 +16,14 @@ static HAS_LISTENED: AtomicBool = AtomicBool::new(false);
 
 /// Discards what was typed for a task and not sent, so that the shell does not get it as a command. Call it last.
 pub(crate) fn discard_unsent() {
-    if HAS_LISTENED.load(Ordering::Relaxed) && terminal::is_in_foreground() {
+    if HAS_LISTENED.load(Ordering::Relaxed) {
+        discard_typed();
+    }
+}
+
+/// The same for another process, which read the terminal.
+pub(crate) fn discard_typed() {
+    if terminal::is_in_foreground() {
         // Without a terminal there is nothing to discard.
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     }
