@@ -280,17 +280,22 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
+    /// Whether another process owns the journal, or did, and does not answer any more.
+    pub async fn has_lost_owner(&self) -> bool {
+        match &self.connection {
+            Connection::Server(server, _) => !server.client.is_alive().await,
+            Connection::Local(_) => self.owner.is_none(),
+        }
+    }
+
     /// Goes on with the next owner, or as the next owner, when the owner does not answer any more. False when it
     /// answers, or when this process is the owner.
     pub async fn find_next_owner(&mut self) -> Result<bool, ProjectError> {
-        match &self.connection {
-            Connection::Server(server, _) if server.client.is_alive().await => Ok(false),
-            Connection::Local(_) if self.owner.is_some() => Ok(false),
-            Connection::Server(..) | Connection::Local(_) => {
-                self.connect_again().await?;
-                Ok(true)
-            }
+        let is_lost = self.has_lost_owner().await;
+        if is_lost {
+            self.connect_again().await?;
         }
+        Ok(is_lost)
     }
 
     async fn connect_again(&mut self) -> Result<(), ProjectError> {

@@ -23,13 +23,15 @@ use antiphon_core::port::{
     Clock, Journal, RandomIds, SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provider, RawJson,
-    TaskId, TaskStatus, TaskSummary, UserMessage,
+    ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provenance, Provider,
+    RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use antiphon_runtime::{
-    LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskState,
+    LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskMessage,
+    TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
+use uuid::Uuid;
 
 pub use discovery::ProjectServer;
 pub use inbox::{
@@ -41,6 +43,7 @@ pub use ownership::{Ownership, Reservation};
 
 pub use project_access::ProjectAccess;
 
+use antiphon_project::Principal;
 use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
@@ -159,13 +162,27 @@ impl Connection {
         text: String,
         mode: HandlingMode,
     ) -> Result<(), ProjectError> {
+        self.send_once(task_id, &text, mode, &Uuid::new_v4().to_string()).await
+    }
+
+    /// Sends a text to a task. With the same `key` it is the same message, also at another owner.
+    pub async fn send_once(
+        &self,
+        task_id: &TaskId,
+        text: &str,
+        mode: HandlingMode,
+        key: &str,
+    ) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => {
                 let message = UserMessage::text(text, SystemClock.now());
-                orchestrator.send(task_id, message, mode).await?;
+                let key = Principal::default().idempotency_key(Principal::TASK_MESSAGES, key);
+                let (from, provenance) = (Sender::User, Provenance::Owner);
+                let message = TaskMessage { message, mode, from, key: Some(key), provenance };
+                orchestrator.send_message(task_id, message).await?;
                 Ok(())
             }
-            Self::Server(server, _) => server.send_text(task_id, &text, mode).await,
+            Self::Server(server, _) => server.send_text(task_id, text, mode, key).await,
         }
     }
 
@@ -279,16 +296,17 @@ impl ProjectServer {
         self.ordered(self.client.decide_approval(approval_id, &body)).await
     }
 
-    /// Sends a text to a task.
+    /// Sends a text to a task. With the same `key` it is the same message.
     pub async fn send_text(
         &self,
         task_id: &TaskId,
         text: &str,
         mode: HandlingMode,
+        key: &str,
     ) -> Result<(), ProjectError> {
         let message = SendMessage::text(text, mode)
             .map_err(|error| ProjectError::Failed(format!("the text cannot be sent: {error}")))?;
-        self.ordered(self.client.send_message(task_id, &message, None)).await
+        self.ordered(self.client.send_message(task_id, &message, Some(key))).await
     }
 
     /// Carries out a request whose answer says only that it was carried out.

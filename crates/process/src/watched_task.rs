@@ -17,6 +17,7 @@ use antiphon_view::{Descendants, TaskTree};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::attached_task::AttachedTask;
 use crate::connection::Connection;
@@ -27,6 +28,9 @@ const PAGE: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Pause before the next owner is asked to interrupt a task.
 const INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Messages that wait for the next owner. One more is refused.
+const MESSAGES_MAX: usize = 64;
 
 /// A task while it is watched.
 pub struct WatchedTask<'a, 'p> {
@@ -44,6 +48,14 @@ pub struct WatchedTask<'a, 'p> {
     seen: Seq,
     /// An order that the owner did not confirm before it ended: the next one gets it.
     unconfirmed: Option<Order>,
+    /// Messages of the user that the owner did not confirm before it ended, at most [`MESSAGES_MAX`].
+    unsent: Vec<UnsentMessage>,
+}
+
+/// A message that an owner may or may not have recorded: the next one gets it with the same key.
+struct UnsentMessage {
+    text: String,
+    key: String,
 }
 
 /// An order about the task. Given twice it has the effect of once.
@@ -123,8 +135,18 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
     ) -> Self {
         let stream = attachment.stream(&root, position);
         let rest = Rest::awaited(attachment.connection(), &task_id);
-        let (handing_over, seen, unconfirmed) = (JoinSet::new(), Seq(0), None);
-        Self { attachment, task_id, root, stream, rest, handing_over, position, seen, unconfirmed }
+        Self {
+            attachment,
+            task_id,
+            root,
+            stream,
+            rest,
+            handing_over: JoinSet::new(),
+            position,
+            seen: Seq(0),
+            unconfirmed: None,
+            unsent: Vec::new(),
+        }
     }
 
     /// The watched task.
@@ -239,16 +261,36 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
                 Some("Type /pause, /cancel, or a message for the agent".to_owned())
             }
             _ => {
-                let sent =
-                    self.connection().send(&self.task_id, line.to_owned(), HandlingMode::Steer);
-                match sent.await {
-                    Ok(()) => Some("Queued: the agent reads it after the current step".to_owned()),
-                    // Too late: the end is about to be shown.
-                    Err(_) if self.has_ended().await => None,
-                    Err(error) => Some(error.to_string()),
-                }
+                let (text, key) = (line.to_owned(), Uuid::new_v4().to_string());
+                self.send(UnsentMessage { text, key }).await
             }
         }
+    }
+
+    async fn send(&mut self, message: UnsentMessage) -> Option<String> {
+        let UnsentMessage { text, key } = &message;
+        let connection = self.connection();
+        match connection.send_once(&self.task_id, text, HandlingMode::Steer, key).await {
+            Ok(()) => Some("Queued: the agent reads it after the current step".to_owned()),
+            // Too late: the end is about to be shown.
+            Err(_) if self.has_ended().await => None,
+            Err(ProjectError::Unavailable(_))
+                if self.unsent.len() < MESSAGES_MAX && self.attachment.has_lost_owner().await =>
+            {
+                self.unsent.push(message);
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Sends the messages that the last owner did not confirm, once the task goes on at the next one.
+    async fn send_again(&mut self) -> Vec<WatchedItem> {
+        let mut items = Vec::new();
+        for message in std::mem::take(&mut self.unsent) {
+            items.extend(self.send(message).await.map(WatchedItem::Note));
+        }
+        items
     }
 
     /// Interrupts the task and all its descendants. The front end goes on meanwhile.
@@ -377,6 +419,7 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
         if self.attachment.attach_again(&self.task_id).await? {
             items.push(WatchedItem::OwnerHere);
         }
+        items.extend(self.send_again().await);
         self.stream = self.attachment.stream(&self.root, self.position);
         self.rest = Rest::awaited(self.attachment.connection(), &self.task_id);
         Ok(items)

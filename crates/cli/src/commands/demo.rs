@@ -19,6 +19,7 @@ use antiphon_process::ProjectServer;
 use antiphon_sqlite::SqliteJournal;
 use async_trait::async_trait;
 use clap::Args;
+use uuid::Uuid;
 
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -201,7 +202,8 @@ impl ServerClient for Client {
         text: &str,
         mode: HandlingMode,
     ) -> Result<(), DemoError> {
-        self.0.send_text(task_id, text, mode).await.map_err(demo_error)
+        let key = Uuid::new_v4().to_string();
+        self.0.send_text(task_id, text, mode, &key).await.map_err(demo_error)
     }
 
     async fn decide(

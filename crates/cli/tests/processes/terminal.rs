@@ -55,6 +55,56 @@ fn a_pause_while_the_owner_dies_reaches_the_next_one() {
     assert_eq!(project.read("effects"), "one\n");
 }
 
+/// The owner has the request, and dies before it answers.
+#[test]
+fn a_line_that_is_typed_while_the_owner_dies_is_read_once() {
+    let project = Project::new();
+    project.script("owner", &["sleep 30"]);
+    let script = r#"
+        name = "client"
+        [[reply]]
+        when = { last_user_contains = "and then" }
+        steps = [{ text = "I read: {{last_user}}" }]
+        [[reply]]
+        steps = [{ call = { name = "bash", arguments = { command = """
+            touch began; until [ -e go ]; do sleep 0.02; done""" } } }]
+    "#;
+    std::fs::write(project.path().join("client.toml"), script).unwrap();
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    let mut command = project.command(&["run", "--mode", "full", "--model", "scripted/client"]);
+    command.args(["--script", "client.toml", "go"]).env("TERM", "xterm");
+    let mut client = Terminal::start(command);
+    until("the call", || project.path().join("began").exists());
+    send_if_running(project.owner(), "-STOP");
+    client.press("and then?\n");
+    owner.kill();
+    client.until("Queued: the agent reads it");
+    std::fs::write(project.path().join("go"), "").unwrap();
+    let (code, shown) = client.end();
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(shown.matches("I read: and then?").count(), 1, "{shown}");
+}
+
+/// A process that is killed discards nothing itself.
+#[test]
+fn a_line_that_was_not_sent_does_not_reach_the_shell_when_the_process_that_works_is_killed() {
+    let project = Project::new();
+    project.script("owner", &["sleep 600"]);
+    let mut shell = Terminal::start(project.shell(&["-i"]));
+    shell.press("\"$ANTIPHON\" run --mode full --model scripted/owner --script owner.toml go\n");
+    shell.until("step 0");
+    project.wait_for_owner();
+    shell.press("touch unsent");
+    shell.until("touch unsent");
+    send_if_running(project.owner(), "-KILL");
+    shell.until("Killed");
+    shell.press("\necho '@@'next'@@'\n");
+    shell.until("@@next@@");
+    assert!(!project.path().join("unsent").exists(), "{}", shell.text());
+}
+
 #[test]
 fn an_owner_at_a_terminal_gives_it_back_while_the_call_of_another_runs() {
     let project = Project::new();

@@ -17,6 +17,9 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// Kind of the keys under which messages to tasks are sent.
+    pub const TASK_MESSAGES: &str = "http-said";
+
     /// Where a request of this principal comes from, as the journal records it.
     pub fn provenance(&self) -> Provenance {
         match (&self.agent, &self.key_id) {

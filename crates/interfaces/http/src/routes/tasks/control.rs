@@ -6,7 +6,7 @@ use antiphon_api::{MessageAccepted, SendMessage, SendToolResult};
 use antiphon_core::{TaskId, TaskSummary, ToolResult};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
-use antiphon_project::{check_message_allowed, parse_blocks, parse_message};
+use antiphon_project::{Principal, check_message_allowed, parse_blocks, parse_message};
 use antiphon_runtime::TaskMessage;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -123,7 +123,7 @@ pub(crate) async fn send_message(
         message: parse_message("text", &wire.text)?,
         mode: wire.mode,
         from: caller.sender()?,
-        key: idempotency::key(&caller, "http-said", &headers)?,
+        key: idempotency::key(&caller, Principal::TASK_MESSAGES, &headers)?,
         provenance: caller.principal().provenance(),
     };
     orchestrator.check_budget_for_message(caller.payer().as_deref(), &task_id, &message).await?;
