@@ -2,6 +2,7 @@
 //! is recorded with the task, so it stays the same until the task ends. Hidden characters of the rules are
 //! escaped, as those of tool output are.
 
+use std::cell::LazyCell;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
@@ -43,8 +44,11 @@ impl Rules {
         folders.reverse();
         let mut files: Vec<(PathBuf, String)> =
             user.and_then(|user| first(user, user, |_| false)).into_iter().collect();
-        let hidden: Vec<PathBuf> =
-            hidden.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+        // Most projects have no rules, and most of a long list does not exist: nothing of it has to be resolved.
+        let hidden = LazyCell::new(|| -> Vec<PathBuf> {
+            let there = hidden.iter().filter(|path| path.exists());
+            there.filter_map(|path| fs::canonicalize(path).ok()).collect()
+        });
         let is_hidden = |real: &Path| hidden.iter().any(|path| real.starts_with(path));
         files.extend(folders.into_iter().filter_map(|folder| first(folder, root, is_hidden)));
         let mut left = RULES_BYTES_MAX;

@@ -36,17 +36,17 @@ pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), Projec
     let root = real(root);
     let place = FolderChain::of(&root);
     let holds = |own: &Path| real(own).starts_with(&root) || FolderChain::of(own).is_in(&place);
+    let is_within_existing =
+        |own: &Path| root.starts_with(real(own)) || place.is_in(&FolderChain::of(own));
+    // What does not exist is most of a long list: nothing of it has to be resolved.
     let is_within = |own: &Path| {
-        if own.exists() {
-            root.starts_with(real(own)) || place.is_in(&FolderChain::of(own))
-        } else {
-            // Most of a long list: nothing of it has to be resolved.
-            root.starts_with(own)
-        }
+        if own.exists() { is_within_existing(own) } else { root.starts_with(own) }
     };
     let touches = |own: &Path| holds(own) || is_within(own);
     let base = state_base(environment)?;
-    let holds_keys = |own: &PathBuf| own.exists() && holds(own);
+    let touches_keys = |own: &PathBuf| {
+        if own.exists() { holds(own) || is_within_existing(own) } else { root.starts_with(own) }
+    };
     let reason = if root.parent().is_none() {
         "it holds the whole system"
     } else if homes(environment).iter().any(|home| holds(home)) {
@@ -55,7 +55,7 @@ pub(super) fn check(root: &Path, environment: &Environment) -> Result<(), Projec
         "it holds your settings"
     } else if touches(&base) {
         "it holds the state of your projects"
-    } else if in_homes(environment).iter().any(|own| holds_keys(own) || is_within(own))
+    } else if in_homes(environment).iter().any(touches_keys)
         || named(environment).iter().any(|own| is_within(own))
     {
         "it holds keys or passwords"
