@@ -4,7 +4,7 @@ use antiphon_core::port::Append;
 use antiphon_core::{AgentId, AgentState, AgentStatus, LiveAgent, TaskStatus};
 use chrono::TimeDelta;
 
-use super::sample_events::{agent_id, moved};
+use super::sample_events::{agent_id, moved, queued, taken};
 use super::test_journal::{TestJournal, at, draft, noon, note, status, task};
 use crate::suite::{Finding, Outcome, equal};
 
@@ -33,7 +33,7 @@ pub(super) async fn an_agent_has_its_last_state(journal: TestJournal) -> Outcome
         (7, AgentState::Thinking, AgentState::ToolCall, 1),
         (7, AgentState::ToolCall, AgentState::Reflecting, 1),
         (7, AgentState::Reflecting, AgentState::Idle, 1),
-        (7, AgentState::Idle, AgentState::Thinking, 2),
+        (7, AgentState::Idle, AgentState::Thinking, 1),
         // After a restart a new agent takes over, and has processed nothing yet.
         (8, AgentState::Idle, AgentState::Thinking, 1),
     ];
@@ -46,7 +46,14 @@ pub(super) async fn an_agent_has_its_last_state(journal: TestJournal) -> Outcome
         let expected = LiveAgent { agent: "scribe".to_owned(), task_id: task(1), status };
         equal("the agent", &journal.agents(10).await?, &vec![expected])?;
     }
-    Ok(())
+    // Each message that it reads counts, also several in one turn.
+    for read in [1, 2] {
+        journal.write(draft(&task(1), at(9), vec![queued(read).into()])).await?;
+    }
+    journal.write(draft(&task(1), at(9), vec![taken(1), taken(2)])).await?;
+    let agents = journal.agents(10).await?;
+    let counts: Vec<u64> = agents.iter().map(|agent| agent.status.messages_processed).collect();
+    equal("the messages of the agent", &counts, &vec![3])
 }
 
 pub(super) async fn agents_are_listed_by_their_tasks_the_newest_first(

@@ -224,8 +224,28 @@ pub struct LiveAgent {
 }
 
 impl LiveAgent {
-    /// Status of the agent after a state change. `before` is `None` for its first state change.
-    pub fn after_change(
+    /// Status of the agent of a task after the next event of the task: `None` before its first state change, and
+    /// when the task has ended.
+    pub fn after(
+        before: Option<AgentStatus>,
+        body: &EventBody,
+        at: DateTime<Utc>,
+    ) -> Option<AgentStatus> {
+        if body.ends_task() {
+            return None;
+        }
+        if let EventBody::StateChanged(change) = body {
+            return Some(Self::after_change(before, change, at));
+        }
+        let mut status = before?;
+        if let EventBody::MessageAppended(MessageAppended { queued: Some(_), .. }) = body {
+            status.messages_processed += 1;
+            status.last_activity = at;
+        }
+        Some(status)
+    }
+
+    fn after_change(
         before: Option<AgentStatus>,
         change: &StateChanged,
         at: DateTime<Utc>,
@@ -233,10 +253,9 @@ impl LiveAgent {
         let mut status = before
             .filter(|status| status.id == change.agent_id)
             .unwrap_or_else(|| AgentStatus::started(change.agent_id, at));
-        // An agent whose run was cut off while it thought begins again with the same message.
-        let begins_again = status.state == AgentState::Thinking;
-        if change.from == AgentState::Idle && change.to == AgentState::Thinking && !begins_again {
-            status.messages_processed += 1;
+        // What a task was created with did not come through its inbox.
+        if change.to == AgentState::Thinking && status.messages_processed == 0 {
+            status.messages_processed = 1;
         }
         status.state = change.to;
         status.last_activity = at;

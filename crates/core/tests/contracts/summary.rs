@@ -286,8 +286,8 @@ fn a_summary_of_a_task_has_its_json() {
     );
 }
 
-fn moved(agent_id: AgentId, from: AgentState, to: AgentState) -> StateChanged {
-    StateChanged { agent_id, from, to }
+fn moved(agent_id: AgentId, from: AgentState, to: AgentState) -> EventBody {
+    StateChanged { agent_id, from, to }.into()
 }
 
 #[test]
@@ -296,17 +296,15 @@ fn a_live_agent_is_where_it_last_moved_to() {
     let lap = [(Idle, Thinking), (Thinking, ToolCall), (ToolCall, Reflecting), (Reflecting, Idle)];
     let mut status = None;
     for (count, (from, to)) in (1..).zip(lap.into_iter().chain(lap)) {
-        let now = LiveAgent::after_change(status, &moved(agent_id(), from, to), second(count));
-        assert_eq!(
-            now,
-            AgentStatus {
-                id: agent_id(),
-                state: to,
-                last_activity: second(count),
-                messages_processed: if count < 5 { 1 } else { 2 },
-            }
-        );
-        status = Some(now);
+        status = LiveAgent::after(status, &moved(agent_id(), from, to), second(count));
+        // A step with tools is not another message.
+        let now = AgentStatus {
+            id: agent_id(),
+            state: to,
+            last_activity: second(count),
+            messages_processed: 1,
+        };
+        assert_eq!(status, Some(now));
     }
 }
 
@@ -319,24 +317,48 @@ fn an_agent_that_starts_again_is_a_fresh_one() {
         ..AgentStatus::started(agent_id(), ten())
     };
     let fresh = AgentId::default();
-    let after =
-        LiveAgent::after_change(Some(before.clone()), &moved(fresh, Idle, Thinking), second(1));
+    let after = LiveAgent::after(Some(before.clone()), &moved(fresh, Idle, Thinking), second(1));
     assert_eq!(
         after,
-        AgentStatus { id: fresh, state: Thinking, last_activity: second(1), messages_processed: 1 }
+        Some(AgentStatus {
+            id: fresh,
+            state: Thinking,
+            last_activity: second(1),
+            messages_processed: 1
+        })
     );
     let stayed =
-        LiveAgent::after_change(Some(before), &moved(agent_id(), Thinking, Thinking), second(1));
+        LiveAgent::after(Some(before), &moved(agent_id(), Thinking, Thinking), second(1)).unwrap();
     assert_eq!((stayed.state, stayed.messages_processed), (Thinking, 9));
 }
 
 #[test]
 fn a_message_is_counted_once_however_often_its_agent_begins_to_think() {
     use AgentState::{Idle, Thinking};
-    let first = LiveAgent::after_change(None, &moved(agent_id(), Idle, Thinking), second(1));
+    let first = LiveAgent::after(None, &moved(agent_id(), Idle, Thinking), second(1)).unwrap();
     let again =
-        LiveAgent::after_change(Some(first.clone()), &moved(agent_id(), Idle, Thinking), second(2));
-    assert_eq!(again, AgentStatus { last_activity: second(2), messages_processed: 1, ..first });
+        LiveAgent::after(Some(first.clone()), &moved(agent_id(), Idle, Thinking), second(2));
+    let expected = AgentStatus { last_activity: second(2), messages_processed: 1, ..first };
+    assert_eq!(again, Some(expected));
+}
+
+#[test]
+fn each_message_that_is_read_from_the_inbox_counts() {
+    use AgentState::{Idle, Thinking};
+    let read = || {
+        let content = vec![InputBlock::text("go on")];
+        let message = MessageAppended::new(UserMessage { content, timestamp: ten() });
+        MessageAppended { queued: Some(UUID.parse::<uuid::Uuid>().unwrap().into()), ..message }
+            .into()
+    };
+    let bodies = [moved(agent_id(), Idle, Idle), read(), read(), moved(agent_id(), Idle, Thinking)];
+    let mut status = None;
+    for (count, body) in (1..).zip(bodies) {
+        status = LiveAgent::after(status, &body, second(count));
+    }
+    assert_eq!(status.as_ref().unwrap().messages_processed, 2);
+    let ended = self::status(TaskStatus::Completed);
+    assert_eq!(LiveAgent::after(status, &ended, second(9)), None);
 }
 
 #[test]

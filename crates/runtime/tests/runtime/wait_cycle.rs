@@ -150,6 +150,12 @@ async fn an_agent_has_one_id_and_counts_over_its_life() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert_eq!(listed(&office).await, now, "an agent that does nothing does not change");
     }
+    // Those that wait are read in one turn.
+    for _ in 0..3 {
+        office.admit(message("ada", "and again")).await;
+    }
+    office.at_rest("ada").await;
+    assert_eq!(listed(&office).await.messages_processed, 6);
 }
 
 #[tokio::test(start_paused = true)]
@@ -172,5 +178,5 @@ async fn an_agent_that_waits_for_another_is_at_its_tool_call() {
     office.at_rest("ada").await;
     let after = seen().await.0;
     assert_eq!((after.id, after.state), (ada.id, AgentState::Idle));
-    assert_eq!(after.messages_processed, 2, "the message and the answer");
+    assert_eq!(after.messages_processed, 2, "that bob is there, and the message");
 }

@@ -45,9 +45,8 @@ impl TaskState {
         if let Some(id) = body.leaves_inbox() {
             self.queued.retain(|(_, queued)| queued.message.id != id);
         }
-        if let EventBody::StateChanged(change) = body {
-            self.agent = Some(LiveAgent::after_change(self.agent.take(), change, *at));
-        } else if let EventBody::MessageQueued(message) = body {
+        self.agent = LiveAgent::after(self.agent.take(), body, *at);
+        if let EventBody::MessageQueued(message) = body {
             self.queue(event, message);
         } else if let EventBody::ApprovalDecided(decided) = body {
             let pending = self.pending().find(|asked| asked.approval_id == decided.approval_id);
@@ -95,7 +94,6 @@ impl TaskState {
     }
 
     fn end(&mut self) {
-        self.agent = None;
         self.queued.clear();
         for approval in self.pending() {
             approval.status = ApprovalStatus::Void;

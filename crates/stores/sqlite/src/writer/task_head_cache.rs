@@ -71,12 +71,7 @@ impl CachedTask {
         if !body.is_arrival() {
             self.settled = self.summary.seq;
         }
-        if let EventBody::StateChanged(change) = body {
-            self.agent = Some(LiveAgent::after_change(self.agent.take(), change, at));
-        }
-        if body.ends_task() {
-            self.agent = None;
-        }
+        self.agent = LiveAgent::after(self.agent.take(), body, at);
     }
 
     pub(crate) fn head(&self) -> TaskHead {
