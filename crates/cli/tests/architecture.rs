@@ -263,7 +263,7 @@ fn files_of_the_binary() -> Vec<(String, String)> {
 }
 
 /// Crates of adapters that a command may not use by itself: a rule about them belongs into a library.
-const ADAPTERS: [&str; 12] = [
+const ADAPTERS: [&str; 14] = [
     "antiphon_a2a_api",
     "antiphon_acp",
     "antiphon_anthropic_api",
@@ -271,7 +271,9 @@ const ADAPTERS: [&str; 12] = [
     "antiphon_http",
     "antiphon_mcp",
     "antiphon_openai_api",
+    "antiphon_sandbox",
     "antiphon_schedule",
+    "antiphon_scripted",
     "antiphon_session_file",
     "antiphon_shell",
     "antiphon_sqlite",
@@ -279,12 +281,11 @@ const ADAPTERS: [&str; 12] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 17] = [
+const WIRING: [&str; 16] = [
     "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",
-    "commands/doctor.rs",
     "commands/journal.rs",
     "commands/request.rs",
     "commands/restore.rs",

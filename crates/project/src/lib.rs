@@ -18,9 +18,11 @@
 //! | `schedules/`     | schedules of the user: time, agent and text                                  |
 //! | `server/`        | what a server writes beside its interfaces                                   |
 //! | `trust/`         | what a project brings and the user has to trust before it has an effect      |
+//! | `checks/`        | whether everything that is configured works, and what to do                  |
 //! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
 
 pub mod agent_files;
+pub mod checks;
 pub mod control_orders;
 pub mod environment;
 pub mod error;

@@ -79,7 +79,7 @@ fn a_doctor_says_which_events_are_taken_and_shows_no_secret() {
             },
             {
                 "source": "off", "agent": "scribe", "scheme": "github", "status": "not_configured",
-                "detail": "off: set OFF_SECRET to use it",
+                "detail": "off", "remedy": "set OFF_SECRET to use it",
             },
         ])
     );

@@ -6,6 +6,7 @@ use antiphon_core::port::{GateRequest, GateVerdict, Rule};
 use antiphon_core::{ModelRef, RawJson};
 use antiphon_mcp::{ServerConfig, ServerName};
 use antiphon_permissions::PermissionMode;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{POLICY_PATH, Policy};
@@ -14,7 +15,7 @@ use crate::settings::UserSettings;
 use crate::toolset::{self, PermissionOverrides};
 
 /// One attempt to get around the policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyTrial {
     /// What was tried.
     pub what: String,
