@@ -149,11 +149,16 @@ pub enum PeerBlock {
 #[expect(dead_code, reason = "only its schema is used")]
 enum BlockShape {
     /// Text.
-    Text { text: String },
+    Text {
+        /// The text.
+        text: String,
+    },
     /// An image; its bytes are base64.
     Image {
+        /// Media type, such as `image/png`.
         #[schemars(regex(pattern = r"^image/[A-Za-z0-9+.-]+$"))]
         mime_type: String,
+        /// Bytes of the image, in base64.
         #[schemars(regex(pattern = r"^([A-Za-z0-9+/]{4})+$"))]
         data: String,
     },
@@ -218,14 +223,26 @@ enum MessageShape {
 #[expect(dead_code, reason = "only its schema is used")]
 enum AssistantBlockShape {
     /// Text for the reader.
-    Text { text: String },
-    /// Thinking of the model; `signature` goes back to it unchanged.
-    Thinking { thinking: String, signature: Option<String> },
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// Thinking of the model.
+    Thinking {
+        /// What the model thought; empty when its provider hides it.
+        thinking: String,
+        /// Signature of the provider, which goes back to it unchanged. Absent: none.
+        signature: Option<String>,
+    },
     /// A tool call.
     ToolCall {
+        /// Id of the call; its result carries the same.
         id: ToolCallId,
+        /// Name of the tool.
         name: String,
+        /// Arguments of the call, by name.
         arguments: Map<String, Value>,
+        /// Signature of the provider, which goes back to it unchanged. Absent: none.
         signature: Option<String>,
     },
 }

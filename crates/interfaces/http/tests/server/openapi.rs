@@ -169,3 +169,39 @@ async fn a_foreign_host_name_reads_neither_document_nor_page() {
     }
     server.ended().await;
 }
+
+/// Whether a field says what a caller must know: by itself, by the type that it names, or as the only field of a
+/// variant that says so. A constant says it by its value.
+fn is_described(document: &Value, field: &Value, object: &Value) -> bool {
+    let says = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());
+    let named =
+        field["$ref"].as_str().and_then(|name| document.pointer(name.trim_start_matches('#')));
+    let is_only = object["properties"].as_object().is_some_and(|fields| fields.len() == 1);
+    says(field) || named.is_some_and(says) || !field["const"].is_null() || (is_only && says(object))
+}
+
+/// Fields without a description, by their place in the document.
+fn undescribed(document: &Value, part: &Value, place: &str, found: &mut Vec<String>) {
+    for (name, field) in part["properties"].as_object().into_iter().flatten() {
+        if !is_described(document, field, part) {
+            found.push(format!("{place}/{name}"));
+        }
+    }
+    let keyed = part.as_object().into_iter().flatten();
+    let keyed = keyed.map(|(name, inner)| (name.clone(), inner));
+    let listed = part.as_array().into_iter().flatten().enumerate();
+    let listed = listed.map(|(index, inner)| (index.to_string(), inner));
+    for (name, inner) in keyed.chain(listed) {
+        undescribed(document, inner, &format!("{place}/{name}"), found);
+    }
+}
+
+#[tokio::test]
+async fn every_field_has_a_description() {
+    let server = TestServer::new().await;
+    let document = document(&server).await;
+    let mut found = Vec::new();
+    undescribed(&document, &document, "", &mut found);
+    assert_eq!(found, [""; 0]);
+    server.ended().await;
+}

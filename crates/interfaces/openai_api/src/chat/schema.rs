@@ -75,10 +75,13 @@ pub(crate) struct OpenAiRequest {
 /// A message in OpenAI's shape.
 #[derive(JsonSchema)]
 struct OpenAiMessage {
+    /// Author of the message. `developer` counts as `system`.
     role: OpenAiRole,
     /// A text, or a list of parts: `text`, or `image_url` with a `data:` URL.
     content: Option<Value>,
+    /// Calls of an `assistant` message; none when absent.
     tool_calls: Option<Vec<OpenAiCall>>,
+    /// Of a `tool` message: id of the call that it is the result of.
     tool_call_id: Option<String>,
 }
 
@@ -95,7 +98,9 @@ enum OpenAiRole {
 /// A tool that the client runs.
 #[derive(JsonSchema)]
 struct OpenAiTool {
+    /// Always `function`.
     r#type: Function,
+    /// The tool.
     function: OpenAiFunction,
 }
 
@@ -107,7 +112,9 @@ enum Function {
 
 #[derive(JsonSchema)]
 struct OpenAiFunction {
+    /// Name of the tool, unique in the request.
     name: String,
+    /// What the tool does; the model reads it. Absent: nothing is said.
     description: Option<String>,
     /// JSON Schema of its arguments; none when absent.
     parameters: Option<RawJson>,
@@ -116,13 +123,17 @@ struct OpenAiFunction {
 /// A call of a tool that the client runs.
 #[derive(JsonSchema)]
 struct OpenAiCall {
+    /// Id of the call; its result carries the same.
     id: String,
+    /// Always `function`.
     r#type: Function,
+    /// The tool and its arguments.
     function: OpenAiCalled,
 }
 
 #[derive(JsonSchema)]
 struct OpenAiCalled {
+    /// Name of the tool.
     name: String,
     /// The arguments: JSON as a text.
     arguments: String,
@@ -145,25 +156,37 @@ pub(crate) enum ChatAnswer {
 /// A completion in OpenAI's shape.
 #[derive(JsonSchema)]
 pub(crate) struct OpenAiAnswer {
+    /// Id of the completion: `chatcmpl-` and the id of its task.
     id: String,
+    /// Always `chat.completion`.
     object: String,
+    /// Time of the completion, in seconds since 1970.
     created: i64,
+    /// The `model` of the request.
     model: String,
+    /// The answer; always one.
     choices: Vec<OpenAiChoice>,
+    /// Tokens of all model calls of the completion.
     usage: TokenUsage,
 }
 
 #[derive(JsonSchema)]
 struct OpenAiChoice {
+    /// Always 0.
     index: u32,
+    /// The answer.
     message: OpenAiAnswerMessage,
+    /// Why the answer ended.
     finish_reason: FinishReason,
 }
 
 #[derive(JsonSchema)]
 struct OpenAiAnswerMessage {
+    /// Always `assistant`.
     role: OpenAiRole,
+    /// Text of the answer; `null` when it has calls only.
     content: Option<String>,
+    /// Calls of the client's tools; none when absent.
     tool_calls: Option<Vec<OpenAiCall>>,
 }
 
@@ -179,15 +202,19 @@ enum FinishReason {
 /// An error in OpenAI's shape.
 #[derive(JsonSchema)]
 struct OpenAiError {
+    /// What is wrong.
     error: OpenAiFault,
 }
 
 #[derive(JsonSchema)]
 struct OpenAiFault {
+    /// What is wrong, and what to do.
     message: String,
+    /// Kind of the error, such as `invalid_request_error`.
     r#type: String,
-    /// The field that is wrong.
+    /// The field that is wrong; `null` when it is none.
     param: Option<String>,
+    /// Code of the error (errors.md); `null` when there is none.
     code: Option<String>,
 }
 
@@ -202,7 +229,9 @@ enum ChatError {
 /// Agents and models that a completion can name.
 #[derive(JsonSchema)]
 pub(crate) struct Models {
+    /// Always `list`.
     object: String,
+    /// Agents first, then models.
     data: Vec<Model>,
 }
 
@@ -211,8 +240,11 @@ pub(crate) struct Models {
 pub(crate) struct Model {
     /// Value for `model` of a chat request.
     id: String,
+    /// Always `model`.
     object: String,
+    /// Always 0: unknown.
     created: i64,
+    /// `antiphon` for an agent, or the provider of the model.
     owned_by: String,
 }
 

@@ -173,9 +173,12 @@ pub fn event_schema() -> Schema {
     json_schema!({
         "type": "object",
         "properties": {
-            "id": { "type": "string" },
-            "event": { "type": "string" },
-            "data": { "type": "string" },
+            "id": {
+                "description": "Where to go on: the value for `Last-Event-ID`. Absent: this event is not kept.",
+                "type": "string",
+            },
+            "event": { "description": "Type of the event. Absent: `data` says it.", "type": "string" },
+            "data": { "description": "The event, as JSON text.", "type": "string" },
         },
         "required": ["data"],
     })
