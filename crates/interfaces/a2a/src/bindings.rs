@@ -97,9 +97,9 @@ pub(crate) fn routes(a2a: A2a) -> ApiRouter<Arc<AppState>> {
     let post = "Sends and changes: `message:send`, `message:stream`, `tasks/ID:cancel`, `tasks/ID:subscribe`, \
                 push notification configurations.";
     let delete = "Deletes a push notification configuration.";
-    let below = get_with(http_json::get, |route| http(route, "a2a_read", get))
-        .post_with(http_json::post, |route| http(route, "a2a_change", post))
-        .delete_with(http_json::delete, |route| http(route, "a2a_delete", delete));
+    let below = get_with(http_json::call, |route| http(route, "a2a_read", get))
+        .post_with(http_json::call, |route| http(route, "a2a_change", post))
+        .delete_with(http_json::call, |route| http(route, "a2a_delete", delete));
     ApiRouter::new()
         .api_route(card::WELL_KNOWN, first)
         .api_route(card::OF_AGENT, of_agent)

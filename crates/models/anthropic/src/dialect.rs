@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use antiphon_core::port::StopSignal;
 use antiphon_core::stream::{BLOCKS_MAX, MESSAGE_BYTES_MAX};
 use antiphon_core::{ModelRef, Piece, ProviderError, RawJson, StopReason, Usage};
-use antiphon_model_transport::{Dialect, HttpFailure};
+use antiphon_model_transport::{Dialect, HttpFailure, malformed_event, missing_field};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -196,7 +196,7 @@ impl Dialect for MessagesDialect {
         data: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
-        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed)?;
+        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed_event)?;
         match event.kind {
             "message_start" => {
                 pieces.push(Piece::Model(self.model.clone()));
@@ -206,11 +206,11 @@ impl Dialect for MessagesDialect {
                 }
             }
             "content_block_start" => {
-                let raw = event.content_block.ok_or_else(|| missing("content_block"))?;
+                let raw = event.content_block.ok_or_else(|| missing_field("content_block"))?;
                 self.block_start(event.index, raw, pieces)?;
             }
             "content_block_delta" => {
-                let raw = event.delta.ok_or_else(|| missing("delta"))?;
+                let raw = event.delta.ok_or_else(|| missing_field("delta"))?;
                 self.block_delta(event.index, parse(raw)?, pieces)?;
             }
             "content_block_stop" => self.block_stop(event.index, pieces)?,
@@ -225,7 +225,7 @@ impl Dialect for MessagesDialect {
             }
             "message_stop" => pieces.push(Piece::Done),
             "error" => {
-                let error: ErrorIn = parse(event.error.ok_or_else(|| missing("error"))?)?;
+                let error: ErrorIn = parse(event.error.ok_or_else(|| missing_field("error"))?)?;
                 return Err(provider_error(&error, &HttpFailure::mid_stream()));
             }
             _ => {}
@@ -283,19 +283,11 @@ fn is_overflow(message: &str) -> bool {
 }
 
 fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Result<T, ProviderError> {
-    serde_json::from_str(raw.get()).map_err(malformed)
-}
-
-fn malformed(error: serde_json::Error) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
+    serde_json::from_str(raw.get()).map_err(malformed_event)
 }
 
 fn too_much() -> ProviderError {
     ProviderError::Protocol { message: "more of unknown kinds than an answer may hold".to_owned() }
-}
-
-fn missing(field: &str) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event has no `{field}`") }
 }
 
 #[cfg(test)]

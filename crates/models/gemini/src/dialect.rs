@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, ProviderError, RawJson, StopReason, Usage};
-use antiphon_model_transport::{Dialect, HttpFailure};
+use antiphon_model_transport::{Dialect, HttpFailure, malformed_event};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -125,7 +125,7 @@ impl GenerateDialect {
     }
 
     fn part(&mut self, raw: &RawValue, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
-        let part: PartIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
+        let part: PartIn<'_> = serde_json::from_str(raw.get()).map_err(malformed_event)?;
         let signature = part.thought_signature.filter(|signature| !signature.is_empty());
         match (part.function_call, part.text) {
             (Some(call), _) => self.call(call, signature, pieces),
@@ -186,7 +186,7 @@ impl GenerateDialect {
     /// The kind of a part is its one field that is not common to all parts.
     fn unknown(&mut self, raw: &RawValue, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
         let fields: BTreeMap<String, &RawValue> =
-            serde_json::from_str(raw.get()).map_err(malformed)?;
+            serde_json::from_str(raw.get()).map_err(malformed_event)?;
         let signed = fields.contains_key(SIGNATURE).then(|| SIGNATURE.to_owned());
         let named = fields.into_keys().find(|field| field != "thought" && field != SIGNATURE);
         if let Some(kind) = named.or(signed) {
@@ -249,7 +249,7 @@ impl Dialect for GenerateDialect {
         data: &str,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
-        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed)?;
+        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed_event)?;
         if let Some(error) = event.error {
             return Err(failure::in_mid_stream(&error));
         }
@@ -318,10 +318,6 @@ fn stop_reason(raw: &str) -> StopReason {
 /// Nothing was generated, and a retry would not help.
 fn blocked(reason: &str) -> ProviderError {
     ProviderError::InvalidRequest { message: format!("the prompt was blocked ({reason})") }
-}
-
-fn malformed(error: serde_json::Error) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
 }
 
 fn refused(error: antiphon_core::RawJsonError) -> ProviderError {

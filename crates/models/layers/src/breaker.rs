@@ -7,7 +7,7 @@
 //! | half-open | one is sent, the others fail      | success: closed; failure: open again       |
 //!
 //! A failure is a temporary error ([`ProviderError::is_transient`]) or an answer that ends before
-//! its first piece. A provider that refuses a request is alive, and so is one whose answer has
+//! its first piece. A provider that refuses a request works, and so does one whose answer has
 //! started, however it ends. A probe that is dropped without a result makes room for another.
 //! Requests from before the circuit opened no longer count: only the probe decides. A request that a person
 //! wants at once ([`Request::is_urgent`]) is a probe even while the circuit is open.

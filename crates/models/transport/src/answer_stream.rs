@@ -114,7 +114,7 @@ impl<D: Dialect> Source<D> {
                             }
                             read => read?,
                         }
-                        // Bytes arrived without a piece: report that the provider is alive.
+                        // Bytes arrived without a piece: report that the provider still sends.
                         if self.pieces.is_empty() {
                             self.pieces.push(Piece::Alive);
                         }

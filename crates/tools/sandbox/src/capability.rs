@@ -1,4 +1,4 @@
-//! Capabilities within the user namespace. The second process inherits them and drops them for good
+//! Capabilities within the user namespace. The second process inherits them and drops them irrevocably
 //! once everything is mounted.
 
 use rustix::thread::{

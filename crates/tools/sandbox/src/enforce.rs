@@ -1,4 +1,4 @@
-//! The second of the two processes: restricts itself, for good, before it does anything else.
+//! The second of the two processes: restricts itself, irrevocably, before it does anything else.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_folder_is_told_by_its_entries() {
+    fn a_git_folder_is_recognized_by_its_entries() {
         let is = |names: &[&str]| is_git_dir(names.iter().map(OsStr::new));
         assert!(is(&["HEAD", "config", "objects", "refs"]));
         assert!(is(&["HEAD", "commondir", "gitdir"]));

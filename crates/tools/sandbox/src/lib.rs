@@ -54,6 +54,7 @@ mod sandbox_error;
 mod secret_paths;
 mod sweep;
 mod syscalls;
+mod tmp_folder;
 mod write_limit;
 
 pub use confine::Confined;

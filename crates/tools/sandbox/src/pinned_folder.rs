@@ -21,7 +21,7 @@ pub(crate) struct PinnedFolder {
     pub(crate) identity: Identity,
 }
 
-/// What tells two folders apart, whatever their paths.
+/// Distinguishes two folders, whatever their paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,

@@ -21,7 +21,7 @@ use crate::pinned_folder::{PinnedFolder, open_below};
 use crate::protected_path::within;
 use crate::{Policy, SandboxError};
 
-/// The environment variable with which the first process tells the second which folders of a
+/// The environment variable in which the first process names for the second which folders of a
 /// repository it opened. Commands need not have it.
 pub const OPENED: &str = "ANTIPHON_OPENED";
 

@@ -145,7 +145,7 @@ pub(crate) enum UnixFamily {
     PairsOnly,
 }
 
-/// Restricts this process and every process it starts, for good.
+/// Restricts this process and every process it starts, irrevocably.
 pub(crate) fn restrict(unix: UnixFamily, runs: Runs) -> Result<(), SandboxError> {
     let step = "restrict system calls with seccomp";
     // `clone3` hides its flags from filters. A caller that gets `ENOSYS` falls back to `clone`.

@@ -17,34 +17,13 @@ use crate::error::A2aError;
 use crate::operations::AgentRequest;
 use crate::requests::Operation;
 
-pub(crate) async fn get(
+/// Answers a request, whatever its method.
+pub(crate) async fn call(
     State(state): State<Arc<AppState>>,
     Extension(a2a): Extension<A2a>,
     caller: Caller,
     request: Request,
 ) -> Response {
-    call(state, a2a, caller, request).await
-}
-
-pub(crate) async fn post(
-    State(state): State<Arc<AppState>>,
-    Extension(a2a): Extension<A2a>,
-    caller: Caller,
-    request: Request,
-) -> Response {
-    call(state, a2a, caller, request).await
-}
-
-pub(crate) async fn delete(
-    State(state): State<Arc<AppState>>,
-    Extension(a2a): Extension<A2a>,
-    caller: Caller,
-    request: Request,
-) -> Response {
-    call(state, a2a, caller, request).await
-}
-
-async fn call(state: Arc<AppState>, a2a: A2a, caller: Caller, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let whole = Request::from_parts(parts.clone(), body);
     let bytes = match read_body(whole, &state, state.deps.limits.body_bytes_max).await {

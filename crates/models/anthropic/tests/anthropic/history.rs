@@ -57,7 +57,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
             call("c", "look", "{}"),
         ])
         .into(),
-        user("hurry"),
+        user("retry_at_once"),
         pictured.into(),
         found("a"),
         failed.into(),
@@ -81,7 +81,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
                 {"type": "text", "text": "see"},
                 {"type": "image", "source": source},
             ]},
-            {"type": "text", "text": "hurry"},
+            {"type": "text", "text": "retry_at_once"},
             {"type": "text", "text": "now"},
         ]},
     ]);

@@ -78,7 +78,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
             call("d", "{}", None),
         ])
         .into(),
-        user("hurry"),
+        user("retry_at_once"),
         result("d", vec![]).into(),
         pictured.into(),
         found("a"),
@@ -103,7 +103,7 @@ async fn results_are_one_user_turn_and_come_first_in_it() {
             response("c", &json!({"output": "see"})),
             {"inlineData": {"mimeType": "image/png", "data": "cG5nIQ=="}},
             response("d", &json!({"output": "(no output)"})),
-            {"text": "hurry"},
+            {"text": "retry_at_once"},
         ]},
     ]);
     assert_eq!(turns(messages).await, expected);

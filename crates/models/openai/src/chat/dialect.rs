@@ -7,7 +7,7 @@
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, ProviderError, StopReason, Usage};
-use antiphon_model_transport::{Dialect, HttpFailure};
+use antiphon_model_transport::{Dialect, HttpFailure, malformed_event};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -180,10 +180,10 @@ impl Dialect for ChatDialect {
             pieces.push(Piece::Done);
             return Ok(());
         }
-        let chunk: ChunkIn<'_> = serde_json::from_str(data).map_err(malformed)?;
+        let chunk: ChunkIn<'_> = serde_json::from_str(data).map_err(malformed_event)?;
         let failed = chunk.error.is_some() || chunk.object.as_deref() == Some("error");
         if failed || name == "error" {
-            return Err(failure::in_stream(&serde_json::from_str(data).map_err(malformed)?));
+            return Err(failure::in_stream(&serde_json::from_str(data).map_err(malformed_event)?));
         }
         pieces.extend(self.model.take().map(Piece::Model));
         // One choice is requested, so there is one.
@@ -209,10 +209,10 @@ impl Dialect for ChatDialect {
 
 fn push_content(content: &RawValue, pieces: &mut Vec<Piece>) -> Result<(), ProviderError> {
     if !content.get().starts_with('[') {
-        push_text(serde_json::from_str(content.get()).map_err(malformed)?, pieces);
+        push_text(serde_json::from_str(content.get()).map_err(malformed_event)?, pieces);
         return Ok(());
     }
-    let parts: Vec<PartIn> = serde_json::from_str(content.get()).map_err(malformed)?;
+    let parts: Vec<PartIn> = serde_json::from_str(content.get()).map_err(malformed_event)?;
     for part in parts {
         for thought in part.thinking.into_iter().flatten() {
             push_thinking(thought.text.unwrap_or_default(), pieces);
@@ -238,7 +238,7 @@ fn push_thinking(delta: String, pieces: &mut Vec<Piece>) {
 fn arguments(raw: Option<&RawValue>) -> Result<String, ProviderError> {
     match raw.map(RawValue::get) {
         None => Ok(String::new()),
-        Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(malformed),
+        Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(malformed_event),
         Some(json) => Ok(json.to_owned()),
     }
 }
@@ -270,11 +270,6 @@ fn counted(usage: &UsageIn) -> Option<Usage> {
         cache_read_tokens: read,
         cache_write_tokens: written,
     })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
-fn malformed(error: serde_json::Error) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
 }
 
 #[cfg(test)]

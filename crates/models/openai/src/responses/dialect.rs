@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use antiphon_core::port::StopSignal;
 use antiphon_core::{ModelRef, Piece, ProviderError, RawJson, StopReason, Usage};
-use antiphon_model_transport::{Dialect, HttpFailure};
+use antiphon_model_transport::{Dialect, HttpFailure, malformed_event, missing_field};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -131,8 +131,8 @@ impl ResponsesDialect {
         event: &EventIn<'_>,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
-        let raw = event.item.ok_or_else(|| missing("item"))?;
-        let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
+        let raw = event.item.ok_or_else(|| missing_field("item"))?;
+        let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed_event)?;
         let index = self.items.opened(item.ids_of(event.output_index));
         if item.kind == "function_call" {
             self.call(index, item, pieces);
@@ -146,8 +146,8 @@ impl ResponsesDialect {
         event: &EventIn<'_>,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
-        let raw = event.item.ok_or_else(|| missing("item"))?;
-        let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed)?;
+        let raw = event.item.ok_or_else(|| missing_field("item"))?;
+        let item: ItemIn<'_> = serde_json::from_str(raw.get()).map_err(malformed_event)?;
         let index = self.items.closed(item.ids_of(event.output_index));
         match item.kind.as_str() {
             "message" => self.message(index, item.content, pieces)?,
@@ -233,10 +233,10 @@ impl Dialect for ResponsesDialect {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed)?;
+        let event: EventIn<'_> = serde_json::from_str(data).map_err(malformed_event)?;
         let kind = if event.kind.is_empty() { name } else { event.kind.as_ref() };
         if event.error.is_some() || matches!(kind, "error" | "response.failed") {
-            return Err(failed(&serde_json::from_str(data).map_err(malformed)?));
+            return Err(failed(&serde_json::from_str(data).map_err(malformed_event)?));
         }
         pieces.extend(self.model.take().map(Piece::Model));
         let part = event.content_index.unwrap_or_default();
@@ -267,8 +267,8 @@ impl Dialect for ResponsesDialect {
                 }
             }
             "response.completed" | "response.incomplete" => {
-                let raw = event.response.ok_or_else(|| missing("response"))?;
-                finish(&serde_json::from_str(raw.get()).map_err(malformed)?, pieces);
+                let raw = event.response.ok_or_else(|| missing_field("response"))?;
+                finish(&serde_json::from_str(raw.get()).map_err(malformed_event)?, pieces);
             }
             _ => {}
         }
@@ -320,22 +320,13 @@ fn texts(raw: Option<&RawValue>) -> Result<Vec<String>, ProviderError> {
     let Some(raw) = raw else {
         return Ok(Vec::new());
     };
-    let parts: Vec<PartIn> = serde_json::from_str(raw.get()).map_err(malformed)?;
+    let parts: Vec<PartIn> = serde_json::from_str(raw.get()).map_err(malformed_event)?;
     Ok(parts.into_iter().filter_map(|part| part.text.or(part.refusal)).collect())
 }
 
 /// A missing value is an empty text.
 fn text_of(raw: Option<&RawValue>) -> Result<String, ProviderError> {
-    raw.map_or(Ok(String::new()), |raw| serde_json::from_str(raw.get()).map_err(malformed))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it stands in map_err")]
-fn malformed(error: serde_json::Error) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event is not what it should be: {error}") }
-}
-
-fn missing(field: &str) -> ProviderError {
-    ProviderError::Protocol { message: format!("an event has no `{field}`") }
+    raw.map_or(Ok(String::new()), |raw| serde_json::from_str(raw.get()).map_err(malformed_event))
 }
 
 #[cfg(test)]
