@@ -13,6 +13,7 @@ mod deferred;
 mod descendants;
 pub mod display;
 mod note;
+mod task_words;
 pub mod text;
 mod transcript;
 mod tree;
@@ -25,6 +26,7 @@ pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
 pub use note::{Note, Tone};
+pub use task_words::{peer_wait_text, status_word, task_title};
 pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};
 pub use tree::{
     Collapse, DisplayStatus, LastColumn, TASKS_MAX, TaskDetail, TaskRow, TaskTree, TreeDrawing,

@@ -104,7 +104,7 @@ impl Transcript {
         match &event.body {
             EventBody::StatusChanged(change) => match OutageWait::of(change) {
                 Some(wait) => self.model_wait(&wait)?,
-                None if change.status == TaskStatus::Running => self.goes_on(),
+                None if change.status == TaskStatus::Running => self.continue_task(),
                 None => {
                     if let Some(text) = wait_text(change) {
                         self.note(&text);

@@ -2,8 +2,8 @@
 
 mod diff;
 mod list;
+mod listed_task;
 mod resume;
-mod row;
 mod show;
 mod tree;
 mod watch;
@@ -17,7 +17,7 @@ use antiphon_project::task_lookup::find_task;
 use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
-use antiphon_view::{Collapse, LastColumn};
+use antiphon_view::{Collapse, LastColumn, task_title};
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -227,7 +227,7 @@ async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let peers = peers_below(connection.reader(), &task).await?;
     connection.cancel(&task.task_id).await?;
     let delivery = delivery_time(&connection, &peers);
-    terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, row::titled(&task)));
+    terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, task_title(&task)));
     Ok(())
 }
 

@@ -196,7 +196,7 @@ impl Transcript {
     }
 
     /// The task continues. A task that waited for its model goes on with the answer.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn continue_task(&mut self) {
         "running".clone_into(&mut self.activity);
         if self.showing == Showing::None {
             self.showing = Showing::Next;

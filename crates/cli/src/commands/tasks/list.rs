@@ -6,9 +6,9 @@ use antiphon_core::port::{Clock, SystemClock, TaskFilter, TaskQuery, TaskSelecto
 use antiphon_core::{PriceTable, TaskStatus, TokenUsage};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_view::display::escaped;
-use antiphon_view::outage_wait_text;
+use antiphon_view::{outage_wait_text, peer_wait_text, status_word, task_title};
 
-use super::row::{TaskRow, held_text, row, status, titled};
+use super::listed_task::{ListedTask, listed_task};
 use crate::failure::Failure;
 use crate::hints::idle_hint;
 use crate::terminal;
@@ -27,7 +27,8 @@ pub(super) async fn list(
     tasks.truncate(limit.get());
     access.mark_storage_waits(&mut tasks).await;
     if json {
-        let rows: Vec<TaskRow<'_>> = tasks.iter().map(|task| row(task, prices)).collect();
+        let rows: Vec<ListedTask<'_>> =
+            tasks.iter().map(|task| listed_task(task, prices)).collect();
         terminal::print(&terminal::json(&rows)?);
         return Ok(());
     }
@@ -37,12 +38,12 @@ pub(super) async fn list(
     lines.extend(tasks.iter().map(|task| {
         [
             escaped(task.task_id.short()).into_owned(),
-            status(task).to_owned(),
+            status_word(task).to_owned(),
             terminal::age(now - task.created_at),
             task.turns.to_string(),
             TokenUsage::from(task.usage()).total_tokens.to_string(),
-            row(task, prices).cost.map_or("?".to_owned(), |cost| cost.to_string()),
-            titled(task),
+            listed_task(task, prices).cost.map_or("?".to_owned(), |cost| cost.to_string()),
+            task_title(task),
         ]
     }));
     terminal::print(&terminal::table(&lines));
@@ -50,7 +51,7 @@ pub(super) async fn list(
         terminal::note(&format!("{} {}\n", escaped(task.task_id.short()), outage_wait_text(wait)));
     }
     for task in &tasks {
-        if let Some(text) = held_text(task) {
+        if let Some(text) = peer_wait_text(task) {
             terminal::note(&format!("{} {text}\n", escaped(task.task_id.short())));
         }
     }

@@ -6,10 +6,10 @@ use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{Message, PriceTable, TaskStatus, TaskSummary, TokenUsage};
 use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
-use antiphon_view::outage_wait_text;
+use antiphon_view::{outage_wait_text, peer_wait_text, status_word};
 use serde::Serialize;
 
-use super::row::{TaskRow, held_text, row, status};
+use super::listed_task::{ListedTask, listed_task};
 use crate::commands::sessions;
 use crate::failure::Failure;
 use crate::outcome;
@@ -19,7 +19,7 @@ use crate::terminal;
 #[derive(Serialize)]
 struct FullRow<'a> {
     #[serde(flatten)]
-    row: TaskRow<'a>,
+    row: ListedTask<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a serde_json::Value>,
     /// All messages, those before the task included.
@@ -34,7 +34,7 @@ pub(super) fn describe(
 ) -> Result<(), Failure> {
     if json {
         let (detail, conversation) = (state.detail.as_ref(), state.messages());
-        let detailed = FullRow { row: row(summary, prices), detail, conversation };
+        let detailed = FullRow { row: listed_task(summary, prices), detail, conversation };
         terminal::print(&terminal::json(&detailed)?);
         return Ok(());
     }
@@ -42,7 +42,7 @@ pub(super) fn describe(
     let mut text = format!(
         "task {}, {}, {}, {} + {} tokens, {}\n",
         state.task_id,
-        status(summary),
+        status_word(summary),
         terminal::count(u64::from(state.turns), "turn"),
         tokens.prompt_tokens,
         tokens.completion_tokens,
@@ -63,7 +63,7 @@ pub(super) fn describe(
         let lines = format!("{wait}\ntry again at once with `antiphon tasks resume {id}`\n");
         text.push_str(&lines);
     }
-    if let Some(held) = held_text(summary) {
+    if let Some(held) = peer_wait_text(summary) {
         text.extend([&*held, "\n"]);
     }
     if state.handovers > 0 {

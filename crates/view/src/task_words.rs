@@ -1,34 +1,17 @@
-//! A task as a row of a list, in JSON and as text.
+//! A task in a list: its status in one word, its title, and what it waits for elsewhere.
 
-use antiphon_core::{Cost, PriceTable, TaskStatus, TaskSummary, WaitingFor};
+use antiphon_core::{TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::is_resident;
-use antiphon_view::display::escaped;
-use antiphon_view::text::one_line;
-use antiphon_view::waits_for;
-use serde::Serialize;
+
+use crate::display::escaped;
+use crate::text::one_line;
+use crate::wording::waits_for;
 
 /// Most characters of a title in a list.
 const TITLE_CHARS_MAX: usize = 60;
 
-/// A task in JSON.
-#[derive(Serialize)]
-pub(super) struct TaskRow<'a> {
-    #[serde(flatten)]
-    summary: &'a TaskSummary,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cost: Option<Cost>,
-    /// Whether it is a resident task of a live agent.
-    #[serde(rename = "standing", skip_serializing_if = "std::ops::Not::not")]
-    resident: bool,
-}
-
-pub(super) fn row<'a>(summary: &'a TaskSummary, prices: &PriceTable) -> TaskRow<'a> {
-    let cost = antiphon_runtime::cost(&summary.spent, prices).ok();
-    TaskRow { summary, cost, resident: is_resident(summary) }
-}
-
-/// The status in one word.
-pub(super) fn status(task: &TaskSummary) -> &'static str {
+/// The status in one word: that of the journal, or `asks`, `paused`, `budget`, `waits`, `resident`.
+pub fn status_word(task: &TaskSummary) -> &'static str {
     match (task.status, task.waiting_for) {
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => "asks",
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => "paused",
@@ -43,7 +26,7 @@ pub(super) fn status(task: &TaskSummary) -> &'static str {
 }
 
 /// The title of a task; of a live agent, its name.
-pub(super) fn titled(task: &TaskSummary) -> String {
+pub fn task_title(task: &TaskSummary) -> String {
     if is_resident(task) { format!("agent {}", cut(&task.agent)) } else { cut(&task.title) }
 }
 
@@ -51,8 +34,8 @@ fn cut(title: &str) -> String {
     one_line(title).chars().take(TITLE_CHARS_MAX).collect()
 }
 
-/// What a task waits for on its peer, where it is given.
-pub(super) fn held_text(task: &TaskSummary) -> Option<String> {
+/// What a task waits for on its peer; `None` for a task that waits for nothing there.
+pub fn peer_wait_text(task: &TaskSummary) -> Option<String> {
     let peer = task.runs_on.peer.as_ref().filter(|_| task.status == TaskStatus::InputRequired)?;
     let what = waits_for(task.waiting_for.filter(|what| *what != WaitingFor::Resume)?);
     Some(format!("waits {what} on the peer {}", escaped(peer)))
