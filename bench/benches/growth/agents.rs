@@ -10,7 +10,7 @@ use crate::model;
 
 const AGENTS: usize = 2_000;
 
-/// How long states may be kept at hand.
+/// How long states may be kept in memory.
 const SETTLED_AFTER: Duration = Duration::from_secs(15);
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {

@@ -45,7 +45,7 @@ impl Markdown {
         let context = self.body.trim_start_matches(['\n', ' ']).trim_end();
         if context.is_empty() {
             let reason = match self.front {
-                Some(_) => "nothing follows the front matter: write what the agent is told",
+                Some(_) => "nothing follows the front matter: write the instructions of the agent",
                 None => "the file is empty",
             };
             return Err(AgentFileError::new(self.body_line, reason));

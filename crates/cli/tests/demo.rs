@@ -15,7 +15,7 @@ use serde_json::Value;
 const EXIT_WAIT: Duration = Duration::from_secs(10);
 
 /// The chapters in order, as JSON names them.
-const SCENES: [&str; 8] =
+const CHAPTERS: [&str; 8] =
     ["plan", "fan_out", "steer", "approval", "kill", "recovery", "tests", "summary"];
 
 /// A folder for a demo, without a user's configuration.
@@ -168,9 +168,9 @@ fn as_json_the_chapters_come_in_order_and_the_last_line_is_a_summary() {
         environment.demo(&["--json", "--rm"]).env("ANTIPHON_MODEL", "none").output().unwrap();
     assert!(output.status.success(), "{}", text(output.stderr));
     let objects = objects(&output);
-    let scenes = objects.iter().filter(|object| object["type"] == "scene");
-    let scenes: Vec<&str> = scenes.map(|object| object["scene"].as_str().unwrap()).collect();
-    assert_eq!(scenes, SCENES);
+    let chapters = objects.iter().filter(|object| object["type"] == "chapter");
+    let chapters: Vec<&str> = chapters.map(|object| object["chapter"].as_str().unwrap()).collect();
+    assert_eq!(chapters, CHAPTERS);
     let summary = objects.last().unwrap();
     assert_eq!(summary["type"], "summary");
     for fact in ["killed", "steered", "tests_pass"] {

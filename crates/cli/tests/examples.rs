@@ -297,7 +297,7 @@ fn commands(readme: &str) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// Whether a line came out, but for numbers, ids, and where it is cut off. Agents that work side by
-/// side are told of in any order.
+/// side are shown in any order.
 fn comes_out(shown: &str, out: &str) -> bool {
     let wanted = plain(shown);
     let mut lines = out.lines().map(plain);

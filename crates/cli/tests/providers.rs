@@ -1,4 +1,4 @@
-//! The binary and a provider over HTTP: keys, proxies, and what a person is told when it fails.
+//! The binary and a provider over HTTP: keys, proxies, and what the user reads when it fails.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -273,7 +273,7 @@ fn what_the_user_makes_is_trusted_as_made_and_a_server_follows_trust() {
     assert_eq!(done["ok"], true, "{done}");
     assert!(statuses(root).iter().all(|(_, status)| status == "trusted"), "{:?}", statuses(root));
 
-    // A change by hand: the trusted content stays in force until the new one is trusted.
+    // A change of the file: the trusted content stays in force until the new one is trusted.
     let path = root.join(".antiphon/agents/mine.md");
     let described = |wanted: &str| {
         let (_, out, _) = antiphon(root, &["agents", "list", "--json"]);

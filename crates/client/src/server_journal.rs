@@ -38,7 +38,7 @@ impl ServerJournal {
         Self { client, has_answered, retry, last_error: Mutex::new(None) }
     }
 
-    /// The last failed request. A [`JournalError`] tells its reader less.
+    /// The last failed request. A [`JournalError`] says less.
     pub fn last_error(&self) -> Option<ClientError> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -234,10 +234,10 @@ impl RenderMetadata {
 /// | `user_prompt`        | a message of the user                                                      |
 /// | `peer_message`, `peer_request`, `peer_response` | what another agent sends                       |
 /// | `external_event`     | an event of a source outside                                               |
-/// | `flow_step`          | what a task tells a task below it: the next step of its flow               |
+/// | `flow_step`          | a message of a task to a task below it: the next step of its flow               |
 /// | `continuation`       | the report of a detached task, with which its parent continues             |
-/// | `system_notice`      | what the orchestrator tells about another agent: started, ended            |
-/// | `tool_scope_notice`  | what the orchestrator tells about what tools reach: an agent is no longer defined |
+/// | `system_notice`      | a notice of the orchestrator about another agent: started, ended            |
+/// | `tool_scope_notice`  | a notice of the orchestrator about what tools reach: an agent is no longer defined |
 /// | `ops_progress`       | progress of running work; a newer one replaces it                          |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -60,7 +60,7 @@ struct Counts {
 }
 
 impl JournalCheck {
-    /// Reads the journal of the project in `root`; `killed` is when its server had died.
+    /// Reads the journal of the project in `root`; `killed` is when its server was killed.
     pub(crate) async fn read(
         host: &dyn Host,
         root: &Path,

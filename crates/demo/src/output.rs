@@ -37,7 +37,7 @@ pub(crate) struct Output {
     terminal: Terminal,
     began: Instant,
     chapters: usize,
-    /// The `scene` of the current chapter in JSON.
+    /// The `chapter` of a line in JSON.
     chapter: &'static str,
     /// The lines drawn below everything else.
     panel: Vec<String>,
@@ -88,7 +88,7 @@ impl Output {
         self.chapter = name;
         if self.is_json() {
             return self.object(&json!({
-                "type": "scene", "scene": name, "title": title, "at_ms": self.at_ms(),
+                "type": "chapter", "chapter": name, "title": title, "at_ms": self.at_ms(),
             }));
         }
         let head = format!("{}  {title}", self.chapters);
@@ -173,7 +173,7 @@ impl Output {
 
     fn json_line(&mut self, agent: Option<&str>, text: &str) -> Result<(), DemoError> {
         let mut line = json!({
-            "type": "told", "scene": self.chapter, "text": text, "at_ms": self.at_ms(),
+            "type": "narration", "chapter": self.chapter, "text": text, "at_ms": self.at_ms(),
         });
         if let Some(agent) = agent {
             line["agent"] = agent.into();

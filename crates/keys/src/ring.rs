@@ -180,7 +180,7 @@ impl KeyRing {
         })
     }
 
-    /// Revokes a key for good. A key that is revoked already keeps its `revoked_at`.
+    /// Revokes a key. It cannot be allowed again. A key that is revoked already keeps its `revoked_at`.
     pub fn revoke(&self, id: KeyId) -> Result<Key, KeyRingError> {
         let now = self.now();
         self.change(|document, _| {

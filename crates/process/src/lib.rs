@@ -11,7 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
-//! | [`Participant`]   | this process for as long as it lives, with any number of tasks                    |
+//! | [`Participant`]   | this process until it ends, with any number of tasks                              |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
 //! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
 //! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |

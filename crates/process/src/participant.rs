@@ -1,4 +1,4 @@
-//! This process in a project for as long as it lives, with any number of tasks: an editor's agent, a server on
+//! This process in a project until it ends, with any number of tasks: an editor's agent, a server on
 //! standard input and output.
 //!
 //! Everything goes through the socket of the journal's owner, also when this process is the owner. So there is one

@@ -98,7 +98,7 @@ pub fn check_problem(catalog: &AgentCatalog, name: &str) -> Result<(), ProjectEr
 const ROUTES: [&str; 1] = ["status"];
 
 /// The name of a new agent, whichever interface creates it. It is stricter than the name of an agent that
-/// exists: commands and messages write such a name without quotes, and every file system tells two of them
+/// exists: commands and messages write such a name without quotes, and every file system distinguishes two of them
 /// apart.
 pub fn new_agent_name(text: &str) -> Result<AgentName, String> {
     let name = AgentName::parse(text).map_err(|error| error.to_string())?;

@@ -215,7 +215,7 @@ impl UserSettings {
         })
     }
 
-    /// Path of the rules the user allowed for good: next to the user's file, never in a project.
+    /// Path of the rules the user always allows: next to the user's file, never in a project.
     pub fn remembered_path(&self) -> PathBuf {
         beside(&self.path)
     }

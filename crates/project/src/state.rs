@@ -4,7 +4,7 @@
 //! | file       | subject                                                       |
 //! |------------|---------------------------------------------------------------|
 //! | `location` | where the state folders are, and the name of a project's own   |
-//! | `identity` | which folder a root was: device, inode and time of birth      |
+//! | `identity` | which folder a root was: device, inode and time of creation      |
 //! | `record`   | `project.json` in a state folder: the root and its identity   |
 //! | `registry` | all state folders of the user: list, move, forget             |
 //!

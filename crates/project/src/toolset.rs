@@ -130,7 +130,7 @@ impl Toolset {
         Ok(Self { tools, gate, approvals: ApprovalPolicy::Refuse, secrets })
     }
 
-    /// No tools, but the gate: it records rules that the user allows for good.
+    /// No tools, but the gate: it records rules that the user always allows.
     pub fn gate_only(project: &Project, settings: &UserSettings) -> Result<Self, ProjectError> {
         let bounds = Bounds {
             root: project.root().to_owned(),

@@ -7,7 +7,7 @@ use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crossterm::{ExecutableCommand, QueueableCommand};
 
-/// The terminal is in the mode of the program while this lives.
+/// The terminal is in the mode of the program until this is dropped.
 pub(crate) struct TerminalMode;
 
 impl TerminalMode {

@@ -90,7 +90,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a key for good.
+    /// Revoke a key. It cannot be allowed again.
     #[command(after_help = "\
 Examples:
   antiphon keys revoke tR7xQ2pL")]
@@ -121,12 +121,12 @@ impl Keys {
                 };
                 project.ensure_journal()?;
                 let (key, secret) = project.keys()?.create(new)?;
-                tell(&key, &secret, json)
+                print_key(&key, &secret, json)
             }
             Self::List { json } => list(&project.keys()?.list()?, json),
             Self::Rotate { id, grace, json } => {
                 let (key, secret) = project.keys()?.rotate(parse(&id)?, grace.into())?;
-                tell(&key, &secret, json)
+                print_key(&key, &secret, json)
             }
             Self::Revoke { id, json } => {
                 let key = project.keys()?.revoke(parse(&id)?)?;
@@ -187,7 +187,7 @@ fn row<'a>(key: &'a Key, secret: Option<&'a str>) -> Row<'a> {
 }
 
 /// The one time that a secret is shown.
-fn tell(key: &Key, secret: &SecretString, json: bool) -> Result<(), Failure> {
+fn print_key(key: &Key, secret: &SecretString, json: bool) -> Result<(), Failure> {
     let secret = secret.expose_secret();
     if json {
         terminal::print(&terminal::json(&row(key, Some(secret)))?);

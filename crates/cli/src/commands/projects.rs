@@ -126,7 +126,7 @@ fn show(
     let advice = match known.status {
         RootStatus::Present => "",
         RootStatus::Gone => {
-            " (`antiphon projects move` when it was moved, `forget` when it is gone for good)"
+            " (`antiphon projects move` when it was moved, `forget` when it no longer exists)"
         }
         RootStatus::Replaced => {
             " (`antiphon projects move` when it is the same project, `forget` when not)"

@@ -18,7 +18,7 @@ pub(crate) fn requester(project: &Project, name: &str) -> PathBuf {
     folder
 }
 
-/// Drops a request by hand, and waits for its response.
+/// Writes a request file, and waits for its response.
 pub(crate) fn requested(project: &Project, name: &str, request: &Value) -> Value {
     let folder = project.path().join(".antiphon/requests/boss");
     dropped(&folder, &format!("{name}.json"), request);

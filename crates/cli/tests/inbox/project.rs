@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::project_folder::{ProjectFolder, home, trust};
 
-/// Says what it heard; hangs or takes its time when it is told to.
+/// Repeats its message; hangs or waits when the message asks for it.
 const SCRIPT: &str = r#"
 name = "echo"
 [[reply]]
@@ -91,7 +91,7 @@ impl Project {
 
     pub(crate) fn define(&self, name: &str, fields: &str) {
         let text = format!(
-            "---\ndescription: Says what it heard.\nmodel: scripted/echo\n{fields}\n---\nYou are {name}.\n"
+            "---\ndescription: Repeats its message.\nmodel: scripted/echo\n{fields}\n---\nYou are {name}.\n"
         );
         fs::write(self.agents().join(format!("{name}.md")), text).unwrap();
         trust(self.folder.path());

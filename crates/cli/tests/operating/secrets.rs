@@ -67,7 +67,7 @@ fn written(folder: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// Has a task done and says everything that is told of it.
+/// Runs a task and returns everything that is shown of it.
 fn told_of(server: &Server, key: &str, model: &str) -> String {
     let body = json!({"message": "go", "model": model}).to_string();
     let (status, task) = server.ask(key, "POST /v1/tasks", "", &body);

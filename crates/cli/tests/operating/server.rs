@@ -87,7 +87,7 @@ impl Server {
         Self { process, address }
     }
 
-    /// As it was told: the place that it says it listens on is not asked for.
+    /// With these arguments: it does not report where it listens.
     pub(crate) fn reported(project: &Project, words: &[&str]) -> (Self, String) {
         let log = File::create(project.path().join("log")).unwrap();
         let mut command = project.command(&["serve"]);

@@ -32,7 +32,7 @@ agent = "shell"
 secret_env = "CI_SECRET"
 "#;
 
-/// Sends what it hears to the shell.
+/// Sends what it receives to the shell.
 const SCRIPT: &str = r#"
 name = "messenger"
 [[reply]]

@@ -59,7 +59,7 @@ enum Outage {
 enum Outcome {
     /// The work is done as without the outage, and everything happened once.
     Done,
-    /// The same, and the model was told that the outcome of its call is unknown.
+    /// The same, and the model was informed that the outcome of its call is unknown.
     UnknownCall,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::project_folder::{ProjectFolder, home, state};
 
-/// Asks before it pushes; then does as it was told: hangs, or says what it heard.
+/// Asks before it pushes; then does what the message asks for: hangs, or repeats it.
 const SCRIPT: &str = r#"
 name = "work"
 [[reply]]

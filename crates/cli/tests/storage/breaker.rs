@@ -24,7 +24,7 @@ fn a_provider_that_cannot_be_reached_shows_as_an_open_breaker() {
         assert_eq!(server.ask("POST", "/v1/tasks", body).status, 201);
     }
     until("the breaker is open", || scrape().contains(&format!("{sample}2")).then_some(()));
-    // A client hears when it is worth to ask again: after the rest of the breaker, of 30 seconds at first.
+    // The answer says when to ask again: after the rest of the breaker, of 30 seconds at first.
     let body = r#"{"model":"dead/model","messages":[{"role":"user","content":"go"}]}"#;
     let refused = server.ask("POST", "/v1/chat/completions", body);
     assert_eq!(refused.status, 503, "{refused:?}");

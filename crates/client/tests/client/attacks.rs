@@ -102,7 +102,7 @@ async fn a_response_and_an_event_that_are_too_large_are_refused() {
     let large = "x".repeat(RESPONSE_BYTES_MAX + 1);
     let server = FakeServer::start(move |_, _| Answer::json(&large)).await;
     let endpoint = server.client().endpoint().clone();
-    // Not in a hurry: a debug build reads slowly.
+    // Not in a retry_at_once: a debug build reads slowly.
     let patient = crate::server::client(endpoint, TOKEN);
     let error = patient.task(&some_task()).await.unwrap_err();
     assert!(matches!(error, ClientError::Protocol { .. }), "{error:?}");

@@ -1,4 +1,4 @@
-//! A server that answers whatever a test tells it to.
+//! A server that answers what a test gives it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

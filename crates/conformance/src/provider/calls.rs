@@ -19,7 +19,7 @@ pub(super) async fn a_call_begins_grows_and_ends(wire: &dyn Wire) -> Outcome {
     let (transcript, message) = read_whole(wire, steps).await?;
     let calls: Vec<&ToolCallBlock> = message.tool_calls().collect();
     equal("the calls", &described(&message), &expected_calls(&[("look", arguments)]))?;
-    transcript.tells_of(&calls, &[arguments])
+    transcript.reports(&calls, &[arguments])
 }
 
 pub(super) async fn parallel_calls_keep_their_order(wire: &dyn Wire) -> Outcome {
@@ -81,7 +81,7 @@ pub(super) async fn interleaved_calls_are_separated(wire: &dyn Wire) -> Outcome 
     let expected = expected_calls(&[("look", a), ("ask", b)]);
     equal("the calls", &described(&message), &expected)?;
     let calls: Vec<&ToolCallBlock> = message.tool_calls().collect();
-    transcript.tells_of(&calls, &[a, b])
+    transcript.reports(&calls, &[a, b])
 }
 
 pub(super) async fn truncated_arguments_are_malformed(wire: &dyn Wire) -> Outcome {

@@ -70,7 +70,7 @@ impl Transcript {
     }
 
     /// Asserts that each call began, grew and ended once, with consistent events.
-    pub(super) fn tells_of(&self, calls: &[&ToolCallBlock], arguments: &[&str]) -> Outcome {
+    pub(super) fn reports(&self, calls: &[&ToolCallBlock], arguments: &[&str]) -> Outcome {
         ensure!(
             self.stray.is_empty(),
             "events of calls that are not running: {}",

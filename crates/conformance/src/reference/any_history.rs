@@ -22,7 +22,7 @@ pub fn any_history(seed: u64, count: usize, model: &ModelRef) -> Vec<Arc<Message
 
 /// Checks that a wire which keeps parts of a history encoded gives the same items as for the whole, while the
 /// history grows message by message. `encode` returns the items of a request with these messages, and those of the
-/// whole history encoded at once; it is told when another history begins.
+/// whole history encoded at once; its second argument says that another history begins.
 pub fn check_growing_histories<T: PartialEq + std::fmt::Debug>(
     model: &ModelRef,
     mut encode: impl FnMut(&[Arc<Message>], bool) -> (T, T),

@@ -87,7 +87,7 @@ pub enum Profile {
 #[serde(rename_all = "snake_case")]
 pub enum CallableAgents {
     /// Every defined agent, and ad-hoc agents.
-    #[serde(rename = "anybody")]
+    #[serde(alias = "anybody")]
     Any,
     /// The named agents, and no ad-hoc agents. An empty list allows no agent.
     Only(Vec<String>),

@@ -117,7 +117,7 @@ pub enum OrderStatus {
 /// Why an order is not executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
-    /// The order is refused for good: the response contains this error.
+    /// The order is refused and not tried again: the response contains this error.
     #[error("{message} ({code})")]
     Refused {
         /// For programs: `INVALID_REQUEST`, `NOT_FOUND`, `CONFLICT`, …

@@ -102,7 +102,7 @@ pub enum Piece {
     Usage(Usage),
     /// Why the model stopped.
     Stop(StopSignal),
-    /// The wire only showed that it is alive.
+    /// The provider sent something without content: it still works.
     #[serde(with = "empty_object")]
     Alive,
     /// The answer is complete.

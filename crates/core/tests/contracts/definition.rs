@@ -69,12 +69,15 @@ fn by_default_an_agent_may_call_no_agent() {
 
 #[test]
 fn whom_an_agent_may_call_is_a_word_or_a_list() {
-    both_ways(&CallableAgents::Any, &json!("anybody"));
+    both_ways(&CallableAgents::Any, &json!("any"));
     both_ways(&only(&["writer", "editor"]), &json!({"only": ["writer", "editor"]}));
     both_ways(&only(&[]), &json!({"only": []}));
     for (json, reason) in [
-        (json!("nobody"), "unknown variant `nobody`, expected `anybody` or `only`"),
-        (json!({"except": []}), "unknown variant `except`, expected `anybody` or `only`"),
+        (json!("nobody"), "unknown variant `nobody`, expected one of `any`, `anybody`, `only`"),
+        (
+            json!({"except": []}),
+            "unknown variant `except`, expected one of `any`, `anybody`, `only`",
+        ),
         (json!("only"), "invalid type: unit variant, expected newtype variant"),
         (json!({"only": "writer"}), "invalid type: string \"writer\", expected a sequence"),
         (json!(["writer"]), "invalid type: sequence, expected string or map"),

@@ -156,7 +156,7 @@ fn an_event_with_other_data_than_its_type_has_is_refused_with_the_field() {
         (
             "handed_over",
             json!({"tool_call_id": "tc_1", "agent": "a", "agents": "nobody"}),
-            "unknown variant `nobody`, expected `anybody` or `only`",
+            "unknown variant `nobody`, expected one of `any`, `anybody`, `only`",
         ),
     ] {
         let said = refusal::<Event>(envelope(kind, &data));

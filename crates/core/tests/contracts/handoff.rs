@@ -144,21 +144,21 @@ fn ids_of_one_length_are_made_where_they_are_wanted() {
     ];
     let first = ["D681PevKs", "c00000001", "c00000002"];
     let second = ["c00000003", "c00000004"];
-    let lap = |ids: &[&str]| {
+    let step = |ids: &[&str]| {
         let answer = answered("p/m", ids.iter().map(|id| call(id, None)).collect());
         [vec![answer], ids.iter().map(|id| result(id)).collect()].concat()
     };
-    let expected = [lap(&first), lap(&second)].concat();
+    let expected = [step(&first), step(&second)].concat();
     assert_eq!(for_model(&history, &model("p/m"), nine), expected);
     assert_eq!(for_model(&expected, &model("p/m"), nine), expected);
 }
 
 #[test]
 fn an_id_used_twice_in_a_session_is_renamed_the_second_time() {
-    let lap = |id| [answered("p/m", vec![call(id, None)]), result(id)];
+    let step = |id| [answered("p/m", vec![call(id, None)]), result(id)];
     assert_eq!(
-        for_model(&[lap("call_1"), lap("call_1"), lap("call_1")].concat(), &model("p/m"), PLAIN),
-        [lap("call_1"), lap("call_2"), lap("call_3")].concat()
+        for_model(&[step("call_1"), step("call_1"), step("call_1")].concat(), &model("p/m"), PLAIN),
+        [step("call_1"), step("call_2"), step("call_3")].concat()
     );
 }
 

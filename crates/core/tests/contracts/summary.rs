@@ -1,4 +1,4 @@
-//! Summaries: what a journal keeps at hand is a fold over the events.
+//! Summaries: what a journal lists is a fold over the events.
 
 use std::collections::BTreeMap;
 

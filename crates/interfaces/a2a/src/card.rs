@@ -66,7 +66,7 @@ pub(crate) async fn of_agent(
     }
 }
 
-/// How much a card tells.
+/// How much a card says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Public,

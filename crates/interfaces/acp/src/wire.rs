@@ -69,7 +69,7 @@ impl Editor {
         self.send(&line).await;
     }
 
-    /// Sends a request and waits for its answer, however long the person takes. A dropped wait tells the editor
+    /// Sends a request and waits for its answer, however long the person takes. A dropped wait informs the editor
     /// that no answer is needed any longer.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,

@@ -17,7 +17,7 @@ pub struct FolderTrust {
 }
 
 impl FolderTrust {
-    /// Asks `is_trusted` before each request is executed, and tells `created` of each folder that this
+    /// Asks `is_trusted` before each request is executed, and calls `created` with each folder that this
     /// process created, and gives it the open folder. Both may block on files.
     pub fn new(
         is_trusted: impl Fn(&Path) -> bool + Send + Sync + 'static,

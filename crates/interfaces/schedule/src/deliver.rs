@@ -27,7 +27,7 @@ pub enum DeliveryStatus {
 /// Why a tick is not in its inbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeliverError {
-    /// The tick is refused for good: skip it.
+    /// The tick is refused, and would be again: skip it.
     #[error("refused: {reason}")]
     Refused {
         /// Why it is refused, such as an unknown agent or a full inbox.

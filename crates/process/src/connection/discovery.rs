@@ -3,7 +3,7 @@
 //! A client believes nothing in the state folder by itself. The process that holds the journal's lock has to
 //! belong to the user, and so has the socket in the folder; a server without a socket is reached at the loopback
 //! address in `server.json`, which has to name that process. `server.json` and `token` have to be private files.
-//! Only then is the token sent. Files that a dead process left are ignored.
+//! Only then is the token sent. Files of a process that has ended are ignored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::{journal_owner, server_error};
 use antiphon_project::error::ProjectError;
 use antiphon_project::project::Project;
 
-/// How long a server on this machine may take to accept a connection and to report that it is alive.
+/// How long a server on this machine may take to accept a connection and to answer a health check.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
 
 /// The server that owns the journal of a project.

@@ -1,4 +1,4 @@
-//! Errors of orders: refused for good, or unavailable and tried again.
+//! Errors of orders: refused and not tried again, or unavailable and tried again.
 
 use antiphon_core::{ErrorCode, ErrorResponse, OrderError};
 use antiphon_runtime::{OrchestratorError, Rejection, ReplayError};

@@ -26,8 +26,8 @@ pub async fn request_status(
         return Ok(is_request(found.class).then(|| RequestStatus::open(id, state, found.task_id)));
     }
     for task_id in live_agents(orchestrator).await?.into_keys() {
-        if let Some(owed) = orchestrator.task_alone(&task_id).await?.inbound_requests.get(&id) {
-            let state = if owed.accepted { RequestState::Accepted } else { RequestState::Taken };
+        if let Some(inbound) = orchestrator.task_alone(&task_id).await?.inbound_requests.get(&id) {
+            let state = if inbound.accepted { RequestState::Accepted } else { RequestState::Taken };
             return Ok(Some(RequestStatus::open(id, state, task_id)));
         }
     }

@@ -102,7 +102,7 @@ impl ServerFiles {
 
     /// Removes `server.json`.
     pub fn unpublish(&self) {
-        // A file that stays is harmless: commands check that the process is alive.
+        // A file that stays is harmless: commands check that the process still runs.
         let _ = fs::remove_file(&self.server);
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// What tells two folders at one path apart.
+/// Distinguishes two folders at one path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FolderIdentity {
     device: u64,
@@ -25,7 +25,7 @@ impl FolderIdentity {
     }
 
     /// Whether both are one folder. The number of a device may change when the machine starts; an inode may
-    /// be used again after its folder was removed. The time of birth tells both cases.
+    /// be used again after its folder was removed. The time of creation distinguishes both cases.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let born = match (self.born, other.born) {
             (Some(one), Some(other)) => one == other,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_may_change_its_number_where_the_time_of_birth_is_known() {
+    fn a_device_may_change_its_number_where_the_time_of_creation_is_known() {
         let born = Some(Utc::now());
         let one = FolderIdentity { device: 1, inode: 7, born };
         assert!(one.is_same(&FolderIdentity { device: 2, ..one.clone() }));

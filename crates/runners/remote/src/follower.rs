@@ -187,7 +187,7 @@ impl Follower<'_> {
         Ok(self.peer.create(&self.local.task_id, &task).await?)
     }
 
-    /// Ends the wait for the peer, which may have nothing new to tell. A task that the peer has just created tells.
+    /// Ends the wait for the peer, which may have no new event. A task that the peer has just created has one.
     async fn end_wait(&mut self, progress: &Progress) -> Result<(), Stop> {
         if !progress.at_work || !self.local.waits_for_peer() {
             return Ok(());

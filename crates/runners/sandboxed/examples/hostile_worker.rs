@@ -94,7 +94,7 @@ fn open(runner: &mut UnixStream, id: u64, model: &str) {
 fn send(runner: &mut UnixStream, message: &Value) {
     let body = message.to_string();
     runner.write_all(&u32::try_from(body.len()).unwrap().to_be_bytes()).unwrap();
-    // It may have heard enough already.
+    // It may have received enough already.
     let _ = runner.write_all(body.as_bytes());
 }
 

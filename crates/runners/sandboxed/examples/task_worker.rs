@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     worker_main(work)
 }
 
-/// How this program is told to be the worker of a shell.
+/// The argument that makes this program the worker of a shell.
 const SHELL: &str = "shell";
 
 /// `bash`, for who is restricted already: a second sandbox could not be made.

@@ -16,20 +16,20 @@ use std::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Memory of a worker unless told otherwise, in bytes.
+/// Default memory of a worker, in bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 2 * 1024 * 1024 * 1024;
 
 /// The least memory a worker can do something with, in bytes.
 pub const MEMORY_BYTES_MIN: u64 = 64 * 1024 * 1024;
 
-/// CPU time of a worker unless told otherwise, in seconds.
+/// Default CPU time of a worker, in seconds.
 pub const CPU_S_DEFAULT: u64 = 3600;
 
 /// Default of `processes_max`. More than one shell may have, so that the shell ends a command with
 /// too many processes before the worker is ended.
 pub const PROCESSES_DEFAULT: u64 = 768;
 
-/// Open files of each process unless told otherwise.
+/// Default number of open files of each process.
 pub const OPEN_FILES_DEFAULT: u64 = 4096;
 
 const MB: u64 = 1024 * 1024;

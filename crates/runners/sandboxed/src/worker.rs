@@ -2,7 +2,7 @@
 //!
 //! They are three processes of one program. The runner starts the *guard*; the guard starts the
 //! *first* process inside, waits for its end, and removes what it left. The first process restricts
-//! itself, for good, starts the process that *works*, and measures what all processes use. So no
+//! itself, irrevocably, starts the process that *works*, and measures what all processes use. So no
 //! code of a model runs before the restrictions are in force, and no tool can change them.
 //!
 //! | process that ends          | outcome                                                       |

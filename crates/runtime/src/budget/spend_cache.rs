@@ -1,7 +1,7 @@
 //! What was spent this month, in memory so that a check reads nothing.
 //!
 //! It is the journal's spending plus everything appended since. It is read before the first check, and
-//! again when an append ended with an unknown outcome. Appends during a read are told apart by their
+//! again when an append ended with an unknown outcome. Appends during a read are distinguished by their
 //! position, so that the sums are exactly those after a restart.
 
 use std::collections::{BTreeMap, HashMap};

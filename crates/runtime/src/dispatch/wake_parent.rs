@@ -23,7 +23,7 @@ pub(crate) fn task_ended(services: &Arc<Services>, task_id: &TaskId, outcome: &T
     services.waiters.remove(task_id);
 }
 
-/// The same for a task that was found ended: the process that recorded the end may have died before
+/// The same for a task that was found ended: the process that recorded the end may have ended before
 /// it woke the waiters.
 pub(crate) fn found_ended(services: &Arc<Services>, state: &TaskState) {
     let now = services.deps.clock.now();

@@ -114,7 +114,7 @@ async fn notify_peer(
 }
 
 /// Notifies live agents of changes of their peers since their own start: an earlier process may have
-/// died before it did. `live` are their tasks: only peers that do not live are looked up, once each.
+/// ended before it did. `live` are their tasks: only other peers are looked up, once each.
 pub(crate) async fn notify_peers_again(
     services: &Arc<Services>,
     live: &HashMap<TaskId, TaskSummary>,

@@ -160,7 +160,7 @@ impl Orchestrator {
         Follower::new(journal, &self.services.notifier, task_id, after)
     }
 
-    /// Live deltas of all tasks. A slow watcher misses some and is told how many.
+    /// Live deltas of all tasks. A slow watcher misses some and receives their number.
     pub fn deltas(&self) -> DeltaWatcher {
         self.services.deltas.watch_all()
     }
@@ -170,7 +170,7 @@ impl Orchestrator {
         self.services.deltas.watch_tree(root)
     }
 
-    /// Live deltas of one task, after the beginning of the answer that it is receiving. A slow watcher misses some and is told how many.
+    /// Live deltas of one task, after the beginning of the answer that it is receiving. A slow watcher misses some and receives their number.
     pub fn task_deltas(&self, task_id: &TaskId) -> DeltaWatcher {
         self.services.deltas.watch_task(task_id)
     }

@@ -48,7 +48,7 @@ impl Orchestrator {
             if let Some(at) = approval.expires_at {
                 if known.insert(approval.task_id.clone()) {
                     let state = self.task_alone(&approval.task_id).await?;
-                    limits::know_deadlines(&self.services.time, &state);
+                    limits::note_deadlines(&self.services.time, &state);
                 }
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
             }

@@ -213,7 +213,7 @@ pub(crate) fn deadline(state: &TaskState) -> Option<DateTime<Utc>> {
 
 /// Works out when the time of a task is over, before anything else asks for it: by the clock that all
 /// processes of the machine share, or after a restart of the machine by the wall clock.
-pub(crate) fn know_deadline(
+pub(crate) fn note_deadline(
     time: &DeadlineClock,
     created: &TaskCreated,
     created_at: DateTime<Utc>,
@@ -229,8 +229,8 @@ pub(crate) fn know_deadline(
 }
 
 /// Works out when everything that the task has a deadline for is due, in the same way.
-pub(crate) fn know_deadlines(time: &DeadlineClock, state: &TaskState) {
-    know_deadline(time, &state.created, state.created_at);
+pub(crate) fn note_deadlines(time: &DeadlineClock, state: &TaskState) {
+    note_deadline(time, &state.created, state.created_at);
     for (until, boot_until) in &state.boot_deadlines {
         time.know(*until, *boot_until);
     }

@@ -48,7 +48,7 @@ impl Outage {
     }
 
     /// A user wants the next attempt at once.
-    pub(crate) fn hurry(&mut self) {
+    pub(crate) fn retry_at_once(&mut self) {
         self.next_at = None;
     }
 

@@ -70,7 +70,7 @@ pub(crate) async fn run(
     };
     if !state.status.is_terminal() {
         deps.check_model(&state)?;
-        limits::know_deadlines(&services.time, &state);
+        limits::note_deadlines(&services.time, &state);
         if followed::is_held(&services, &state) {
             return Ok(RunEnd::Waiting);
         }
@@ -113,7 +113,7 @@ pub(crate) async fn run(
         }
         return Ok(end);
     }
-    // The process that recorded the end may have died before it woke the waiters.
+    // The process that recorded the end may have ended before it woke the waiters.
     wake_parent::found_ended(&run.services, &run.state);
     if after_end == AfterEnd::KeepConversation {
         keep_conversation(&mut run);

@@ -2,7 +2,7 @@
 //!
 //! A watcher of one task is woken by that task alone, and a delta that is not watched is only kept until its answer is
 //! complete. A watcher that joins in the middle of an answer gets the beginning first. No publisher waits for a watcher:
-//! a slow one misses deltas and is told how many.
+//! a slow one misses deltas and receives their number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_watcher_is_told_how_many_it_missed_where_they_are_missing() {
+    fn a_slow_watcher_gets_the_number_it_missed_where_they_are_missing() {
         let (watchers, [one, _]) = (DeltaWatchers::new(), ids());
         let mut slow = watchers.watch_task(&one);
         for _ in 0..KEPT_MAX + 3 {

@@ -78,7 +78,7 @@ async fn nothing_runs_before_every_question_is_answered() {
     assert_eq!(state.status, TaskStatus::InputRequired);
     assert_eq!(scene.tools.done().len(), 0);
     scene.decide(&requested[1], Decision::Deny).await;
-    // The next lap acts again.
+    // The next step acts again.
     scene.orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(scene.acts(), 1);
     let next = scene.pending().await;

@@ -15,7 +15,7 @@ use crate::world::new_task;
 
 const ASK: &str = r#"{"to":"bob","intent":"count","params":{"to":3}}"#;
 
-/// Ada asks Bob when she is told to, and says what he said.
+/// Ada asks Bob when her message says so, and repeats his answer.
 fn asking(arguments: &str, bob: &str) -> String {
     let ada = "system_contains = \"I am ada\"";
     let asks = replying(

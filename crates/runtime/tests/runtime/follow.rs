@@ -92,7 +92,7 @@ async fn every_follower_sees_the_journal_of_a_task_with_any_writer() {
     }
 }
 
-/// Everything up to the end. What is told as JSON is the same.
+/// Everything up to the end. The JSON says the same.
 async fn followed(orchestrator: Orchestrator, task_id: TaskId) -> Vec<Event> {
     let mut follower = orchestrator.follow(Some(task_id), Position(0));
     let mut seen: Vec<Event> = Vec::new();

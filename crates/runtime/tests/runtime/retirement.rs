@@ -173,7 +173,7 @@ async fn a_full_inbox_says_so_and_still_knows_what_it_has() {
     assert_eq!(receipt, Ok(Receipt::Rejected(Rejection::Full { agent: agent() })));
 }
 
-/// What an agent has heard of its peers, in order.
+/// What an agent has read about its peers, in order.
 async fn news(office: &Office, agent: &str) -> Vec<(PeerInputClass, Value)> {
     let task = office.orchestrator.agent_task(&name(agent)).await.expect("a list");
     let arrived = office.arrived(&task.expect("a task").task_id).await;

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::office::{Office, at_rest, keyed, message, name, peer, request, said};
 use crate::team::{otherwise, replying, says};
 
-/// Answers at once, but stalls when it is told to.
+/// Answers at once, but stalls when the message asks for it.
 fn quick() -> String {
     let stalls = format!("{}, {{ stall = true }}", says("Hm"));
     format!("name = \"office\"\n{}", replying("last_user_contains = \"stall\"", &stalls))

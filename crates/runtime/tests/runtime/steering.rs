@@ -72,7 +72,7 @@ async fn what_is_queued_waits_for_the_end_of_the_turn() {
     assert_eq!(state.status, TaskStatus::Completed);
 }
 
-/// Whenever a message is accepted, it is heard: it never falls between the last word and the end.
+/// A message that is accepted is read, also when it arrives between the last answer and the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
     let quick = "name = \"test\"\n[[reply]]\nstep = [{ text = \"Heard.\" }]\n";
@@ -94,7 +94,7 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
                 let mut at = AgentState::Idle;
                 for event in events(&*journal).await {
                     if let EventBody::StateChanged(change) = event.body {
-                        assert_eq!(change.from, at, "no step of the lap is left out");
+                        assert_eq!(change.from, at, "no state of the step is left out");
                         at = change.to;
                     }
                 }

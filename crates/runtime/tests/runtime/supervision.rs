@@ -26,7 +26,7 @@ step = [{ text = "Done." }]
 step = [{ call = { name = "odd", arguments = {} } }]
 "#;
 
-/// A tool that goes wrong the first few times: it panics, or it is never heard of again.
+/// A tool that goes wrong the first few times: it panics, or it never returns.
 struct Odd {
     times: usize,
     hangs: bool,
@@ -73,7 +73,7 @@ async fn a_panic_is_taken_up_again_a_few_times() {
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     assert_eq!(tool.called.load(Ordering::SeqCst), 4);
-    assert_eq!(tool.released.load(Ordering::SeqCst), 1, "its tools are told that it is over");
+    assert_eq!(tool.released.load(Ordering::SeqCst), 1, "its tools release it");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_fault_that_stays_is_told_and_the_task_can_be_resumed() {
     assert_eq!(state.status, TaskStatus::Completed);
 }
 
-/// A model that is never heard of again the first time it is asked.
+/// A model that never answers the first time it is asked.
 struct Lost {
     requested: AtomicUsize,
     inner: ScriptedProvider,

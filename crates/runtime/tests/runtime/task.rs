@@ -97,7 +97,7 @@ step = [{ call = { name = "look", arguments = {} } }]
     let orchestrator = orchestrator(mortal.clone(), &tools, script);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end");
-    // Its creation with the first request, then per lap the calls and the next request, then the end.
+    // Its creation with the first request, then per step the calls and the next request, then the end.
     let appends = mortal.appends.load(std::sync::atomic::Ordering::SeqCst);
     assert_eq!(appends, 1 + 10 * 2 + 1);
 }

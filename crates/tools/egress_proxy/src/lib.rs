@@ -1,7 +1,7 @@
 //! The HTTP proxy through which sandboxed commands reach allowed hosts, and no others.
 //!
 //! A sandbox has a network of its own with nothing in it but a loopback interface. A listening
-//! socket in that network is handed out of the sandbox to [`Egress::serve`], which accepts `CONNECT`
+//! socket in that network is passed out of the sandbox to [`Egress::serve`], which accepts `CONNECT`
 //! and absolute-form HTTP requests and makes the connections from outside. It is the only way out,
 //! so a command that ignores the proxy reaches nothing.
 //!

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_tells_names_contents_and_absence_apart() {
+    fn a_digest_distinguishes_names_contents_and_absence() {
         let name = Path::new("a");
         assert_eq!(file("xy"), FileDigest::of_file(name, [b"x".as_slice(), b"y"]));
         let others = [

@@ -17,7 +17,7 @@
 //!
 //! Symlinks are followed as long as they lead to where the path itself could have led. Components
 //! are compared whole, on the real path and as they are spelled; another spelling of the same
-//! folder, on a disk that does not care about case, is told by its identity. A hard link has no
+//! folder, on a disk that does not care about case, is recognized by its identity. A hard link has no
 //! real path of its own: a second name of a protected file can be read like any file, and writing
 //! to it leaves the protected one alone, because writing always makes a new file.
 //!

@@ -2,7 +2,7 @@
 //!
 //! [`Mcp`] starts the servers the user configured, as child processes or over HTTP, and runs their
 //! tools through the same port as every other tool. A server is third-party code: this crate checks,
-//! bounds and labels what it sends. A server that hangs, floods, dies or sends false data affects
+//! bounds and labels what it sends. A server that hangs, floods, crashes or sends false data affects
 //! only its own calls.
 //!
 //! ```text

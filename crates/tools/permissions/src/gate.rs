@@ -184,7 +184,7 @@ impl antiphon_core::port::Gate for Gate {
 
     async fn remember(&self, rule: &Rule) -> Result<(), String> {
         if rule.0.is_empty() {
-            return Err("no rule can allow this call for good: allow it once".to_owned());
+            return Err("no rule can always allow this call: allow it once".to_owned());
         }
         let Some(remembered) = self.remembered.clone() else {
             return Err("there is no file to remember rules in: allow it for this task".to_owned());

@@ -178,12 +178,14 @@ fn key(file: &Path, root: &Path) -> Result<String, RememberedError> {
     }
 }
 
-/// What tells the folder at `root` from another one at this path: its inode and its time of birth.
+/// Distinguishes the folder at `root` from another one at this path: its inode and its time of creation.
 fn folder_at(root: &Path) -> Option<String> {
     let about = fs::metadata(root).ok()?;
     let born = about.created().ok().and_then(|born| born.duration_since(UNIX_EPOCH).ok());
     Some(match born {
-        Some(born) => format!("{}-{}.{:09}", about.ino(), born.as_secs(), born.subsec_nanos()),
+        Some(created) => {
+            format!("{}-{}.{:09}", about.ino(), created.as_secs(), created.subsec_nanos())
+        }
         None => format!("{}-{}", about.ino(), about.dev()),
     })
 }

@@ -66,7 +66,7 @@ struct OpenRecord {
     output_bytes: u64,
 }
 
-/// What a file tells about a call.
+/// What a file shows about a call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct RecordedCall {
     /// How long it had run when that was last recorded.

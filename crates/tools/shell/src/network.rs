@@ -1,7 +1,7 @@
 //! How commands reach the network when the sandbox has none of its own: through a proxy that lets
 //! them reach allowed hosts.
 //!
-//! The worker opens a listening socket in the sandbox for each call and hands it to the shell, which
+//! The worker opens a listening socket in the sandbox for each call and passes it to the shell, which
 //! serves it from outside. So there is no file, no further process and no address that a command
 //! could use to reach more than the proxy.
 

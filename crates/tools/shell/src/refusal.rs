@@ -67,7 +67,7 @@ impl SandboxBounds {
         Self { mode, network, unix_sockets, access, disk_bytes_max }
     }
 
-    /// Why the sandbox made a command fail that wrote `output`. `None` if nothing tells so.
+    /// Why the sandbox made a command fail that wrote `output`. `None` if nothing shows that it did.
     pub(crate) fn refusal(self, output: &str) -> Option<String> {
         match self.mode {
             SandboxMode::Full => return None,

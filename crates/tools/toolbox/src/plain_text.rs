@@ -293,7 +293,7 @@ fn plain_lines(bytes: &[u8]) -> &str {
     let length = bytes.iter().position(|byte| !is_text(byte)).unwrap_or(bytes.len());
     let text = bytes[..length].utf8_chunks().next().map_or("", |chunk| chunk.valid());
     let lines = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
-    // Control characters beyond ASCII are not told apart by their bytes.
+    // Control characters beyond ASCII are not distinguished by their bytes.
     let is_second_control = |char: char| ('\u{80}'..='\u{9f}').contains(&char);
     match lines.find(is_second_control) {
         Some(control) if !lines.is_ascii() => {

@@ -1,4 +1,4 @@
-//! A server with two agents, and a client that says what it is told.
+//! A server with two agents, and a client that returns what it receives.
 
 use std::sync::Arc;
 use std::time::Duration;

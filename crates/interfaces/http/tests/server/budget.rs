@@ -1,4 +1,4 @@
-//! Budgets at the door: new work is refused while they are spent, and only a person lets more be spent.
+//! Budgets of requests: new work is refused while they are spent, and only a person lets more be spent.
 
 use std::num::NonZeroU64;
 
@@ -119,7 +119,7 @@ async fn a_key_that_has_spent_its_budget_sends_nothing_and_stops_no_other_key() 
     let hangs = keyed.ask(&other, "POST", "/v1/tasks", Some(&json!({"message": "hang"}))).await;
     let task_id = hangs.json()["task_id"].as_str().unwrap().to_owned();
     let messages = format!("/v1/tasks/{task_id}/messages");
-    let said = json!({"text": "hurry"});
+    let said = json!({"text": "retry_at_once"});
     is_spent(&keyed.ask(&secret, "POST", &messages, Some(&said)).await, "key");
     assert_eq!(keyed.ask(&other, "POST", &messages, Some(&said)).await.status, 202);
     for caller in [other.as_str(), TOKEN] {
@@ -144,8 +144,8 @@ async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spe
     let hang = keyed.ask(TOKEN, "POST", "/v1/tasks", Some(&json!({"message": "hang"}))).await;
     let task_id: TaskId = serde_json::from_value(hang.json()["task_id"].clone()).unwrap();
     let messages = format!("/v1/tasks/{task_id}/messages");
-    let hurry = json!({"text": "hurry"});
-    let said = named_by(&keyed, &secret, &messages, &hurry, "said").await;
+    let retry_at_once = json!({"text": "retry_at_once"});
+    let said = named_by(&keyed, &secret, &messages, &retry_at_once, "said").await;
     assert_eq!(said.status, 202, "{said:?}");
     // As if the server had been cut off before it kept which tasks they are.
     let target = json!({"agent": {"type": "named", "agent_id": "reviewer"}, "message": "one"});
@@ -158,8 +158,8 @@ async fn a_repeated_idempotency_key_is_answered_as_before_when_the_budget_is_spe
     let first = keyed.server.orchestrator.invoke(first).await.unwrap().task_id;
     keyed.server.orchestrator.wait(&first).await.unwrap();
 
-    is_spent(&named_by(&keyed, &secret, &messages, &hurry, "other").await, "key");
-    let again = named_by(&keyed, &secret, &messages, &hurry, "said").await;
+    is_spent(&named_by(&keyed, &secret, &messages, &retry_at_once, "other").await, "key");
+    let again = named_by(&keyed, &secret, &messages, &retry_at_once, "said").await;
     assert_eq!((again.status, again.json()), (202, said.json()));
     let targets = json!({"targets": [target], "join": "detached"});
     is_spent(&named_by(&keyed, &secret, "/v1/invocations", &targets, "other").await, "key");

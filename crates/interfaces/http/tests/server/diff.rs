@@ -1,4 +1,4 @@
-//! What file tools changed, as the journal tells it.
+//! What file tools changed, as the journal records it.
 
 use antiphon_core::port::{Append, Clock, Expected, JournalLog, SystemClock};
 use antiphon_core::{EventBody, SessionId, TaskCreated, TaskId};

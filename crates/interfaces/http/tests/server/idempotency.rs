@@ -81,7 +81,7 @@ async fn idempotency_keys_of_different_callers_never_collide() {
         .await
         .unwrap();
     keyed.server.orchestrator.pause(&live.task_id).await.unwrap();
-    // There is one session of an id: who asks under the same name is told, and does not get another's.
+    // There is one session of an id: a second request for the same id is refused, and does not get it.
     for (key, status) in [(TOKEN, 201), (&one, 409), (&other, 409), (TOKEN, 200)] {
         let body = session("talk").to_string();
         let text = request(keyed.server.address, "POST", "/v1/sessions", Some(&body));

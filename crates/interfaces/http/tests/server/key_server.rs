@@ -1,4 +1,4 @@
-//! A server with keys, the file they are in, and a clock that is set by hand.
+//! A server with keys, the file they are in, and a clock that the test sets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::client::{Reply, request, say};
 use crate::world::{TOKEN, TestServer, server_config};
 
-/// A clock that is set by hand.
+/// A clock that the test sets.
 struct Wall(Mutex<DateTime<Utc>>);
 
 impl Clock for Wall {

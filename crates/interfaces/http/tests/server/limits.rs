@@ -14,7 +14,7 @@ use crate::world::TestServer;
 
 const SOON: Duration = Duration::from_millis(50);
 
-/// Says `text`, says nothing more, and hears what comes until the connection ends.
+/// Sends `text` and nothing more, and receives what comes until the connection ends.
 async fn begin(server: &TestServer, text: &str) -> Reply {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     socket.write_all(text.as_bytes()).await.unwrap();

@@ -14,7 +14,7 @@ use crate::client::{Reply, get, post, request, say};
 use crate::webhook_server::{Delivery, sources};
 use crate::world::{TOKEN, TestServer, with_webhooks};
 
-/// Says all of it at once and hears everything until the server hangs up.
+/// Sends all of it at once and receives everything until the server closes the connection.
 async fn received(server: &TestServer, text: &str) -> String {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let _ = socket.write_all(text.as_bytes()).await;

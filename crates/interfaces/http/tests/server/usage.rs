@@ -1,4 +1,4 @@
-//! What was spent, as it is told.
+//! What was spent, as the API reports it.
 
 use antiphon_core::SpendLimits;
 use antiphon_core::port::{Append, Expected, JournalLog};

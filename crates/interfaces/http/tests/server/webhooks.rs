@@ -41,7 +41,7 @@ fn text(message: &UserMessage) -> String {
     message.content.iter().map(said).collect()
 }
 
-/// What the model was told, once it has answered so often.
+/// What the model has read, once it has answered so often.
 async fn read_by_model(server: &TestServer, answers: usize) -> Vec<String> {
     let name = AgentName::parse("reviewer").unwrap();
     let task = server.orchestrator.agent_task(&name).await.unwrap().unwrap();

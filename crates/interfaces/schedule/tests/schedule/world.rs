@@ -1,5 +1,5 @@
 //! A test world on tokio's paused time: a wall clock that can be set, and an inbox that accepts a
-//! key once and fails when told to.
+//! key once and fails when the test asks for it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -165,7 +165,7 @@ impl AnswerError {
         Self::new(StatusCode::BAD_GATEWAY, message).coded("begun_again")
     }
 
-    /// The task was canceled by another caller. The status tells clients not to retry.
+    /// The task was canceled by another caller. The status asks clients not to retry.
     pub fn canceled() -> Self {
         Self::new(StatusCode::GONE, "the task was canceled").coded("canceled")
     }

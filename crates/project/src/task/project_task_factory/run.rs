@@ -65,7 +65,7 @@ async fn create(
     let task = environment.task(orchestrator, environments.project(), request).await?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     if accepted.deduplicated {
-        // The owner that had accepted it may have died.
+        // The owner that had accepted it may have ended.
         start_again(orchestrator, &accepted.task_id).await?;
     }
     let first = orchestrator.follow(Some(accepted.task_id.clone()), Position(0)).next().await;

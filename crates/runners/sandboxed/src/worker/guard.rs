@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::io::{self, stdin};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use antiphon_sandbox::Policy;
@@ -32,13 +30,13 @@ pub(super) fn run(
         .env(SETUP, serde_json::to_string(&supervisor)?)
         .stdout(Stdio::null());
     let confined = policy.confine(&mut command).map_err(io::Error::other);
-    let mut confined = confined.inspect_err(|_| remove(&policy.tmp))?;
+    let mut confined = confined.inspect_err(|_| policy.remove_tmp())?;
     // When its end is seen, the kernel has ended every process it started.
     let ended = watch(&mut confined.child);
     if let Some(kept) = kept {
         kept.save(&policy.tmp);
     }
-    remove(&policy.tmp);
+    policy.remove_tmp();
     drop(confined);
     let code = ended?.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(Exit::Killed.code())))
@@ -70,23 +68,4 @@ fn close_inherited() -> io::Result<()> {
         let _ = nix::unistd::close(fd);
     }
     Ok(())
-}
-
-/// Removes a folder, including read-only folders in it.
-fn remove(folder: &Path) {
-    if fs::remove_dir_all(folder).is_err() {
-        unlock(folder);
-        // What cannot be removed now stays until the folder above is removed.
-        let _ = fs::remove_dir_all(folder);
-    }
-}
-
-fn unlock(folder: &Path) {
-    let _ = fs::set_permissions(folder, PermissionsExt::from_mode(0o700));
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            unlock(&entry.path());
-        }
-    }
 }

@@ -30,7 +30,7 @@ pub(super) fn run(purpose: Purpose, policy: &Policy, limits: WorkerLimits) -> io
         }
         Purpose::Work => {
             let worker = start(&limits)?;
-            attend(worker, &enforced, &limits)?
+            watch_worker(worker, &enforced, &limits)?
         }
     };
     Ok(ExitCode::from(exit.code()))
@@ -47,7 +47,7 @@ fn start(limits: &WorkerLimits) -> io::Result<Pid> {
 }
 
 /// Waits until the working process has ended or a limit is exceeded.
-fn attend(worker: Pid, enforced: &Enforced, limits: &WorkerLimits) -> io::Result<Exit> {
+fn watch_worker(worker: Pid, enforced: &Enforced, limits: &WorkerLimits) -> io::Result<Exit> {
     let process = pidfd_open(worker, PidfdFlags::empty())?;
     let tick = Timespec::try_from(MEASURE_INTERVAL).unwrap_or_default();
     loop {

@@ -74,7 +74,7 @@ async fn a_config_that_is_wrong_is_refused_when_it_is_run_too() {
 
 #[tokio::test]
 async fn a_machine_that_allows_no_namespaces_is_told_what_to_do() {
-    // There is such a machine at hand: the inside of a sandbox.
+    // The inside of a sandbox is such a machine.
     let program = std::env::current_exe().unwrap();
     let test = "checking::a_check_where_there_are_no_namespaces";
     let bench = Bench::new(&calls("look", json!({})));

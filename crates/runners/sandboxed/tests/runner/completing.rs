@@ -12,7 +12,7 @@ use crate::bench::{Bench, calls, ends, events, eventually, new_task, scripted, w
 use crate::model::PiecewiseModel;
 use crate::tools::BenchTools;
 
-/// Three laps: calls side by side, calls one after the other, a tool that is not there.
+/// Three steps: calls side by side, calls one after the other, a tool that is not there.
 pub(crate) const LAPS: &str = r#"
 name = "test"
 [[reply]]

@@ -20,7 +20,7 @@ use crate::model::PiecewiseModel;
 enum Moment {
     /// Before what it says is written.
     Before,
-    /// After it was written, before the worker hears of it.
+    /// After it was written, before the worker receives it.
     After,
 }
 

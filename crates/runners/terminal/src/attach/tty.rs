@@ -1,4 +1,4 @@
-//! The terminal of the user, in raw mode and on the alternate screen while this lives. Restored on
+//! The terminal of the user, in raw mode and on the alternate screen until this is dropped. Restored on
 //! drop, also after a panic.
 
 use std::io;

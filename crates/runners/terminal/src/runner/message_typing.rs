@@ -2,7 +2,7 @@
 //! others wait.
 //!
 //! A message is recorded as typed before it is typed. When the program stops waiting in between, the message
-//! stays in hand and is typed at the next prompt; only a crash loses it there.
+//! is kept and typed at the next prompt; only a crash loses it there.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

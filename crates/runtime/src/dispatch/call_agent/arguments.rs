@@ -1,4 +1,4 @@
-//! Reads the arguments of `call_agent`: one target, or a list of targets, each as the model is told to write it
+//! Reads the arguments of `call_agent`: one target, or a list of targets, each in the form that the tool description asks for
 //! (`agent` or `system_prompt`, and `prompt`) or as the contract writes it
 //! (`agent: {type, …}` and `message`). What is wrong is refused with the name of the argument, the value, and
 //! what is allowed.

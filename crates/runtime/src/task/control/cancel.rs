@@ -85,7 +85,7 @@ async fn cancel_each(
 }
 
 /// The tasks of a tree, by id. First cancels unfinished descendants of ended tasks: the process
-/// that ended those may have died before it got there.
+/// that ended those may have ended before that.
 pub(crate) async fn tree_without_orphans(
     services: &Arc<Services>,
     root: &TaskId,

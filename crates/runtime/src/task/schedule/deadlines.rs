@@ -1,6 +1,6 @@
 //! Deadlines: approvals expire, overdue requests are answered, suspended tasks are started.
 //!
-//! One future sleeps until the next deadline; each deadline costs one entry.
+//! One future waits for the next deadline; each deadline costs one entry.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,7 +20,7 @@ use crate::task::limits;
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::supervise;
 
-/// Longest sleep, so that a suspended machine or a changed clock delays deadlines only a little.
+/// Longest wait, so that a suspended machine or a changed clock delays deadlines only a little.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 
 /// When a reply that could not be recorded is tried again.
@@ -242,7 +242,7 @@ pub(crate) fn watch_wall_clock_of(
     created: &TaskCreated,
     at: DateTime<Utc>,
 ) {
-    limits::know_deadline(&services.time, created, at);
+    limits::note_deadline(&services.time, created, at);
     if let Some(max) = created.limits.wall_clock_s_max {
         let until = at + TimeDelta::seconds(i64::from(max.get()));
         watch_task(services, until, task_id.clone());

@@ -112,7 +112,7 @@ impl TaskState {
         self.relayed = Some(relayed.mark());
         self.outage.end();
         if self.waiting_for == Some(WaitingFor::Peer) {
-            self.outage.hurry();
+            self.outage.retry_at_once();
         }
     }
 
@@ -140,7 +140,7 @@ impl TaskState {
     fn add_to_queue(&mut self, queued: &MessageQueued) {
         self.add_deadline(queued.until, queued.boot_until);
         if queued.from == Sender::User {
-            self.outage.hurry();
+            self.outage.retry_at_once();
         }
         self.detached.remove(&queued.id);
         let mut queued = queued.clone();
@@ -185,8 +185,8 @@ impl TaskState {
         if replied.status.is_final() {
             self.queue.retain(|queued| queued.id != *request);
             self.inbound_requests.remove(request);
-        } else if let Some(owed) = self.inbound_requests.get_mut(request) {
-            owed.accepted = true;
+        } else if let Some(request) = self.inbound_requests.get_mut(request) {
+            request.accepted = true;
         }
     }
 

@@ -69,7 +69,7 @@ impl FileEdit {
         Ok(edited.flatten().unwrap_or_else(ToolResult::failed))
     }
 
-    /// What tells later whether the file was edited. `None` when nothing would be.
+    /// What shows later whether the file was edited. `None` when nothing would be.
     pub(super) fn change_note(
         &self,
         path: &str,

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_told_by_their_first_bytes() {
+    fn contents_are_recognized_by_their_first_bytes() {
         let sure = |encoding| Contents::Text(encoding, Certainty::Sure);
         let guessed = |encoding| Contents::Text(encoding, Certainty::Guessed);
         let little = utf16("hello, world\n");

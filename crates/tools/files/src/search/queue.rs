@@ -96,7 +96,7 @@ impl Work {
     }
 }
 
-/// What comes first is the greatest: a heap hands that out.
+/// What comes first is the greatest: a heap returns that one.
 impl Ord for Step {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_path = other.path.cmp(&self.path);

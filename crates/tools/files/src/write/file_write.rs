@@ -77,7 +77,7 @@ impl FileWrite {
         }
     }
 
-    /// What tells later whether the file was written. `None` when nothing would be, or when the file is
+    /// What shows later whether the file was written. `None` when nothing would be, or when the file is
     /// too large for a digest.
     pub(super) fn change_note(&self, path: &str, content: &str) -> Option<ChangeNote> {
         let Found { place, old, .. } = self.find(path).ok()?;

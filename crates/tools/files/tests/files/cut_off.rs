@@ -1,4 +1,4 @@
-//! Calls that were cut off: a look tells whether they happened.
+//! Calls that were cut off: a look shows whether they happened.
 
 use antiphon_core::port::{CutOffCall, CutOffOutcome, START_NOTE_BYTES_MAX, ToolContext};
 use antiphon_core::{RawJson, TaskId, ToolExecutor};

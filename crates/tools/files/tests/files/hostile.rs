@@ -200,7 +200,7 @@ impl Case {
             return Some(format!("{}: says far too much", self.name));
         }
         if format!("{outcome:?}").contains(SECRET) {
-            return wrong("tells a secret");
+            return wrong("shows a secret");
         }
         for (file, expected) in &self.leaves {
             let found = std::fs::read(world.path(file)).ok();

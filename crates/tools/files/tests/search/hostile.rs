@@ -59,7 +59,7 @@ impl Expected {
     }
 }
 
-/// Every case is tried; all that fail are told.
+/// Every case is tried; all that fail are listed.
 fn check(cases: &[Case]) {
     let mut wrong = Vec::new();
     for Case { name, grow, tool, arguments, expected } in cases {

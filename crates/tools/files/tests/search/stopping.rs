@@ -1,4 +1,4 @@
-//! Searches that are told to stop.
+//! Searches that are stopped.
 
 use std::fs;
 use std::future::poll_fn;
@@ -80,7 +80,7 @@ fn a_list_of_a_large_tree_is_canceled_in_the_middle() {
     for number in 0..1500 {
         tree.file(&format!("{number:04}/x.txt"), "");
     }
-    // On a busy machine it may be done before it is told.
+    // On a busy machine it may be done before the stop.
     let mut calls = (0..10).map(|_| tree.call_until(Glob, &json!({ "pattern": "**" }), soon()));
     assert!(calls.any(|outcome| outcome == Outcome::Canceled));
     threads_are_gone();

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_fit_are_told_apart_and_fit() {
+    fn names_that_do_not_fit_are_made_distinct_and_fit() {
         let long = "x".repeat(200);
         let other = format!("{}y", "x".repeat(199));
         let odd = ["a.b", "a/b", "a b", "a_b", "ä", "", "\u{200b}", &long, &other];

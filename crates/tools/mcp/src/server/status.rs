@@ -31,7 +31,7 @@ pub enum ServerState {
     Starting,
     /// Connected; calls can run.
     Ready,
-    /// It could not be started, or died too often. The next start follows after a pause.
+    /// It could not be started, or ended too often. The next start follows after a pause.
     Failed {
         /// Cause of the last failure.
         reason: String,

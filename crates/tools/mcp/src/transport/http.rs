@@ -102,7 +102,7 @@ impl Http {
             .user_agent(concat!("antiphon/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_LIMIT)
             .redirect(redirect::Policy::custom(redirect_policy))
-            // Reusing an idle connection that has died makes the outcome of a call unknown; failing to
+            // Reusing an idle connection that was closed makes the outcome of a call unknown; failing to
             // open a new one means that the call was not sent.
             .pool_max_idle_per_host(0)
             .tcp_nodelay(true)

@@ -28,7 +28,7 @@ const OUTGOING_MAX: usize = 32;
 /// Received messages queued for handling. When the queue is full, reading pauses.
 const INCOMING_MAX: usize = 4;
 
-/// Time limit for one write. A server that reads slower counts as dead.
+/// Time limit for one write. A server that reads slower counts as ended.
 const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
 /// A server's standard streams.

@@ -1,4 +1,4 @@
-//! Servers of all kinds: real ones that others wrote, and one that is as bad as it is told to be.
+//! Servers of all kinds: real ones that others wrote, and one that misbehaves as the test asks.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

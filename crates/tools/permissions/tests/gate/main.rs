@@ -1,4 +1,4 @@
-//! The gate through its public door: configurations, calls, verdicts.
+//! The gate through its public interface: configurations, calls, verdicts.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -3,8 +3,6 @@
 
 use std::fs;
 use std::io::{self, stdin};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,7 +33,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let confined = setup.policy.confine(&mut command).map_err(io::Error::other);
-    let confined = confined.inspect_err(|_| remove(&setup.policy.tmp))?;
+    let confined = confined.inspect_err(|_| setup.policy.remove_tmp())?;
     let signals = Signals::watch()?;
     let waited = wait_for(confined.child.id(), &signals);
     match setup.policy.mode {
@@ -43,7 +41,7 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         // The kernel has ended every process of the namespace.
         SandboxMode::ReadOnly | SandboxMode::Workspace => {}
     }
-    remove(&setup.policy.tmp);
+    setup.policy.remove_tmp();
     drop(confined);
     waited
 }
@@ -102,24 +100,5 @@ fn kill_descendants(signals: &Signals) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
         let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&timeout));
         let _ = signals.ended();
-    }
-}
-
-/// Removes a folder, including read-only folders in it.
-fn remove(folder: &Path) {
-    if fs::remove_dir_all(folder).is_err() {
-        unlock(folder);
-        // What cannot be removed now stays until the folder above is removed.
-        let _ = fs::remove_dir_all(folder);
-    }
-}
-
-fn unlock(folder: &Path) {
-    let _ = fs::set_permissions(folder, PermissionsExt::from_mode(0o700));
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            unlock(&entry.path());
-        }
     }
 }

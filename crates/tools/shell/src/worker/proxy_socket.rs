@@ -22,7 +22,7 @@ const PROXY_VARIABLES: [&str; 8] = [
 /// Variables with hosts that are reached without the proxy.
 const NO_PROXY_VARIABLES: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// Opens a socket for a call and hands it to the shell. Returns the variables for its commands.
+/// Opens a socket for a call and passes it to the shell. Returns the variables for its commands.
 pub(super) fn open(
     shell: impl AsFd,
     call: &CallId,
@@ -34,7 +34,7 @@ pub(super) fn open(
     send(shell, &reply, Some(listener.as_fd()))?;
     let proxy = PROXY_VARIABLES.map(|name| (name, address.clone()));
     let no_proxy = NO_PROXY_VARIABLES.map(|name| (name, request.no_proxy.clone()));
-    // Node reads the variables only if it is told to.
+    // Node reads the variables only with this one.
     let node = ("NODE_USE_ENV_PROXY", "1".to_owned());
     Ok(proxy.into_iter().chain(no_proxy).chain([node]).collect())
 }

@@ -128,7 +128,7 @@ async fn attempts(list: &[(&str, Control, &str)]) {
     }
 }
 
-/// Python with ctypes at hand; `call` makes a system call and says how it failed.
+/// Python with ctypes; `call` makes a system call and says how it failed.
 fn python(script: &str) -> String {
     format!(
         "python3 - <<'END'\nimport ctypes, os, socket, sys, fcntl, struct\n\

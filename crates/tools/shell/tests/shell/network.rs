@@ -177,7 +177,7 @@ async fn the_proxy_is_the_only_way_out() {
         format!("curl -sS --noproxy '*' --max-time 3 http://pkg.test:{port}/"),
         format!("timeout 3 bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"),
         format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 3)'"),
-        // The proxy tells apart what it is told and what it is asked for.
+        // The proxy distinguishes the host of the connection from the `Host` header.
         format!("curl -sSf -H 'Host: pkg.test:{port}' http://other.test:{port}/"),
         format!("curl -sSf -H 'Host: other.test' http://pkg.test:{port}/"),
         format!(

@@ -99,7 +99,7 @@ fn sender(
     }
 }
 
-/// The idempotency key of a sender. Holders of different keys are all the user, so the key's id tells them
+/// The idempotency key of a sender. Holders of different keys are all the user, so the key's id distinguishes them
 /// apart.
 fn sender_key(caller: &Caller, key: String) -> String {
     match caller {

@@ -2,7 +2,7 @@
 //!
 //! The `id` of an event is its seq in the task, or its position in the journal. A client that reconnects with
 //! the last id, as `Last-Event-ID` or as `?after=`, gets every later event exactly once. The stream of a task
-//! ends after its terminal status; a client that reconnects after that gets 204, which tells a browser not to
+//! ends after its terminal status; a client that reconnects after that gets 204, which asks a browser not to
 //! reconnect. The stream of the journal ends when the server shuts down.
 
 use std::sync::Arc;
