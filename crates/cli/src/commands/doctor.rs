@@ -78,7 +78,8 @@ fn readable(checks: &ProjectChecks) -> String {
         ("default model", checks.default_model.clone()),
         ("prices", format!("{} models", checks.prices)),
     ];
-    let head: String = head.iter().map(|(name, text)| format!("{name:<15}{text}\n")).collect();
+    let head: Vec<String> = head.iter().map(|(name, text)| format!("{name:<15}{text}\n")).collect();
+    let head = head.concat();
     let tables = [Some(providers(checks)), servers(checks), webhooks(checks)];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     format!("antiphon {}\n{head}\n{}", checks.version, tables.join("\n"))
