@@ -61,6 +61,7 @@ pub use inbox::task_message::TaskMessage;
 pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
 pub use storage::StorageStatus;
+pub use task::control::approval::ApprovalRequests;
 pub use task::control::attached::{AttachedTask, Conclusion};
 pub use task::control::create::AcceptedTask;
 pub use task::control::new_task::{ImportedConversation, NewTask, PriorHistory};

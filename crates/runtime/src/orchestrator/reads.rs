@@ -18,7 +18,7 @@ use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::held_at_peer;
 use crate::storage::StorageStatus;
-use crate::task::control::approval;
+use crate::task::control::approval::{self, ApprovalRequests};
 use crate::task::state::TaskState;
 use crate::task::state::reader::Before;
 use crate::watch::delta_watchers::DeltaWatcher;
@@ -68,6 +68,15 @@ impl Orchestrator {
     /// The oldest approval that a task or a descendant waits for, as soon as there is one. Cancel safe.
     pub async fn approval_needed(&self, task_id: &TaskId) -> Result<Approval, OrchestratorError> {
         approval::needed_by(&self.services, task_id).await
+    }
+
+    /// The same for a task that did not exist when `requests` began: nothing is read before a task asks. Cancel safe.
+    pub async fn new_approval_needed(
+        &self,
+        task_id: &TaskId,
+        requests: ApprovalRequests,
+    ) -> Result<Approval, OrchestratorError> {
+        approval::needed_by_new(&self.services, task_id, requests).await
     }
 
     /// Messages that no task has read yet, in the order of arrival: the first ones up to a limit, or a page of them.

@@ -8,16 +8,21 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use antiphon_core::port::{Journal, JournalError, Read};
 use antiphon_core::{Event, Position, Seq, TaskId};
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 use crate::watch::notifier::{EventChannel, Notifier};
 use crate::watch::serialized::SerializedEvent;
 
 /// Number of events in one read.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// How long a follower waits for an event that is acknowledged after a later one, before it reads it from the journal.
+const GAP_WAIT: Duration = Duration::from_millis(5);
 
 /// Reads the events of the journal in order, and waits for new ones.
 pub struct Follower {
@@ -30,6 +35,8 @@ pub struct Follower {
     caught_up: bool,
     ready: VecDeque<Arc<SerializedEvent>>,
     behind: u64,
+    /// Until when it waits for an event that is acknowledged after a later one.
+    gap_until: Option<Instant>,
 }
 
 /// The single task of a follower.
@@ -52,8 +59,17 @@ impl Follower {
         };
         let seen = (after == Position(0)).then_some(Seq(0));
         let task = task_id.map(|task_id| FollowedTask { task_id, seen });
-        let (caught_up, ready, behind) = (false, VecDeque::new(), 0);
-        Self { journal, updates, channel, task, after, caught_up, ready, behind }
+        Self {
+            journal,
+            updates,
+            channel,
+            task,
+            after,
+            caught_up: false,
+            ready: VecDeque::new(),
+            behind: 0,
+            gap_until: None,
+        }
     }
 
     /// Returns the next event; waits for it if needed. Cancel safe: a dropped `next` loses no event.
@@ -88,11 +104,15 @@ impl Follower {
         if !self.caught_up || written > self.after {
             self.ready = self.recent_events();
             if self.ready.is_empty() {
+                if self.waits_for_gap().await {
+                    return Ok(());
+                }
                 self.read().await?;
             } else {
                 // Later events notify, or have done so.
                 self.caught_up = true;
             }
+            self.gap_until = None;
             if !self.ready.is_empty() {
                 return Ok(());
             }
@@ -104,11 +124,28 @@ impl Follower {
 
     /// The latest events, if they directly follow the last returned one.
     fn recent_events(&self) -> VecDeque<Arc<SerializedEvent>> {
-        let last = match &self.task {
+        let last = self.last();
+        last.map_or_else(VecDeque::new, |last| self.channel.recent.after(last, PAGE.get()))
+    }
+
+    /// The number of the last returned event in `recent`.
+    fn last(&self) -> Option<u64> {
+        match &self.task {
             None => Some(self.after.0),
             Some(task) => task.seen.map(|seen| seen.0),
-        };
-        last.map_or_else(VecDeque::new, |last| self.channel.recent.after(last, PAGE.get()))
+        }
+    }
+
+    /// Waits for the next event that is acknowledged, if the follower has had everything before, and one that comes next is
+    /// still to be acknowledged. Returns false when it has waited long enough.
+    async fn waits_for_gap(&mut self) -> bool {
+        let gap = |last| self.channel.recent.has_gap_after(last);
+        if !self.caught_up || !self.last().is_some_and(gap) {
+            return false;
+        }
+        let until = *self.gap_until.get_or_insert_with(|| Instant::now() + GAP_WAIT);
+        // A notifier that is gone is reported after the read.
+        timeout_at(until, self.updates.changed()).await.is_ok_and(|changed| changed.is_ok())
     }
 
     async fn read(&mut self) -> Result<(), JournalError> {

@@ -50,16 +50,13 @@ impl Notifier {
         Self { all, tasks: Mutex::new(channels), approvals: watch::Sender::new(0), budget }
     }
 
-    /// Notifies subscribers that events up to `position` are recorded.
+    /// Notifies subscribers that events up to `position` are recorded. Appends are acknowledged in any order: one that
+    /// comes late is what a follower waits for that has seen a later one.
     pub(crate) fn notify(&self, task_id: &TaskId, position: Position) {
-        let advance = |last: &mut Position| {
-            let newer = position > *last;
-            *last = position.max(*last);
-            newer
-        };
-        self.all.updates.send_if_modified(advance);
+        let advance = |last: &mut Position| *last = position.max(*last);
+        self.all.updates.send_modify(advance);
         if let Some(channel) = self.channel(task_id) {
-            channel.updates.send_if_modified(advance);
+            channel.updates.send_modify(advance);
         }
     }
 

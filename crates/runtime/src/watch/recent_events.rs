@@ -12,16 +12,20 @@ use antiphon_core::port::Appended;
 use antiphon_core::{Event, EventBody, Position, Seq, TaskId};
 use chrono::{DateTime, Utc};
 
+use crate::task::state::conversation;
 use crate::watch::serialized::SerializedEvent;
 
 /// Maximum number of events of one task or of the journal; the oldest are dropped first.
 const RECENT_EVENTS_MAX: usize = 1024;
 
-/// Maximum bytes of JSON of one task or of the journal; the oldest events are dropped first.
+/// Maximum memory of the events of one task or of the journal, roughly; the oldest are dropped first.
 const RECENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Maximum bytes of JSON of all tasks. Further events are not kept.
+/// Maximum memory of the events of all tasks, roughly. Further events are not kept.
 const RECENT_ALL_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Memory of an event with its JSON, without what a message or other text in it takes.
+const EVENT_BYTES: usize = 512;
 
 /// Memory used by all tasks.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +73,13 @@ pub(crate) struct RecentEvents {
 #[derive(Debug, Default)]
 struct Cache {
     /// Appends of several tasks are acknowledged in any order: an event may come before one with a lower number.
-    events: BTreeMap<u64, Arc<SerializedEvent>>,
+    events: BTreeMap<u64, KeptEvent>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct KeptEvent {
+    event: Arc<SerializedEvent>,
     bytes: usize,
 }
 
@@ -86,12 +96,13 @@ impl RecentEvents {
     pub(crate) fn add(&self, events: &[Arc<SerializedEvent>]) {
         let mut cache = self.cache();
         for event in events {
-            let Ok(bytes) = event.json().map(str::len) else { return cache.clear(&self.budget) };
+            let Ok(bytes) = memory_of(event) else { return cache.clear(&self.budget) };
             if !self.budget.take(bytes) {
                 return cache.clear(&self.budget);
             }
             cache.bytes += bytes;
-            let known = cache.events.insert(self.numbered_by.number(event), Arc::clone(event));
+            let kept = KeptEvent { event: Arc::clone(event), bytes };
+            let known = cache.events.insert(self.numbered_by.number(event), kept);
             if let Some(known) = known {
                 cache.release(&known, &self.budget);
             }
@@ -108,7 +119,14 @@ impl RecentEvents {
         let first = number.saturating_add(1);
         let behind = cache.events.range(first..);
         let in_a_row = (first..).zip(behind).take_while(|(next, (found, _))| next == *found);
-        in_a_row.take(events_max).map(|(_, (_, event))| Arc::clone(event)).collect()
+        in_a_row.take(events_max).map(|(_, (_, kept))| Arc::clone(&kept.event)).collect()
+    }
+
+    /// Whether the next event after a number is not here, and later ones are.
+    pub(crate) fn has_gap_after(&self, number: u64) -> bool {
+        let cache = self.cache();
+        let next = cache.events.range(number.saturating_add(1)..).next();
+        next.is_some_and(|(found, _)| *found > number.saturating_add(1))
     }
 }
 
@@ -119,16 +137,31 @@ impl Drop for RecentEvents {
 }
 
 impl Cache {
-    fn release(&mut self, event: &SerializedEvent, budget: &MemoryBudget) {
-        let bytes = event.json_bytes();
-        self.bytes -= bytes;
-        budget.release(bytes);
+    fn release(&mut self, kept: &KeptEvent, budget: &MemoryBudget) {
+        self.bytes -= kept.bytes;
+        budget.release(kept.bytes);
     }
 
     fn clear(&mut self, budget: &MemoryBudget) {
         budget.release(self.bytes);
         *self = Self::default();
     }
+}
+
+/// Memory of an event and its JSON, roughly. The usual events of a step are not serialized for it: most followers read no JSON.
+fn memory_of(event: &SerializedEvent) -> serde_json::Result<usize> {
+    let body = &event.value().body;
+    let is_short = matches!(body, EventBody::StateChanged(_) | EventBody::UsageRecorded(_))
+        || matches!(body, EventBody::ToolStarted(started) if started.note.is_none())
+        || matches!(body, EventBody::StatusChanged(changed) if changed.detail.is_none());
+    let text = if is_short {
+        0
+    } else if let EventBody::MessageAppended(appended) = body {
+        conversation::bytes(&appended.message)
+    } else {
+        event.json()?.len()
+    };
+    Ok(EVENT_BYTES + 2 * text)
 }
 
 /// The events of an append.
@@ -149,7 +182,11 @@ pub(crate) fn events_of(
 
 #[cfg(test)]
 mod tests {
-    use antiphon_core::{StatusChanged, TaskStatus};
+    use antiphon_core::{
+        AgentId, AgentState, Effect, MessageAppended, StateChanged, StatusChanged, TaskStatus,
+        ToolCallId, ToolStarted, Usage, UsageRecorded, UserMessage,
+    };
+    use uuid::Uuid;
 
     use super::*;
 
@@ -188,5 +225,37 @@ mod tests {
         recent.add(&(1..=many).map(event).collect::<Vec<_>>());
         assert_eq!(after(&recent, 9), [0; 0]);
         assert_eq!(after(&recent, many - 1), [many]);
+    }
+
+    #[test]
+    fn the_events_of_a_step_are_kept_without_their_json() {
+        let (agent_id, at) = (AgentId(Uuid::from_u128(1)), DateTime::UNIX_EPOCH);
+        let (model, usage) = ("scripted/hello".to_owned(), Usage::default());
+        let id = ToolCallId::parse("call").unwrap();
+        let (name, effect) = ("read".to_owned(), Effect::ReadOnly);
+        let started = ToolStarted { tool_call_id: id, tool_name: name, effect, note: None };
+        let bodies = vec![
+            MessageAppended::new(UserMessage::text("a long text".repeat(100), at)).into(),
+            UsageRecorded { model, usage, purpose: None }.into(),
+            StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Thinking }.into(),
+            started.into(),
+            StatusChanged::new(TaskStatus::Running).into(),
+        ];
+        let task_id = TaskId::parse("task").unwrap();
+        let last = bodies.len() as u64;
+        let appended = Appended {
+            task_id: task_id.clone(),
+            position: Position(last),
+            seq: Seq(last),
+            deduplicated: false,
+        };
+        let events = events_of(&appended, &task_id, at, bodies);
+        let budget = MemoryBudget::default();
+        let recent = RecentEvents::new(NumberedBy::Position, &budget);
+        recent.add(&events);
+        assert_eq!(after(&recent, 0), [1, 2, 3, 4, 5]);
+        assert!(!events.iter().any(|event| event.is_serialized()));
+        let json: usize = events.iter().map(|event| event.json().unwrap().len()).sum();
+        assert!(budget.0.load(Ordering::Relaxed) >= json, "their JSON is counted before it exists");
     }
 }

@@ -41,9 +41,9 @@ impl<T> Serialized<T> {
         &self.value
     }
 
-    /// Bytes of the JSON, 0 when it is not serialized yet.
-    pub(crate) fn json_bytes(&self) -> usize {
-        self.json.get().map_or(0, String::len)
+    #[cfg(test)]
+    pub(crate) fn is_serialized(&self) -> bool {
+        self.json.get().is_some()
     }
 }
 

@@ -1,15 +1,18 @@
 //! Watchers read nothing back that they can have from memory.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::Journal;
-use antiphon_core::{Position, TaskId};
-use antiphon_runtime::{Follower, Orchestrator};
+use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
+use antiphon_core::port::{Append, Appended, ApprovalQuery, Journal, JournalError};
+use antiphon_core::{Approval, Position, TaskId};
+use antiphon_runtime::{ApprovalPolicy, Follower, Orchestrator, RuntimeDeps, Settings};
+use async_trait::async_trait;
+use tokio::sync::oneshot;
 
 use crate::counted_reads::{Cost, CountedReads};
 use crate::flat_cost::ECHO;
-use crate::world::{Counting, new_task, orchestrator};
+use crate::world::{Careful, Counting, events, new_task, orchestrator, world};
 
 async fn run(orchestrator: &Orchestrator) -> TaskId {
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
@@ -45,4 +48,109 @@ async fn a_follower_of_the_journal_reads_nothing_that_is_in_memory() {
         end_of(&next, follower).await;
     }
     assert_eq!(journal.take(), Cost::default());
+}
+
+/// A journal that answers one append late.
+struct LateAnswer {
+    inner: Arc<dyn Journal>,
+    /// Ends the wait of the next append.
+    until: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+#[async_trait]
+impl JournalHooks for LateAnswer {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    async fn append(&self, append: Append) -> Result<Appended, JournalError> {
+        let appended = self.inner().append(append).await;
+        let until = self.until.lock().expect("no panic").take();
+        if let Some(until) = until {
+            until.await.expect("a release");
+        }
+        appended
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_waits_for_an_append_that_is_acknowledged_late_before_it_reads() {
+    let memory: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let counted = CountedReads::on(&memory);
+    let inner = Arc::clone(&counted) as Arc<dyn Journal>;
+    let late = Arc::new(DelegatingJournal(LateAnswer { inner, until: Mutex::new(None) }));
+    let tools = Arc::new(Counting::default());
+    let orchestrator = orchestrator(Arc::clone(&late) as Arc<dyn Journal>, &tools, ECHO);
+    let before = run(&orchestrator).await;
+    let mut waiting = orchestrator.follow(None, Position(0));
+    end_of(&before, &mut waiting).await;
+    for released in [true, false] {
+        let known = events(&*memory).await.len();
+        let (release, until) = oneshot::channel();
+        *late.0.until.lock().expect("no panic") = Some(until);
+        let invoke = orchestrator.clone();
+        let first = tokio::spawn(async move { invoke.invoke(new_task("go")).await });
+        while events(&*memory).await.len() == known {
+            tokio::task::yield_now().await;
+        }
+        let second = run(&orchestrator).await;
+        counted.take();
+        if released {
+            let reading = tokio::spawn(async move {
+                end_of(&second, &mut waiting).await;
+                waiting
+            });
+            tokio::task::yield_now().await;
+            release.send(()).expect("it waits");
+            waiting = reading.await.expect("no panic");
+            assert_eq!(counted.take(), Cost::default(), "everything was in memory");
+        } else {
+            // Nothing acknowledges the first append: its events come from the journal.
+            end_of(&second, &mut waiting).await;
+            assert!(counted.take().reads > 0);
+            release.send(()).expect("it waits");
+        }
+        let first = first.await.expect("no panic").expect("accepted").task_id;
+        orchestrator.rest(&first).await.expect("an end");
+        end_of(&first, &mut waiting).await;
+    }
+}
+
+/// A journal that counts how often approvals are listed.
+struct CountedApprovals {
+    inner: MemoryJournal,
+    lists: AtomicUsize,
+}
+
+#[async_trait]
+impl JournalHooks for CountedApprovals {
+    fn inner(&self) -> &dyn Journal {
+        &self.inner
+    }
+
+    async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.inner().approvals(query).await
+    }
+}
+
+#[tokio::test]
+async fn the_approvals_that_a_new_task_needs_are_listed_once_a_task_has_asked() {
+    let journal = CountedApprovals { inner: MemoryJournal::new(), lists: AtomicUsize::new(0) };
+    let journal = Arc::new(DelegatingJournal(journal));
+    let tools = Arc::new(Counting::default());
+    let script =
+        "name = \"test\"\n[[reply]]\nstep = [{ call = { name = \"act\", arguments = {} } }]\n";
+    let world = world(Arc::clone(&journal) as Arc<dyn Journal>, &tools, script);
+    let settings = Settings { approvals: ApprovalPolicy::Wait { timeout: None }, ..world.settings };
+    let gate = Arc::new(Careful::default());
+    let orchestrator = Orchestrator::new(RuntimeDeps { gate, settings, ..world });
+    let (accepted, mut attached) =
+        orchestrator.invoke_attached(new_task("go")).await.expect("accepted");
+    let requests = attached.take_approvals().expect("it is a new task");
+    assert_eq!(journal.0.lists.load(Ordering::SeqCst), 0);
+    let needed = orchestrator.new_approval_needed(&accepted.task_id, requests).await;
+    assert_eq!(needed.expect("an approval").task_id, accepted.task_id);
+    assert_eq!(journal.0.lists.load(Ordering::SeqCst), 1, "when it had asked");
+    attached.detach();
 }

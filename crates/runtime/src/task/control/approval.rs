@@ -11,6 +11,8 @@ use antiphon_core::{
     TaskStatus, WaitingFor,
 };
 
+use tokio::sync::watch;
+
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::task::schedule::deadlines::Due;
@@ -22,6 +24,24 @@ const EXPIRE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Maximum number of approvals in one list.
 pub(crate) const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// Learns of the approvals that tasks ask for from a moment on.
+#[derive(Debug)]
+pub struct ApprovalRequests(watch::Receiver<u64>);
+
+impl ApprovalRequests {
+    /// From now on.
+    pub(crate) fn of(services: &Services) -> Self {
+        Self(services.notifier.subscribe_approvals())
+    }
+
+    /// Returns when a task has asked.
+    async fn next(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
 
 /// Answers an approval, once.
 pub(crate) async fn decide(
@@ -73,11 +93,11 @@ pub(crate) async fn needed_by(
     services: &Services,
     task_id: &TaskId,
 ) -> Result<Approval, OrchestratorError> {
-    let mut requests = services.notifier.subscribe_approvals();
+    let mut requests = ApprovalRequests::of(services);
     let mut of_others = HashSet::new();
     loop {
         // Subscribes before it looks, so that no request is missed.
-        requests.borrow_and_update();
+        requests.0.borrow_and_update();
         let which = ApprovalSelector::Pending;
         let query = ApprovalQuery { which, after: None, limit: LISTED_MAX };
         for approval in services.deps.journal.approvals(query).await? {
@@ -89,10 +109,18 @@ pub(crate) async fn needed_by(
             }
             of_others.insert(approval.approval_id);
         }
-        if requests.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        requests.next().await;
     }
+}
+
+/// The same for a task that did not exist when `requests` began: nothing is read before a task asks. Cancel safe.
+pub(crate) async fn needed_by_new(
+    services: &Services,
+    task_id: &TaskId,
+    mut requests: ApprovalRequests,
+) -> Result<Approval, OrchestratorError> {
+    requests.next().await;
+    needed_by(services, task_id).await
 }
 
 /// Whether `task_id` is `top` or a descendant of it.

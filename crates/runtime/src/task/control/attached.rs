@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::dispatch::pending_call::PendingCall;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
+use crate::task::control::approval::ApprovalRequests;
 use crate::task::control::create::{AcceptedTask, create_and_start};
 use crate::task::control::new_task::NewTask;
 use crate::task::state::TaskState;
@@ -34,6 +35,7 @@ pub struct AttachedTask {
     task_id: Option<TaskId>,
     follower: Option<Follower>,
     deltas: Option<DeltaWatcher>,
+    approvals: Option<ApprovalRequests>,
 }
 
 impl AttachedTask {
@@ -46,6 +48,11 @@ impl AttachedTask {
     /// gone.
     pub fn take_deltas(&mut self) -> Option<DeltaWatcher> {
         self.deltas.take()
+    }
+
+    /// The approvals that tasks ask for, from before the task began. Can be taken once. `None` for a task that existed before.
+    pub fn take_approvals(&mut self) -> Option<ApprovalRequests> {
+        self.approvals.take()
     }
 
     /// Detaches the task: it is not canceled when this value is dropped.
@@ -79,6 +86,7 @@ impl Orchestrator {
                     |task_id: &TaskId| orchestrator.follow(Some(task_id.clone()), Position(0));
                 let mut follower = follow(&append.task_id);
                 let deltas = orchestrator.services.deltas.watch_task(&append.task_id);
+                let approvals = ApprovalRequests::of(&orchestrator.services);
                 let after_end = AfterEnd::DropConversation;
                 let accepted: AcceptedTask =
                     create_and_start(&orchestrator.services, append, after_end).await?.into();
@@ -87,9 +95,10 @@ impl Orchestrator {
                     follower = follow(&task_id);
                 }
                 let (follower, deltas) = (Some(follower), (!deduplicated).then_some(deltas));
+                let approvals = (!deduplicated).then_some(approvals);
                 // Created in here: when the caller is gone, dropping it cancels the task.
                 let task_id = Some(task_id);
-                Ok((accepted, AttachedTask { orchestrator, task_id, follower, deltas }))
+                Ok((accepted, AttachedTask { orchestrator, task_id, follower, deltas, approvals }))
             })
             .await
     }

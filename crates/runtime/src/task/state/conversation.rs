@@ -212,7 +212,7 @@ pub(crate) fn tokens(message: &Message) -> u64 {
 }
 
 /// Memory of a message, roughly.
-fn bytes(message: &Message) -> usize {
+pub(crate) fn bytes(message: &Message) -> usize {
     let content = blocks(message, |bytes| bytes as u64, |bytes| bytes as u64);
     MESSAGE_BYTES + usize::try_from(content).unwrap_or(usize::MAX)
 }

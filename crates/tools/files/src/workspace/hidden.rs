@@ -20,7 +20,8 @@ const SETTLED_AFTER_WHOLE_NS: i128 = 3_000_000_000;
 /// Files and folders that tools do not touch.
 #[derive(Debug)]
 pub(super) struct Hidden {
-    paths: Vec<PathBuf>,
+    /// A path is in one of them if the set has one of its parents: most calls compare nothing else.
+    paths: HashSet<PathBuf>,
     known: Mutex<Option<Arc<Known>>>,
 }
 
@@ -63,12 +64,12 @@ enum Found {
 
 impl Hidden {
     pub(super) fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths, known: Mutex::default() }
+        Self { paths: paths.into_iter().collect(), known: Mutex::default() }
     }
 
     /// Whether `real`, a path without symlinks, is hidden or in a hidden folder.
     pub(super) fn covers(&self, real: &Path) -> bool {
-        self.paths.iter().any(|hidden| real.starts_with(hidden))
+        real.ancestors().any(|parent| self.paths.contains(parent))
             || self.leads_to().iter().any(|hidden| real.starts_with(hidden))
     }
 
@@ -100,7 +101,7 @@ impl Hidden {
 }
 
 impl Known {
-    fn find(paths: &[PathBuf], look: impl Fn(&Path) -> Found, now_ns: i128) -> Self {
+    fn find(paths: &HashSet<PathBuf>, look: impl Fn(&Path) -> Found, now_ns: i128) -> Self {
         let mut seen = HashMap::new();
         let linked = paths.iter().filter(|path| see(path, &look, &mut seen) == Found::Symlink);
         let linked = linked.cloned().collect();

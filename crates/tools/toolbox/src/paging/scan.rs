@@ -14,6 +14,9 @@ pub const COUNTED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
+/// Bytes read first. Most files were read as a whole with their head, and this read only finds their end.
+const FIRST_CHUNK_BYTES: usize = 512;
+
 /// How a scan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanned {
@@ -45,7 +48,7 @@ pub fn scan(
     raw(head);
     decoding.push(head, Last::No, rows);
     let mut read_bytes = head.len() as u64;
-    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut chunk = vec![0; FIRST_CHUNK_BYTES];
     let to_the_end = loop {
         stop.check()?;
         if rows.is_full() && read_bytes > COUNTED_BYTES_MAX {
@@ -63,6 +66,7 @@ pub fn scan(
         }
         decoding.push(&chunk[..read], Last::No, rows);
         read_bytes += read as u64;
+        chunk.resize(CHUNK_BYTES, 0);
     };
     Ok(Scanned { to_the_end, broken: decoding.broken })
 }

@@ -5,5 +5,6 @@
 mod cut_off;
 mod output_store;
 mod redacting;
+mod scanning;
 mod toolbox;
 mod world;
