@@ -7,11 +7,12 @@ use antiphon_core::AgentDefinition;
 
 /// Decides which files of a project take effect. Files of the user's own folder always do.
 pub struct FileCheck {
-    decide: Box<Decide>,
+    begin: Box<dyn Fn() -> Box<Decide> + Send + Sync>,
     depends_on: Vec<PathBuf>,
 }
 
-type Decide = dyn Fn(&CheckedFile<'_>) -> Result<(), String> + Send + Sync;
+/// Decides about the files of one reading. The error says why a file has no effect.
+pub(crate) type Decide = dyn Fn(&CheckedFile<'_>) -> Result<(), String>;
 
 /// A valid file of a project.
 #[derive(Debug, Clone, Copy)]
@@ -25,22 +26,23 @@ pub struct CheckedFile<'a> {
 }
 
 impl FileCheck {
-    /// Refuses the files for which `decide` returns a reason. The agents are read again when one of
-    /// `depends_on` changes.
-    pub fn new(
-        decide: impl Fn(&CheckedFile<'_>) -> Result<(), String> + Send + Sync + 'static,
-        depends_on: Vec<PathBuf>,
-    ) -> Self {
-        Self { decide: Box::new(decide), depends_on }
+    /// Refuses the files for which a decision returns a reason. `begin` makes it once for each reading of all files, so
+    /// that what it depends on is read once. The agents are read again when one of `depends_on` changes.
+    pub fn new<D>(begin: impl Fn() -> D + Send + Sync + 'static, depends_on: Vec<PathBuf>) -> Self
+    where
+        D: Fn(&CheckedFile<'_>) -> Result<(), String> + 'static,
+    {
+        Self { begin: Box::new(move || Box::new(begin())), depends_on }
     }
 
     /// Lets every file take effect.
     pub fn none() -> Self {
-        Self::new(|_| Ok(()), Vec::new())
+        Self::new(|| |_: &CheckedFile<'_>| Ok(()), Vec::new())
     }
 
-    pub(crate) fn check(&self, candidate: &CheckedFile<'_>) -> Result<(), String> {
-        (self.decide)(candidate)
+    /// Begins a reading of all files.
+    pub(crate) fn begin(&self) -> Box<Decide> {
+        (self.begin)()
     }
 
     pub(crate) fn depends_on(&self) -> &[PathBuf] {

@@ -3,7 +3,7 @@
 //! A file that became invalid keeps its last valid definition. A file that was never valid hides agents of
 //! the same name in later folders: another agent under that name would be a surprise.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use antiphon_core::AgentDefinition;
 use antiphon_core::port::AgentList;
 use sha2::{Digest, Sha256};
 
-use crate::file_check::{CheckedFile, FileCheck};
+use crate::file_check::{CheckedFile, Decide, FileCheck};
 use crate::folder::{Folder, FolderOwner, OpenFolder};
 use crate::markdown::FILE_BYTES_MAX;
 use crate::parse::parse;
@@ -63,8 +63,9 @@ impl Snapshot {
     /// Reads all folders. `before` is the previous snapshot.
     pub(crate) fn read(folders: &[Folder], check: &FileCheck, before: &Self) -> Self {
         let mut snapshot = Self::default();
+        let decide = check.begin();
         for (index, folder) in folders.iter().enumerate() {
-            let fault = match snapshot.read_folder(index, folder, check, before) {
+            let fault = match snapshot.read_folder(index, folder, &*decide, before) {
                 Ok(fault) => fault,
                 Err(reason) => {
                     // The folder cannot be read: its previous agents stay in force.
@@ -99,7 +100,7 @@ impl Snapshot {
         &mut self,
         index: usize,
         folder: &Folder,
-        check: &FileCheck,
+        decide: &Decide,
         before: &Self,
     ) -> Result<Option<String>, String> {
         let Some(open) = folder.open()? else { return Ok(None) };
@@ -109,7 +110,7 @@ impl Snapshot {
             let last = before.files.get(&path);
             let mut file = FileState::read(index, folder, &open, &name, last);
             if folder.origin == FolderOwner::Project {
-                file = file.checked(&path, check, last);
+                file = file.checked(&path, decide, last);
             }
             self.files.insert(path, file);
         }
@@ -120,7 +121,7 @@ impl Snapshot {
     fn resolve(&mut self, folders: &[Folder]) {
         let mut files: Vec<(&PathBuf, &FileState)> = self.files.iter().collect();
         files.sort_by_key(|(_, file)| file.folder);
-        let mut hidden: Vec<&str> = Vec::new();
+        let mut hidden: HashSet<&str> = HashSet::new();
         for (path, file) in files {
             self.referenced.extend(file.referenced.iter().cloned());
             if let Some(AgentFileError { line, reason, kind }) = file.fault.clone() {
@@ -130,8 +131,8 @@ impl Snapshot {
             }
             match (self.entries.get_mut(&file.name), &file.valid) {
                 (Some(entry), _) => entry.shadows.push(path.clone()),
-                (None, _) if hidden.contains(&file.name.as_str()) => {}
-                (None, None) => hidden.push(&file.name),
+                (None, _) if hidden.contains(file.name.as_str()) => {}
+                (None, None) => drop(hidden.insert(&file.name)),
                 (None, Some(valid)) => {
                     let entry = AgentFileEntry {
                         definition: Arc::clone(valid),
@@ -183,11 +184,11 @@ impl FileState {
         Self { name: stem, folder: index, valid, version, fault, referenced }
     }
 
-    /// The file as `check` decides: refused content has no effect. What was in force before stays, unless
+    /// The file as `decide` says: refused content has no effect. What was in force before stays, unless
     /// that is refused by now, too.
-    fn checked(self, path: &Path, check: &FileCheck, last: Option<&Self>) -> Self {
-        let Err(reason) = self.check(path, check) else { return self };
-        let last = last.filter(|last| last.check(path, check).is_ok());
+    fn checked(self, path: &Path, decide: &Decide, last: Option<&Self>) -> Self {
+        let Err(reason) = self.check(path, decide) else { return self };
+        let last = last.filter(|last| last.check(path, decide).is_ok());
         let fault = self.fault.unwrap_or_else(|| AgentFileError::not_trusted(reason));
         Self {
             valid: last.and_then(|last| last.valid.clone()),
@@ -198,11 +199,9 @@ impl FileState {
     }
 
     /// Whether the content that is in force may be.
-    fn check(&self, path: &Path, check: &FileCheck) -> Result<(), String> {
+    fn check(&self, path: &Path, decide: &Decide) -> Result<(), String> {
         match self.valid.as_deref() {
-            Some(definition) => {
-                check.check(&CheckedFile { path, version: &self.version, definition })
-            }
+            Some(definition) => decide(&CheckedFile { path, version: &self.version, definition }),
             None => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ mod record;
 mod review;
 mod trust_item;
 
+use std::cell::OnceCell;
 use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -141,19 +142,27 @@ impl ProjectTrust {
     /// Lets an agent file of the project take effect if its agent only reads, or the user trusts it.
     pub(crate) fn file_check(&self) -> FileCheck {
         let trust = self.clone();
-        let decide = move |file: &CheckedFile<'_>| {
-            if only_reads(file.definition) {
-                return Ok(());
-            }
-            match trust.is_trusted_content(file.path, file.version) {
-                Ok(true) => Ok(()),
-                Ok(false) => {
-                    Err("it has no effect until you trust it: `antiphon trust`".to_owned())
+        let begin = move || {
+            let (trust, record) = (trust.clone(), OnceCell::new());
+            move |file: &CheckedFile<'_>| {
+                if only_reads(file.definition) {
+                    return Ok(());
                 }
-                Err(error) => Err(format!("it has no effect: {error}")),
+                // One record for all files: it is as long as there are files.
+                match record.get_or_init(|| TrustRecord::read(&trust.state)) {
+                    Ok(record)
+                        if record.trusts_content(&trust.relative(file.path), file.version) =>
+                    {
+                        Ok(())
+                    }
+                    Ok(_) => {
+                        Err("it has no effect until you trust it: `antiphon trust`".to_owned())
+                    }
+                    Err(error) => Err(format!("it has no effect: {error}")),
+                }
             }
         };
-        FileCheck::new(decide, vec![TrustRecord::path(&self.state)])
+        FileCheck::new(begin, vec![TrustRecord::path(&self.state)])
     }
 
     fn update(&self, change: impl FnOnce(&mut TrustRecord)) -> Result<(), ProjectError> {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_agent_files::{
     AGENTS_MAX, AgentCatalog, Changes, CheckedFile, ENTRIES_MAX, FileCheck, Folder, FolderOwner,
@@ -220,6 +221,34 @@ fn the_catalog_builds_system_prompts_with_the_given_function() {
 }
 
 #[test]
+fn what_decides_about_files_is_made_once_for_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..300 {
+        fs::write(folder.path().join(format!("a{number}.md")), agent("one")).unwrap();
+    }
+    let (begun, decided) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (begins, decides) = (Arc::clone(&begun), Arc::clone(&decided));
+    let check = FileCheck::new(
+        move || {
+            begins.fetch_add(1, Ordering::SeqCst);
+            let decides = Arc::clone(&decides);
+            move |_: &CheckedFile<'_>| {
+                decides.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            }
+        },
+        Vec::new(),
+    );
+    let folders = vec![Folder::project(folder.path())];
+    let catalog = AgentCatalog::open_checked(folders, check, super::test_prompt);
+    assert_eq!(catalog.entries().len(), 300);
+    let counts = || (begun.load(Ordering::SeqCst), decided.load(Ordering::SeqCst));
+    assert_eq!(counts(), (1, 300));
+    catalog.reload();
+    assert_eq!(counts(), (2, 600));
+}
+
+#[test]
 fn a_refused_file_of_the_project_has_no_effect_and_what_was_in_force_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (project, user) = (folder.path().join("project"), folder.path().join("user"));
@@ -230,10 +259,12 @@ fn a_refused_file_of_the_project_has_no_effect_and_what_was_in_force_stays() {
     fs::write(&list, "").unwrap();
     let allowed = list.clone();
     let check = FileCheck::new(
-        move |file: &CheckedFile<'_>| {
+        move || {
             let allowed = fs::read_to_string(&allowed).unwrap();
-            let is_allowed = allowed.contains(&file.definition.description);
-            if is_allowed { Ok(()) } else { Err("ask for it".to_owned()) }
+            move |file: &CheckedFile<'_>| {
+                let is_allowed = allowed.contains(&file.definition.description);
+                if is_allowed { Ok(()) } else { Err("ask for it".to_owned()) }
+            }
         },
         vec![list.clone()],
     );

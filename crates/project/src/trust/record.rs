@@ -14,8 +14,8 @@ use crate::state::identity::FolderIdentity;
 const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
 
-/// Longest record, in bytes.
-const BYTES_MAX: u64 = 1024 * 1024;
+/// Longest record, in bytes: room for all agents that a folder may have, with names as long as they may be.
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// How long another process may take to write the record.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -89,7 +89,8 @@ impl TrustRecord {
             }
         };
         let mut text = String::new();
-        file.take(BYTES_MAX).read_to_string(&mut text)?;
+        file.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+        check_length(&text)?;
         serde_json::from_str(&text).map_err(io::Error::other)
     }
 
@@ -104,6 +105,50 @@ impl TrustRecord {
             return Ok(());
         }
         let text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
+        check_length(&text)?;
         write_atomic(&Self::path(state), format!("{text}\n").as_bytes(), Durability::Synced)
+    }
+}
+
+/// Refuses a record that would not be read again.
+fn check_length(text: &str) -> io::Result<()> {
+    if text.len() as u64 <= BYTES_MAX {
+        return Ok(());
+    }
+    let advice = format!("it would have more than {BYTES_MAX} bytes: trust fewer files");
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_agent_files::AGENTS_MAX;
+    use antiphon_core::NAME_BYTES_MAX;
+
+    use super::*;
+
+    #[test]
+    fn as_many_agents_as_there_may_be_are_trusted() {
+        let state = tempfile::tempdir().unwrap();
+        let path = |number: usize| format!(".antiphon/agents/{number:0>NAME_BYTES_MAX$}.md");
+        let version = "0".repeat(64);
+        let trust_all = |record: &mut TrustRecord| {
+            for number in 0..AGENTS_MAX {
+                record.pin(&path(number), Pin::Content(version.clone()));
+            }
+        };
+        TrustRecord::update(state.path(), trust_all).unwrap();
+        let record = TrustRecord::read(state.path()).unwrap();
+        assert!((0..AGENTS_MAX).all(|number| record.trusts_content(&path(number), &version)));
+    }
+
+    #[test]
+    fn a_record_that_is_too_long_is_refused_and_the_one_before_stays() {
+        let state = tempfile::tempdir().unwrap();
+        let pin = || Pin::Content("0".repeat(64));
+        TrustRecord::update(state.path(), |record| record.pin("a", pin())).unwrap();
+        let long = "b".repeat(usize::try_from(BYTES_MAX).unwrap());
+        let error = TrustRecord::update(state.path(), |record| record.pin(&long, pin()));
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert!(TrustRecord::read(state.path()).unwrap().knows("a"));
     }
 }
