@@ -66,19 +66,29 @@ impl Drop for ControlGroup {
     }
 }
 
-/// How many processes of the own group the kernel has ended for lack of memory. `None` without a
-/// group of Antiphon's.
-pub fn ended_for_memory() -> Option<u64> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    ended_in(Path::new(MOUNT), &own)
-}
+/// The file in which the kernel counts what it did for lack of memory in the group of this process. It stays in the group.
+#[derive(Debug)]
+pub struct MemoryEvents(Option<PathBuf>);
 
-fn ended_in(mount: &Path, own: &str) -> Option<u64> {
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let path = Path::new(own);
-    path.file_name()?.to_str()?.strip_prefix("antiphon-")?;
-    let events = fs::read_to_string(mount.join(path).join("memory.events")).ok()?;
-    events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+impl MemoryEvents {
+    /// Finds the file, if the group is one of Antiphon's.
+    pub fn of_own_group() -> Self {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::of(Path::new(MOUNT), &own)
+    }
+
+    fn of(mount: &Path, own: &str) -> Self {
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/")).map(Path::new);
+        let name = |path: &Path| path.file_name()?.to_str()?.strip_prefix("antiphon-").map(drop);
+        let own = own.filter(|path| name(path).is_some());
+        Self(own.map(|path| mount.join(path).join("memory.events")))
+    }
+
+    /// How many processes of the group the kernel has ended for lack of memory. `None` without a group of Antiphon's.
+    pub fn ended_for_memory(&self) -> Option<u64> {
+        let events = fs::read_to_string(self.0.as_ref()?).ok()?;
+        events.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    }
 }
 
 #[cfg(test)]
@@ -104,8 +114,9 @@ mod tests {
         assert_eq!(read("memory.max"), (1100_u64 << 20).to_string());
         assert_eq!((read("pids.max"), read("cgroup.procs")), ("400".into(), "42".into()));
         fs::write(at.join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
-        assert_eq!(ended_in(mount.path(), "0::/user.slice/app.slice/antiphon-7\n"), Some(2));
-        assert_eq!(ended_in(mount.path(), OWN), None);
+        let ended = |own: &str| MemoryEvents::of(mount.path(), own).ended_for_memory();
+        assert_eq!(ended("0::/user.slice/app.slice/antiphon-7\n"), Some(2));
+        assert_eq!(ended(OWN), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -10,17 +11,19 @@ use rustix::process::{
     setsid,
 };
 
+use crate::absent_paths::AbsentPaths;
 use crate::confine::{require_single_thread, unavailable, unconfined};
 use crate::git_programs::{copy_in_memory, only_programs};
 use crate::listener::listeners;
 use crate::mounts::{View, fd_path};
+use crate::nested::{self, KnownFolders};
 use crate::protected_path::protected_paths;
 use crate::repository::Repository;
 use crate::sandbox_error::Step;
 use crate::syscalls::{self, UnixFamily};
 use crate::write_limit::{self, SocketLimit};
 use crate::{
-    Network, Policy, SandboxError, SandboxMode, UnixSockets, capability, limits, loopback, nested,
+    Network, Policy, SandboxError, SandboxMode, UnixSockets, capability, limits, loopback,
 };
 
 /// Proof that this process is restricted, with the paths that must stay covered.
@@ -28,6 +31,10 @@ use crate::{
 pub struct Enforced {
     policy: Policy,
     view: View,
+    /// Missing paths that would have to be covered if they existed.
+    absent: AbsentPaths,
+    /// Folders below the roots with nothing to protect.
+    folders: KnownFolders,
     /// Whether every program can be started.
     starts_all: bool,
 }
@@ -61,7 +68,9 @@ impl Policy {
         match policy.mode {
             SandboxMode::Full => {
                 unconfined()?;
-                Ok(Enforced { policy, view: View::default(), starts_all: true })
+                let (view, absent) = (View::default(), AbsentPaths::default());
+                let folders = KnownFolders::default();
+                Ok(Enforced { policy, view, absent, folders, starts_all: true })
             }
             SandboxMode::ReadOnly | SandboxMode::Workspace => confined(policy),
         }
@@ -71,11 +80,9 @@ impl Policy {
 impl Enforced {
     /// A path that is no longer protected, because a process outside replaced or created it. Then a
     /// new sandbox is needed.
-    pub fn stale(&self) -> Option<&Path> {
-        let View { covered, absent, .. } = &self.view;
-        let uncovered = covered.iter().find(|path| !is_covered(path));
-        let made = || absent.iter().find(|path| path.symlink_metadata().is_ok());
-        uncovered.or_else(made).map(PathBuf::as_path)
+    pub fn stale(&mut self) -> Option<PathBuf> {
+        let uncovered = self.view.covered.iter().find(|path| !is_covered(path)).cloned();
+        uncovered.or_else(|| self.absent.appeared(SystemTime::now()))
     }
 
     /// Makes a program startable by this process, also where other programs may not start it.
@@ -90,19 +97,19 @@ impl Enforced {
     /// A repository or another protected path that has appeared below a root since the sandbox was
     /// made. Only a new sandbox protects it. The search takes a short time only, so it may miss one
     /// in a large workspace.
-    pub fn appeared(&self) -> Option<PathBuf> {
+    pub fn appeared(&mut self) -> Option<PathBuf> {
         if self.policy.mode == SandboxMode::Full || self.policy.repository.is_some() {
             return None;
         }
+        let view = &self.view;
         // The folder of a submodule is protected as a whole until it is a repository.
         let is_new_submodule = |path: &Path| {
             path.file_name().is_some_and(|name| name == ".git")
-                && path
-                    .parent()
-                    .is_some_and(|folder| self.view.covered.iter().any(|at| at == folder))
-                && path.parent().is_some_and(|folder| self.view.protects(folder))
+                && path.parent().is_some_and(|folder| view.covered.iter().any(|at| at == folder))
+                && path.parent().is_some_and(|folder| view.protects(folder))
         };
-        nested::appeared(&self.policy, |path| self.view.protects(path) && !is_new_submodule(path))
+        let is_known = |path: &Path| view.protects(path) && !is_new_submodule(path);
+        nested::appeared(&self.policy, &mut self.folders, SystemTime::now(), is_known)
     }
 }
 
@@ -146,7 +153,9 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
         (UnixSockets::Refused, SocketLimit::Own) | (UnixSockets::Allowed, _) => UnixFamily::Open,
     };
     syscalls::restrict(unix, policy.runs)?;
-    Ok(Enforced { policy, view, starts_all: programs.is_none() })
+    let absent = AbsentPaths::new(std::mem::take(&mut view.absent), SystemTime::now());
+    let (folders, starts_all) = (KnownFolders::default(), programs.is_none());
+    Ok(Enforced { policy, view, absent, folders, starts_all })
 }
 
 fn is_covered(path: &Path) -> bool {

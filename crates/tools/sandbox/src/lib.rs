@@ -29,11 +29,13 @@
 //!   protected. A symbolic link with a protected name further down can be replaced.
 //! - Readable files can be read: keys must be listed ([`SECRETS_IN_HOME`]).
 
+mod absent_paths;
 mod capability;
 mod confine;
 mod control_group;
 mod device;
 mod enforce;
+mod folder_stamp;
 mod git_dir;
 mod git_programs;
 mod gitlink;
@@ -58,7 +60,7 @@ mod tmp_folder;
 mod write_limit;
 
 pub use confine::Confined;
-pub use control_group::ended_for_memory;
+pub use control_group::MemoryEvents;
 pub use enforce::{Enforced, Startable};
 pub use policy::{
     DISK_BYTES_DEFAULT, GitPrograms, Guard, Limits, Network, PROCESSES_DEFAULT, Policy, Protected,

@@ -2,14 +2,15 @@
 //! projects' control folders.
 //!
 //! A mount can only cover what exists. So the tree is searched when a sandbox is made, and again,
-//! for a short time, before each command.
+//! for a short time, before each command. A folder that has not changed since is not listed again.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use crate::folder_stamp::FolderStamp;
 use crate::git_dir::{common_of, is_git_dir, pointed_to};
 use crate::gitlink::gitlinks;
 use crate::policy::Protected;
@@ -23,6 +24,9 @@ const ENTRIES_MAX: usize = 3_000_000;
 
 /// Most nested paths that are protected. With more, the sandbox is refused.
 const NESTED_MAX: usize = 1000;
+
+/// Most folders that are known to hold nothing to protect. Further ones are listed before each command.
+const KNOWN_FOLDERS_MAX: usize = 50_000;
 
 /// How long the search before a command may take. It begins at the root, so that repositories far
 /// down are those that are missed.
@@ -60,9 +64,20 @@ pub(crate) fn nested_in(
     search.complete()
 }
 
-/// A protected path below the roots that `is_known` does not know, if one is found in time.
-pub(crate) fn appeared(policy: &Policy, is_known: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+/// Folders with nothing to protect, as they were listed: when they were last changed, and the folders in them.
+#[derive(Debug, Default)]
+pub(crate) struct KnownFolders(HashMap<PathBuf, (FolderStamp, Box<[OsString]>)>);
+
+/// A protected path below the roots that `is_known` does not know, if one is found in time. `folders` are those of the
+/// search before.
+pub(crate) fn appeared(
+    policy: &Policy,
+    folders: &mut KnownFolders,
+    now: SystemTime,
+    is_known: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
     let mut search = Search::new(policy, Some(Instant::now() + SEARCH_AGAIN_MAX));
+    search.known = Some((folders, now));
     for root in &policy.roots {
         search.around(root);
         search.below(root);
@@ -75,6 +90,8 @@ pub(crate) fn appeared(policy: &Policy, is_known: impl Fn(&Path) -> bool) -> Opt
 struct Search<'a> {
     policy: &'a Policy,
     until: Option<Instant>,
+    /// Folders that were listed before, and what time it is.
+    known: Option<(&'a mut KnownFolders, SystemTime)>,
     entries: usize,
     found: Vec<Nested>,
     /// A protected name that is a symbolic link: it could be replaced.
@@ -83,7 +100,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(policy: &'a Policy, until: Option<Instant>) -> Self {
-        Self { policy, until, entries: 0, found: Vec::new(), link: None }
+        Self { policy, until, known: None, entries: 0, found: Vec::new(), link: None }
     }
 
     /// What was found, if all of it was.
@@ -128,32 +145,57 @@ impl<'a> Search<'a> {
             if self.is_over() {
                 return;
             }
+            // Before the list: what is made meanwhile changes the folder again.
+            let stamp = self.known.as_ref().and_then(|(_, now)| FolderStamp::of(&folder, *now));
+            if let Some(inside) = self.unchanged(&folder, stamp) {
+                let before = folders.len();
+                folders.extend(inside.iter().map(|name| folder.join(name)));
+                self.entries += folders.len() - before;
+                continue;
+            }
             // What cannot be listed cannot be listed inside either.
-            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
-            let entries: Vec<(OsString, FileType)> = entries
-                .flatten()
-                .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
-                .collect();
+            let Ok(entries) = list(&folder) else { continue };
             self.entries += entries.len();
             let is_git = is_git_dir(entries.iter().map(|(name, _)| name.as_os_str()));
             if is_git && folder != root {
                 self.add(folder, Guard::ReadOnly);
                 continue;
             }
+            let (mut inside, mut is_quiet) = (Vec::new(), !is_git);
             for (name, kind) in entries {
                 let path = folder.join(&name);
                 match self.protected(&name) {
-                    Some(guard) => self.named(path, guard, kind),
+                    Some(guard) => {
+                        is_quiet = false;
+                        self.named(path, guard, kind);
+                    }
                     // The workspace itself is a bare repository.
                     None if is_git && PROGRAMS.iter().any(|program| name == *program) => {
                         self.add(path, Guard::ReadOnly);
                     }
                     None if kind.is_dir() && !self.policy.hidden.contains(&path) => {
                         folders.push_back(path);
+                        inside.push(name);
                     }
                     None => {}
                 }
             }
+            if is_quiet {
+                self.note(folder, stamp, inside);
+            }
+        }
+    }
+
+    /// The folders in a folder that held nothing to protect and has not changed since.
+    fn unchanged(&self, folder: &Path, stamp: Option<FolderStamp>) -> Option<&[OsString]> {
+        let (listed, inside) = self.known.as_ref()?.0.0.get(folder)?;
+        (stamp == Some(*listed)).then_some(inside)
+    }
+
+    fn note(&mut self, folder: PathBuf, stamp: Option<FolderStamp>, inside: Vec<OsString>) {
+        let (Some((known, _)), Some(stamp)) = (&mut self.known, stamp) else { return };
+        if known.0.len() < KNOWN_FOLDERS_MAX || known.0.contains_key(&folder) {
+            known.0.insert(folder, (stamp, inside.into()));
         }
     }
 
@@ -207,6 +249,13 @@ impl<'a> Search<'a> {
     }
 }
 
+fn list(folder: &Path) -> std::io::Result<Vec<(OsString, FileType)>> {
+    #[cfg(test)]
+    tests::count_list();
+    let entries = std::fs::read_dir(folder)?.flatten();
+    Ok(entries.filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?))).collect())
+}
+
 /// Names in a git folder that decide which programs git runs, or where it looks for that.
 pub(crate) const PROGRAMS: [&str; 9] = [
     "config",
@@ -222,9 +271,11 @@ pub(crate) const PROGRAMS: [&str; 9] = [
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::fs;
 
     use super::*;
+    use crate::folder_stamp::later;
     use crate::{Limits, Network, SandboxMode, UnixSockets};
 
     fn policy(root: &Path) -> Policy {
@@ -306,14 +357,52 @@ mod tests {
         assert_eq!(paths(&reading), ["other/.antiphon", "store"].map(PathBuf::from));
     }
 
+    thread_local! {
+        static LISTS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn count_list() {
+        LISTS.set(LISTS.get() + 1);
+    }
+
     #[test]
     fn one_that_appears_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let policy = policy(folder.path());
-        assert_eq!(appeared(&policy, |_| false), None);
+        let (policy, mut known) = (policy(folder.path()), KnownFolders::default());
+        assert_eq!(appeared(&policy, &mut known, later(), |_| false), None);
         let git = policy.roots[0].join("x/.GIT");
         fs::create_dir_all(&git).unwrap();
-        assert_eq!(appeared(&policy, |_| false), Some(git));
-        assert_eq!(appeared(&policy, |_| true), None);
+        assert_eq!(appeared(&policy, &mut known, later(), |_| false), Some(git));
+        assert_eq!(appeared(&policy, &mut known, later(), |_| true), None);
+    }
+
+    #[test]
+    fn only_folders_that_changed_are_listed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for number in 0..20 {
+            fs::create_dir_all(root.join(format!("a/{number}/b/c"))).unwrap();
+        }
+        fs::create_dir(root.join(".git")).unwrap();
+        let (policy, mut known) = (policy(&root), KnownFolders::default());
+        let mut lists = |now| {
+            LISTS.set(0);
+            let found = appeared(&policy, &mut known, now, |path| path == root.join(".git"));
+            (LISTS.get(), found)
+        };
+        let all = 2 + 3 * 20;
+        assert_eq!(lists(SystemTime::now()), (all, None));
+        assert_eq!(lists(later()), (all, None), "before, all had just changed");
+        assert_eq!(lists(later()), (1, None), "the root, where something is protected");
+        fs::write(root.join("a/7/b/c/file"), "").unwrap();
+        assert_eq!(lists(later()), (2, None));
+        fs::create_dir(root.join("a/7/b/d")).unwrap();
+        assert_eq!(lists(later()), (3, None), "the folder, and the one that is new in it");
+        fs::create_dir(root.join("a/9/b/c/.git")).unwrap();
+        let git = Some(root.join("a/9/b/c/.git"));
+        assert_eq!(lists(later()), (2, git.clone()));
+        assert_eq!(lists(later()), (2, git), "it is found each time");
+        fs::remove_dir_all(root.join("a")).unwrap();
+        assert_eq!(lists(later()), (1, None));
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::{FromWorker, VERSION, send_now};
 const MEASURE_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(super) fn run(purpose: Purpose, policy: &Policy, limits: WorkerLimits) -> io::Result<ExitCode> {
-    let enforced = policy.enforce().map_err(io::Error::other)?;
+    let mut enforced = policy.enforce().map_err(io::Error::other)?;
     let exit = match purpose {
         Purpose::Trial => {
             let ready = FromWorker::Ready { version: VERSION };
@@ -30,7 +30,7 @@ pub(super) fn run(purpose: Purpose, policy: &Policy, limits: WorkerLimits) -> io
         }
         Purpose::Work => {
             let worker = start(&limits)?;
-            watch_worker(worker, &enforced, &limits)?
+            watch_worker(worker, &mut enforced, &limits)?
         }
     };
     Ok(ExitCode::from(exit.code()))
@@ -47,7 +47,7 @@ fn start(limits: &WorkerLimits) -> io::Result<Pid> {
 }
 
 /// Waits until the working process has ended or a limit is exceeded.
-fn watch_worker(worker: Pid, enforced: &Enforced, limits: &WorkerLimits) -> io::Result<Exit> {
+fn watch_worker(worker: Pid, enforced: &mut Enforced, limits: &WorkerLimits) -> io::Result<Exit> {
     let process = pidfd_open(worker, PidfdFlags::empty())?;
     let tick = Timespec::try_from(MEASURE_INTERVAL).unwrap_or_default();
     loop {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_sandbox::{Enforced, Limits, Policy, SandboxMode, Startable, ended_for_memory};
+use antiphon_sandbox::{Enforced, Limits, MemoryEvents, Policy, SandboxMode, Startable};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitStatus, getppid};
@@ -55,20 +55,23 @@ pub(super) fn run(setup: &Setup) -> io::Result<()> {
         // Orphans become children of the guard, the parent of this process.
         SandboxMode::Full => Scope::Descendants(getppid().ok_or(io::ErrorKind::NotFound)?),
     };
-    let bash = BASH_PATHS.iter().map(PathBuf::from).find(|path| path.exists());
-    let bash = bash.ok_or_else(|| io::Error::other("`bash` is not installed: install it"))?;
-    let bash = enforced.startable(&bash).map_err(io::Error::other)?;
+    let bash_path = BASH_PATHS.iter().map(Path::new).find(|path| path.exists());
+    let bash_path =
+        bash_path.ok_or_else(|| io::Error::other("`bash` is not installed: install it"))?;
+    let bash = enforced.startable(bash_path).map_err(io::Error::other)?;
     let mut command_loop = CommandLoop {
         enforced,
         scope,
         bash,
+        bash_path,
         signals: Signals::watch()?,
         shell: stdin(),
         leaders: HashMap::new(),
         stops: Vec::new(),
         usage_at: None,
         usage_checks: 0,
-        ended_for_memory: ended_for_memory(),
+        ended_for_memory: 0,
+        memory_events: None,
         limits: setup.policy.limits.clone(),
         shared_memory: SharedMemoryWatch::new(setup.policy.limits.memory_bytes()),
         disk: DiskWatch::new(watched_folders(&setup.policy), setup.policy.limits.disk_bytes()),
@@ -81,6 +84,8 @@ struct CommandLoop {
     enforced: Enforced,
     scope: Scope,
     bash: Startable,
+    /// Where it is installed.
+    bash_path: &'static Path,
     signals: Signals,
     shell: Stdin,
     /// Running commands by their first process, which leads their process group.
@@ -92,8 +97,10 @@ struct CommandLoop {
     limits: Limits,
     shared_memory: SharedMemoryWatch,
     disk: DiskWatch,
+    /// Known once a command has ended: this process is moved to its group after its start.
+    memory_events: Option<MemoryEvents>,
     /// Processes that the kernel has ended for lack of memory, as far as it says.
-    ended_for_memory: Option<u64>,
+    ended_for_memory: u64,
 }
 
 /// A call that is being stopped.
@@ -172,9 +179,12 @@ impl CommandLoop {
 
     /// A path that this sandbox does not protect. One that has only appeared is a reason for a new
     /// sandbox if no command would end with this one.
-    fn stale(&self) -> Option<PathBuf> {
-        let replaced = self.enforced.stale().map(Path::to_owned);
-        replaced.or_else(|| self.enforced.appeared().filter(|_| self.leaders.is_empty()))
+    fn stale(&mut self) -> Option<PathBuf> {
+        let replaced = self.enforced.stale();
+        if replaced.is_some() || !self.leaders.is_empty() {
+            return replaced;
+        }
+        self.enforced.appeared()
     }
 
     fn start(
@@ -188,8 +198,9 @@ impl CommandLoop {
         let output = pipe.ok_or(io::ErrorKind::BrokenPipe)?;
         let proxy = proxy.map(|proxy| proxy_socket::open(&self.shell, call, proxy)).transpose()?;
         let mut bash = Command::new(self.bash.path());
-        bash.arg0("bash")
-            .args(["-c", "--", command])
+        // Under its full path it does not search `PATH` for itself. It calls itself `bash` all the same.
+        bash.arg0(self.bash_path)
+            .args(["-c", "--", command, "bash"])
             .current_dir(workdir)
             .env_remove(SETUP)
             .env_remove(antiphon_sandbox::OPENED)
@@ -234,7 +245,8 @@ impl CommandLoop {
 
     /// How a command ended that was not stopped from here.
     fn exit(&mut self, status: WaitStatus) -> Exit {
-        let ended = ended_for_memory();
+        let events = self.memory_events.get_or_insert_with(MemoryEvents::of_own_group);
+        let ended = events.ended_for_memory().unwrap_or(0);
         let is_new = ended > std::mem::replace(&mut self.ended_for_memory, ended);
         match exit(status) {
             Exit::Code(KILLED) | Exit::Signal(9) if is_new => {
