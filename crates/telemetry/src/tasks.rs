@@ -12,8 +12,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentState, Event, EventBody, MessageQueued, ModelRef, Position, Purpose, StateChanged,
-    StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallId, Usage, WaitingFor,
+    AgentState, Event, EventBody, Message, MessageQueued, ModelRef, Position, Purpose,
+    StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus, TaskSummary, ToolCallId, Usage,
+    WaitingFor,
 };
 use chrono::{DateTime, Utc};
 
@@ -42,11 +43,12 @@ pub(crate) struct TaskFacts {
     pub(crate) task_id: TaskId,
     /// The agent that works on the task now.
     pub(crate) agent: String,
-    /// The agent that the task was created for.
-    pub(crate) first_agent: String,
+    /// The agent that the task was created for, if another one works on it now.
+    pub(crate) first_agent: Option<String>,
     pub(crate) session_id: String,
     pub(crate) parent: Option<TaskId>,
-    pub(crate) root: TaskId,
+    /// `None`: the task itself.
+    pub(crate) root: Option<TaskId>,
     pub(crate) model: Option<ModelRef>,
     pub(crate) answer_tokens_max: Option<u32>,
     pub(crate) began: DateTime<Utc>,
@@ -91,14 +93,52 @@ struct OpenTask {
     /// False while the messages are those of an earlier conversation.
     started: bool,
     last_at: DateTime<Utc>,
-    step: Option<DateTime<Utc>>,
-    chat: Option<ModelCall>,
-    calls: OpenToolCalls,
-    waiting: PendingItems,
     usage: Usage,
     turns: u64,
     /// Whether the task waits until its model can be reached.
     waits_for_model: bool,
+    /// `None` while nothing is under way: most open tasks are at rest.
+    activities: Option<Box<Activities>>,
+}
+
+/// What is under way in a task.
+#[derive(Debug, Default)]
+struct Activities {
+    step: Option<DateTime<Utc>>,
+    chat: Option<ModelCall>,
+    calls: OpenToolCalls,
+    waiting: PendingItems,
+}
+
+impl Activities {
+    fn is_empty(&self) -> bool {
+        self.step.is_none()
+            && self.chat.is_none()
+            && self.calls.is_empty()
+            && self.waiting.len() == (0, 0)
+    }
+
+    /// The running model call gets no answer.
+    fn interrupt(&mut self, word: &str, at: DateTime<Utc>, ended: &mut Vec<EndedActivity>) {
+        ended.extend(
+            self.chat.take().map(|chat| EndedActivity::ModelCall(chat.interrupt(word, at))),
+        );
+    }
+
+    fn message(&mut self, message: &Message, at: DateTime<Utc>, ended: &mut Vec<EndedActivity>) {
+        ended.extend(self.calls.message(message, at).map(EndedActivity::Call));
+        if let Some(over) = self.chat.as_mut().and_then(|chat| chat.message(message, at)) {
+            self.chat = None;
+            ended.push(EndedActivity::ModelCall(over));
+        }
+    }
+
+    fn queue(&mut self, queued: &MessageQueued, at: DateTime<Utc>) {
+        if let Some(id) = queued.replaces {
+            self.waiting.forget(id);
+        }
+        self.waiting.queue(queued, at);
+    }
 }
 
 impl OpenTasks {
@@ -115,9 +155,9 @@ impl OpenTasks {
             return Some(EventEffect { task: None, ended: unfollowed(event) });
         };
         let mut ended = Vec::new();
-        let (questions, arrivals) = open.waiting.len();
+        let (questions, arrivals) = open.waiting();
         open.apply(event, &mut ended);
-        let now = open.waiting.len();
+        let now = open.waiting();
         self.questions = self.questions + now.0 - questions;
         self.arrivals = self.arrivals + now.1 - arrivals;
         let task = Some(Arc::clone(&open.facts));
@@ -153,7 +193,7 @@ impl OpenTasks {
 
     /// Sequence number of the event that started a running call.
     pub(crate) fn call_began(&self, task_id: &TaskId, call: &ToolCallId) -> Option<u64> {
-        self.tasks.get(task_id)?.calls.began(call)
+        self.tasks.get(task_id)?.activities.as_ref()?.calls.began(call)
     }
 
     /// Tracks a task whose first events are not read: what its summary says of them. What it does now, such as a model
@@ -165,10 +205,10 @@ impl OpenTasks {
         let facts = TaskFacts {
             task_id: task.task_id.clone(),
             agent: cut(&task.agent).to_owned(),
-            first_agent: cut(&task.agent).to_owned(),
+            first_agent: None,
             session_id: task.session_id.to_string(),
             parent: task.parent.clone(),
-            root: task.root.clone(),
+            root: Some(&task.root).filter(|root| **root != task.task_id).cloned(),
             model: task.model.clone(),
             answer_tokens_max: None,
             began: task.created_at,
@@ -191,10 +231,10 @@ impl OpenTasks {
         let facts = TaskFacts {
             task_id: event.task_id.clone(),
             agent: cut(&created.agent).to_owned(),
-            first_agent: cut(&created.agent).to_owned(),
+            first_agent: None,
             session_id: created.session_id.to_string(),
             parent: created.parent.clone(),
-            root: created.root.clone().unwrap_or_else(|| event.task_id.clone()),
+            root: created.root.clone(),
             model: created.model.clone(),
             answer_tokens_max: created.limits.answer_tokens_max.map(std::num::NonZeroU32::get),
             began: event.at,
@@ -213,38 +253,47 @@ impl OpenTask {
             first,
             started: false,
             last_at,
-            step: None,
-            waits_for_model: false,
-            chat: None,
-            calls: OpenToolCalls::default(),
-            waiting: PendingItems::default(),
             usage: Usage::default(),
             turns: 0,
+            waits_for_model: false,
+            activities: None,
         }
+    }
+
+    /// Number of pending approvals and of queued messages.
+    fn waiting(&self) -> (usize, usize) {
+        self.activities.as_ref().map_or((0, 0), |activities| activities.waiting.len())
+    }
+
+    fn apply(&mut self, event: &Event, ended: &mut Vec<EndedActivity>) {
+        let mut activities = self.activities.take().unwrap_or_default();
+        self.apply_to(&mut activities, event, ended);
+        self.last_at = event.at;
+        self.activities = (!activities.is_empty()).then_some(activities);
     }
 
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "a new event changes only the readers that show it"
     )]
-    fn apply(&mut self, event: &Event, ended: &mut Vec<EndedActivity>) {
+    fn apply_to(
+        &mut self,
+        activities: &mut Activities,
+        event: &Event,
+        ended: &mut Vec<EndedActivity>,
+    ) {
         let at = event.at;
         match &event.body {
-            EventBody::StatusChanged(change) => self.status(change, event, ended),
-            EventBody::StateChanged(change) => self.state_changed(change, event, ended),
+            EventBody::StatusChanged(change) => self.status(activities, change, event, ended),
+            EventBody::StateChanged(change) => {
+                self.state_changed(activities, change, event, ended);
+            }
             EventBody::MessageAppended(appended) => {
-                let taken = appended.queued.and_then(|id| self.waiting.take(id, at));
+                let taken = appended.queued.and_then(|id| activities.waiting.take(id, at));
                 ended.extend(taken.map(EndedActivity::TakenMessage));
                 // The messages of an earlier conversation did not happen in this task.
                 if self.started {
-                    ended
-                        .extend(self.calls.message(&appended.message, at).map(EndedActivity::Call));
-                    if let Some(over) =
-                        self.chat.as_mut().and_then(|c| c.message(&appended.message, at))
-                    {
-                        self.chat = None;
-                        ended.push(EndedActivity::ModelCall(over));
-                    }
+                    activities.message(&appended.message, at, ended);
                 }
             }
             EventBody::UsageRecorded(recorded) => {
@@ -255,62 +304,49 @@ impl OpenTask {
                     ended.push(EndedActivity::ModelCall(ModelCallEnded::outside_of_turn(
                         recorded, began, at,
                     )));
-                } else if let Some(chat) = &mut self.chat {
+                } else if let Some(chat) = &mut activities.chat {
                     chat.usage_recorded(recorded, at);
                 }
             }
             EventBody::Compacted(_) => {
                 // After compaction, the model is called again.
-                if let Some(chat) = &mut self.chat {
+                if let Some(chat) = &mut activities.chat {
                     (chat.began, chat.seq) = (at, event.seq.0);
                 }
             }
-            EventBody::MessageQueued(queued) => self.queue(queued, at),
+            EventBody::MessageQueued(queued) => activities.queue(queued, at),
             EventBody::Replied(replied)
                 if replied.status != antiphon_core::ResponseStatus::Accepted =>
             {
-                self.waiting.forget(replied.in_reply_to);
+                activities.waiting.forget(replied.in_reply_to);
             }
             EventBody::ApprovalRequested(request) => {
-                self.waiting.ask(&request.approval_id, at);
+                activities.waiting.ask(&request.approval_id, at);
             }
             EventBody::ApprovalDecided(decided) => {
-                ended.push(EndedActivity::Approval(self.waiting.decide(decided, at)));
+                ended.push(EndedActivity::Approval(activities.waiting.decide(decided, at)));
             }
             EventBody::HandedOver(over) => {
                 let facts = Arc::make_mut(&mut self.facts);
-                cut(&over.agent).clone_into(&mut facts.agent);
+                let before = std::mem::replace(&mut facts.agent, cut(&over.agent).to_owned());
+                facts.first_agent.get_or_insert(before);
                 facts.model.clone_from(&over.model);
-                self.calls.begin(event);
+                activities.calls.begin(event);
             }
             EventBody::ToolStarted(_)
             | EventBody::ToolRefused(_)
             | EventBody::ToolRequested(_)
             | EventBody::Dispatched(_)
             | EventBody::Awaited(_)
-            | EventBody::RequestSent(_) => self.calls.begin(event),
+            | EventBody::RequestSent(_) => activities.calls.begin(event),
             EventBody::Relayed(_) => self.started = true,
             _ => {}
         }
-        self.last_at = at;
-    }
-
-    fn queue(&mut self, queued: &MessageQueued, at: DateTime<Utc>) {
-        if let Some(id) = queued.replaces {
-            self.waiting.forget(id);
-        }
-        self.waiting.queue(queued, at);
-    }
-
-    /// The running model call gets no answer.
-    fn interrupt(&mut self, word: &str, at: DateTime<Utc>, ended: &mut Vec<EndedActivity>) {
-        ended.extend(
-            self.chat.take().map(|chat| EndedActivity::ModelCall(chat.interrupt(word, at))),
-        );
     }
 
     fn state_changed(
         &mut self,
+        activities: &mut Activities,
         change: &StateChanged,
         event: &Event,
         ended: &mut Vec<EndedActivity>,
@@ -322,31 +358,37 @@ impl OpenTask {
         match change.to {
             AgentState::Thinking => {
                 // A new agent starts to think: the call of the previous one was interrupted.
-                self.interrupt("interrupted", event.at, ended);
-                self.step = Some(event.at);
-                self.chat = Some(ModelCall::begin(&self.facts, event.at, event.seq.0));
+                activities.interrupt("interrupted", event.at, ended);
+                activities.step = Some(event.at);
+                activities.chat = Some(ModelCall::begin(&self.facts, event.at, event.seq.0));
             }
             AgentState::ToolCall | AgentState::Reflecting => {
                 // An agent that resumes a step in the middle passes through thinking without a
                 // model call.
-                self.chat.take_if(|chat| !chat.is_broken());
+                activities.chat.take_if(|chat| !chat.is_broken());
             }
             AgentState::Idle => {
-                self.interrupt("interrupted", event.at, ended);
-                ended.extend(self.step.take().map(|began| EndedActivity::Step { began }));
+                activities.interrupt("interrupted", event.at, ended);
+                ended.extend(activities.step.take().map(|began| EndedActivity::Step { began }));
             }
         }
     }
 
-    fn status(&mut self, change: &StatusChanged, event: &Event, ended: &mut Vec<EndedActivity>) {
+    fn status(
+        &mut self,
+        activities: &mut Activities,
+        change: &StatusChanged,
+        event: &Event,
+        ended: &mut Vec<EndedActivity>,
+    ) {
         self.started |= change.status == TaskStatus::Running;
         let waited = std::mem::replace(&mut self.waits_for_model, false);
         if change.waiting_for == Some(WaitingFor::Model) {
             // The model is asked again after the wait.
             self.waits_for_model = true;
-            self.interrupt(&error_code(change.detail.as_ref()), event.at, ended);
-            self.chat = Some(ModelCall::begin(&self.facts, event.at, event.seq.0));
-        } else if waited && let Some(chat) = &mut self.chat {
+            activities.interrupt(&error_code(change.detail.as_ref()), event.at, ended);
+            activities.chat = Some(ModelCall::begin(&self.facts, event.at, event.seq.0));
+        } else if waited && let Some(chat) = &mut activities.chat {
             (chat.began, chat.seq) = (event.at, event.seq.0);
         }
         if !change.status.is_terminal() {
@@ -354,7 +396,7 @@ impl OpenTask {
         }
         if waited {
             // It ended while it waited: no call was running.
-            self.chat = None;
+            activities.chat = None;
         }
         let error = match change.status {
             TaskStatus::Failed => Some(error_code(change.detail.as_ref())),
@@ -365,9 +407,9 @@ impl OpenTask {
             | TaskStatus::Canceled => None,
         };
         let word = error.as_deref().unwrap_or(change.status.as_str());
-        self.interrupt(word, event.at, ended);
-        ended.extend(self.calls.end(event.at).map(EndedActivity::Call));
-        ended.extend(self.waiting.end(event.at).map(EndedActivity::Approval));
+        activities.interrupt(word, event.at, ended);
+        ended.extend(activities.calls.end(event.at).map(EndedActivity::Call));
+        ended.extend(activities.waiting.end(event.at).map(EndedActivity::Approval));
         let task = TaskEnded { status: change.status, error, usage: self.usage, turns: self.turns };
         ended.push(EndedActivity::Task(task));
     }

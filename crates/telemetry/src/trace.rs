@@ -171,8 +171,9 @@ impl State {
         let above = task.parent.as_ref();
         let inherited = above.and_then(|parent| self.contexts.get(parent)).copied();
         let parent = cause.map(|cause| cause.span_id).or_else(|| above.map(build::task_span));
-        let trace_id = inherited
-            .map_or_else(|| TraceId::derive(task.root.as_str()), |context| context.trace_id);
+        let root = task.root.as_ref().unwrap_or(&task.task_id);
+        let trace_id =
+            inherited.map_or_else(|| TraceId::derive(root.as_str()), |context| context.trace_id);
         let sampled = inherited.map_or(Sampled::Yes, |context| context.sampled);
         self.contexts.insert(task.task_id.clone(), TraceContext { trace_id, parent, sampled });
         if let Some(index) = self.early.iter().position(|(id, _)| *id == task.task_id)

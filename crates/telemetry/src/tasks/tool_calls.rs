@@ -73,6 +73,10 @@ impl OpenToolCalls {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Sequence number of the event that started a running call.
     pub(crate) fn began(&self, id: &ToolCallId) -> Option<u64> {
         self.0.get(id).map(|call| call.seq)

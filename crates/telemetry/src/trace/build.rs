@@ -46,7 +46,7 @@ pub(crate) fn task(
         trace_id: context.trace_id,
         span_id: task_span(&task.task_id),
         parent: context.parent,
-        name: titled(named::INVOKE_AGENT, &task.first_agent),
+        name: titled(named::INVOKE_AGENT, task.first_agent.as_ref().unwrap_or(&task.agent)),
         kind: SpanKind::Internal,
         began: task.began,
         ended: at,

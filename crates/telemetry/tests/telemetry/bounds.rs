@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use allocation_counter::measure;
 use antiphon_core::*;
 use antiphon_telemetry::{LABEL_BYTES_MAX, LABEL_VALUES_MAX, Metrics, SERIES_MAX, TASKS_OPEN_MAX};
 
@@ -31,6 +32,34 @@ fn names_above_the_limit_become_other() {
     metrics.observe(more.events.last().unwrap());
     let first = r#"antiphon_tool_calls_total{tool="tool_0",outcome="error"}"#;
     assert_eq!(value(&metrics, first), "2");
+}
+
+#[test]
+fn an_open_task_at_rest_costs_a_few_hundred_bytes() {
+    const TASKS: usize = 1000;
+    let metrics = Metrics::new();
+    let mut journal = JournalBuilder::new();
+    let names: Vec<String> =
+        (0..TASKS).map(|number| format!("0199a3b0-0000-7000-8000-{number:012}")).collect();
+    for name in &names {
+        journal.append(name, created("clerk")).think(name);
+        journal.answer(name, "anthropic/claude-sonnet-4-5", usage(1, 1));
+        journal
+            .state_changed(name, &[AgentState::ToolCall, AgentState::Reflecting, AgentState::Idle]);
+    }
+    // What is counted for each name is there already.
+    let mut first = JournalBuilder::new();
+    first.append("first", created("clerk")).think("first");
+    first.answer("first", "anthropic/claude-sonnet-4-5", usage(1, 1));
+    first.each(|event| metrics.observe(event));
+    let after = first.events.len() as u64;
+    for event in &mut journal.events {
+        event.position = Position(event.position.0 + after);
+    }
+    let kept = measure(|| journal.each(|event| metrics.observe(event))).bytes_current;
+    assert_eq!(value(&metrics, "antiphon_tasks_open"), (TASKS + 1).to_string());
+    let each = usize::try_from(kept).unwrap() / TASKS;
+    assert!(each <= 700, "{each} bytes");
 }
 
 #[test]
