@@ -226,14 +226,14 @@ fn what_decides_about_files_is_made_once_for_all_of_them() {
     for number in 0..300 {
         fs::write(folder.path().join(format!("a{number}.md")), agent("one")).unwrap();
     }
-    let (begun, decided) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (begins, decides) = (Arc::clone(&begun), Arc::clone(&decided));
+    let counts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let shared = Arc::clone(&counts);
     let check = FileCheck::new(
         move || {
-            begins.fetch_add(1, Ordering::SeqCst);
-            let decides = Arc::clone(&decides);
+            shared[0].fetch_add(1, Ordering::SeqCst);
+            let shared = Arc::clone(&shared);
             move |_: &CheckedFile<'_>| {
-                decides.fetch_add(1, Ordering::SeqCst);
+                shared[1].fetch_add(1, Ordering::SeqCst);
                 Ok(())
             }
         },
@@ -242,10 +242,10 @@ fn what_decides_about_files_is_made_once_for_all_of_them() {
     let folders = vec![Folder::project(folder.path())];
     let catalog = AgentCatalog::open_checked(folders, check, super::test_prompt);
     assert_eq!(catalog.entries().len(), 300);
-    let counts = || (begun.load(Ordering::SeqCst), decided.load(Ordering::SeqCst));
-    assert_eq!(counts(), (1, 300));
+    let counted = || [0, 1].map(|at: usize| counts[at].load(Ordering::SeqCst));
+    assert_eq!(counted(), [1, 300]);
     catalog.reload();
-    assert_eq!(counts(), (2, 600));
+    assert_eq!(counted(), [2, 600]);
 }
 
 #[test]
