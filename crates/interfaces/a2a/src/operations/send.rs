@@ -170,6 +170,9 @@ async fn say(request: &AgentRequest, task_id: &str, said: &a2a::Message) -> Resu
         approval::decide(state, caller, task_id, decision).await?;
         return Ok(Sent { decided: true, ..sent });
     }
+    if approval::answer_in_words(state, caller, task_id, said).await? {
+        return Ok(Sent { decided: true, ..sent });
+    }
     check_message_allowed(orchestrator, &caller.principal(), task_id).await?;
     let message = TaskMessage {
         message: message::user_message(said)?,
