@@ -15,7 +15,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
-use crate::dispatch::call_agent::CALL_AGENT;
+use crate::dispatch::call_agent::{self, CALL_AGENT};
 use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::{derived_id, peer_tools};
@@ -162,7 +162,8 @@ impl TaskRun {
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
 
-    /// The tools of the task: its own, its client's, and those to reach other agents.
+    /// The tools of the task: its own, its client's, those of the loop, and those to reach other agents, if there are any.
+    /// The order is always the same, so that a provider can cache it.
     pub(crate) fn offered(&self) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.deps.tools);
@@ -171,8 +172,14 @@ impl TaskRun {
         tools.extend(self.person_tools());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
             tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
-            tools.extend(supervisor_tools::TOOLS.iter().cloned());
-            tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
+            // Without an agent to call, those to manage tasks matter once an ad-hoc agent was called.
+            let has_agents = !call_agent::callable(&**agents, &created.agents).is_empty();
+            if has_agents || self.state.has_children {
+                tools.extend(supervisor_tools::TOOLS.iter().cloned());
+            }
+            if has_agents {
+                tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
+            }
         }
         if created.resident {
             tools.extend(peer_tools::REPLY_TOOLS.iter().cloned());

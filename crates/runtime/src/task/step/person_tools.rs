@@ -10,8 +10,8 @@ use std::time::Duration;
 use antiphon_core::port::Rule;
 use antiphon_core::{
     Answer, ApprovalId, ApprovalRequested, Choice, ChoiceQuestion, Decision, PlanQuestion,
-    Question, RawJson, TaskAccess, TodoChanged, TodoItem, TodoStatus, Tool, ToolCallBlock,
-    ToolResult,
+    Question, RawJson, TaskAccess, TaskCreated, TodoChanged, TodoItem, TodoStatus, Tool,
+    ToolCallBlock, ToolResult,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -82,8 +82,14 @@ static TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
 });
 
 /// Whether the loop itself answers calls of a tool of this name.
-fn is_ours(name: &str) -> bool {
+pub(crate) fn is_ours(name: &str) -> bool {
     [ASK_USER, SUBMIT_PLAN, TODO].contains(&name)
+}
+
+/// Names of the tools that a task may lend to the tasks it dispatches. Each task has its own plan, or none.
+pub(crate) fn usable(created: &TaskCreated) -> impl Iterator<Item = &'static str> {
+    let clients = |name: &str| created.external_tools.iter().any(|tool| tool.name == name);
+    [ASK_USER, TODO].into_iter().filter(move |name| tools::may_use(created, name) && !clients(name))
 }
 
 #[derive(Deserialize)]
