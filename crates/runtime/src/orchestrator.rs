@@ -182,7 +182,7 @@ impl Orchestrator {
         comment: Option<String>,
     ) -> Result<(), OrchestratorError> {
         let reply = ApprovalReply { decision, comment, answer: None };
-        approval::decide(&self.services, approval_id, &reply, by).await
+        approval::decide(&self.services, approval_id, &reply, by, None).await
     }
 
     /// The same with an answer to the question that waits there, or a changed plan.
@@ -192,7 +192,7 @@ impl Orchestrator {
         reply: &ApprovalReply,
         by: &str,
     ) -> Result<(), OrchestratorError> {
-        approval::decide(&self.services, approval_id, reply, by).await
+        approval::decide(&self.services, approval_id, reply, by, None).await
     }
 
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the

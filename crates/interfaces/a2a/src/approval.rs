@@ -9,7 +9,7 @@
 use std::num::NonZeroUsize;
 
 use a2a::{Message, PartContent};
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, IdempotencyKey};
 use antiphon_core::{Answer, Approval, ApprovalId, ApprovalReply, Decision, Question, TaskId};
 use antiphon_interface_transport::{AppState, Caller};
 use antiphon_runtime::{Orchestrator, OrchestratorError};
@@ -77,21 +77,26 @@ fn decider(caller: &Caller) -> Option<String> {
     }
 }
 
-/// Answers the question that a task waits with, if the message is an answer to it and the caller may answer.
+/// Answers the question that a task waits with, if the message is an answer to it and the caller may answer. A message that
+/// was sent before, with the same key, is none.
 pub(crate) async fn answer_in_words(
     state: &AppState,
     caller: &Caller,
     root: &TaskId,
     message: &Message,
+    key: &IdempotencyKey,
 ) -> Result<bool, A2aError> {
     let (Some(by), [part]) = (decider(caller), message.parts.as_slice()) else { return Ok(false) };
     let PartContent::Text(text) = &part.content else { return Ok(false) };
     let orchestrator = &state.deps.orchestrator;
+    if orchestrator.was_message_sent(root, key).await? {
+        return Ok(false);
+    }
     let Some(approval) = pending(orchestrator, root).await? else { return Ok(false) };
     let Some(Question::Choice(question)) = &approval.question else { return Ok(false) };
     let Some(answer) = question.read_answer(text.trim()) else { return Ok(false) };
     let reply = ApprovalReply::answering(answer);
-    match orchestrator.answer(&approval.approval_id, &reply, &by).await {
+    match orchestrator.answer_with_message(&approval.approval_id, &reply, &by, root, key).await {
         Ok(()) => Ok(true),
         // Another caller was first: the message is for the agent.
         Err(OrchestratorError::AlreadyDecided { .. }) => Ok(false),

@@ -123,6 +123,38 @@ async fn an_accepted_plan_gives_no_more_than_the_permissions_of_the_task() {
     assert_eq!(acts(&tools), [""; 0]);
 }
 
+/// Plans and acts in the same answer.
+const PLANS_AND_ACTS: &str = r#"
+name = "test"
+[[reply]]
+when = { turn = 0 }
+step = [
+    { call = { name = "act", arguments = { on = "beside" } } },
+    { call = { name = "submit_plan", arguments = { plan = "1. Act." } } },
+]
+[[reply]]
+step = [{ text = "Done." }]
+"#;
+
+#[tokio::test]
+async fn a_call_beside_the_plan_waits_for_the_decision_about_the_plan() {
+    for (decision, acted) in [(Decision::AllowOnce, 1), (Decision::Deny, 0)] {
+        let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+        let world = world(journal, &tools, PLANS_AND_ACTS);
+        let settings = Settings { approvals: WAIT, ..world.settings };
+        let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..world });
+        let task_id = orchestrator.invoke(planning()).await.expect("accepted").task_id;
+        let state = orchestrator.wait(&task_id).await.expect("at rest");
+        assert_eq!(state.status, TaskStatus::InputRequired);
+        assert_eq!(acts(&tools), [""; 0], "the plan is not accepted yet");
+        let id = plan_of(&orchestrator).await.approval_id;
+        orchestrator.decide(&id, decision, "me", None).await.expect("decided");
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
+        assert_eq!(acts(&tools).len(), acted, "{decision:?}: {}", results(&state));
+    }
+}
+
 #[tokio::test]
 async fn where_no_person_can_accept_it_the_plan_stays_a_plan() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));

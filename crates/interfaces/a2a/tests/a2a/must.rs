@@ -146,8 +146,14 @@ async fn a_question_is_answered_with_a_message_that_is_one_of_its_choices() {
     assert_eq!(still["result"]["task"]["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{still}");
     let mut params = message("m3", "blue");
     params["message"]["taskId"] = task["id"].clone();
-    let done = world.rpc("SendMessage", params).await;
+    let done = world.rpc("SendMessage", params.clone()).await;
     assert_eq!(done["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    // A client that did not get the response sends the answer again: it is no new message.
+    let again = world.rpc("SendMessage", params.clone()).await;
+    assert_eq!(again["result"]["task"]["id"], task["id"], "{again}");
+    params["message"]["messageId"] = json!("m4");
+    let new = world.rpc("SendMessage", params).await;
+    assert_eq!(new["error"]["code"], -32004, "the task has ended: {new}");
     world.ended().await;
 }
 

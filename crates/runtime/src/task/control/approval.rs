@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, IdempotencyKey};
 use antiphon_core::{
     Answer, Approval, ApprovalDecided, ApprovalId, ApprovalReply, ApprovalStatus, Decision,
     StatusChanged, TaskId, TaskStatus, WaitingFor,
@@ -43,12 +43,13 @@ impl ApprovalRequests {
     }
 }
 
-/// Answers an approval, once.
+/// Answers an approval, once. The key is that of the message that is the answer, if there is one.
 pub(crate) async fn decide(
     services: &Arc<Services>,
     approval_id: &ApprovalId,
     reply: &ApprovalReply,
     by: &str,
+    key: Option<&IdempotencyKey>,
 ) -> Result<(), OrchestratorError> {
     let ApprovalReply { decision, comment, .. } = reply;
     let decision = *decision;
@@ -76,10 +77,10 @@ pub(crate) async fn decide(
             events.push(StatusChanged::new(TaskStatus::Running).into());
         }
         // Of two concurrent answers the journal takes one; the other finds the approval decided.
-        let shared = Arc::clone(services);
+        let (shared, key) = (Arc::clone(services), key.cloned());
         // The task starts even if the caller goes away as soon as the journal has the decision.
         let decided = services.background.run_detached(async move {
-            let is_written = shared.append_after(&summary, events).await?;
+            let is_written = shared.append_once_after(&summary, events, key).await?;
             if is_written {
                 supervise::start(&shared, &summary.task_id);
             }
@@ -200,7 +201,7 @@ async fn has_other_questions(
 /// Expires an approval that was not answered in time.
 pub(crate) async fn expire(services: &Arc<Services>, expired: ApprovalId) {
     let reply = ApprovalReply { decision: Decision::Expire, comment: None, answer: None };
-    match decide(services, &expired, &reply, "the clock").await {
+    match decide(services, &expired, &reply, "the clock", None).await {
         // It was answered, or its task ended.
         Ok(())
         | Err(
