@@ -243,12 +243,13 @@ impl TaskRun {
 
     /// Gives a call of one of these tools its result.
     pub(super) fn answer_call(&mut self, call: &ToolCallBlock) {
+        let asked = self.state.approvals.get(&call.id);
         let result = if call.name == TODO {
             self.replace_todo(call)
-        } else if call.name == SUBMIT_PLAN && !self.plans() {
+        } else if call.name == SUBMIT_PLAN && !self.plans() && asked.is_none() {
             ToolResult::failed("The plan of this task is accepted already: carry it out.")
         } else {
-            match (question(call), self.state.approvals.get(&call.id)) {
+            match (question(call), asked) {
                 (Err(reason), _) => ToolResult::failed(reason),
                 (Ok(_), None) => ToolResult::failed(UNATTENDED),
                 (Ok(Question::Choice(_)), Some(asked)) => chosen(asked),
