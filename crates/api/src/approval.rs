@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::{Approval, ApprovalId, Decision};
+use antiphon_core::{Answer, Approval, ApprovalId, ApprovalReply, Decision};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "schema")]
@@ -35,13 +35,28 @@ pub struct ApprovalList {
     pub next_cursor: Option<ApprovalId>,
 }
 
+impl From<DecideApproval> for ApprovalReply {
+    fn from(DecideApproval { decision, comment, answer }: DecideApproval) -> Self {
+        Self { decision, comment, answer }
+    }
+}
+
+impl From<ApprovalReply> for DecideApproval {
+    fn from(ApprovalReply { decision, comment, answer }: ApprovalReply) -> Self {
+        Self { decision, comment, answer }
+    }
+}
+
 /// The decision of one approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DecideApproval {
-    /// Any decision but `expire`, which only the server's clock makes.
+    /// Any decision but `expire`, which only the server's clock makes. `allow_once` answers a question and accepts a plan.
     pub decision: Decision,
     /// Reason, which the model reads when the call is denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
+    /// The answer to a question, or the plan in place of the agent's own. Absent: the default, or the plan as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
 }

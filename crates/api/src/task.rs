@@ -4,8 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use antiphon_core::{
-    CanonicalHeader, Message, ModelRef, RawJson, SessionId, TaskId, TaskLimits, TaskSummary, Tool,
-    UserMessage,
+    CanonicalHeader, Message, ModelRef, Plan, RawJson, SessionId, TaskAccess, TaskId, TaskLimits,
+    TaskSummary, TodoItem, Tool, UserMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,6 +63,9 @@ pub struct CreateTask {
     /// JSON Schema that the result has to match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
+    /// The task only reads until a person has accepted its plan; then it goes on with its permissions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan: bool,
     /// Session that the task continues, in place of `history`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
@@ -95,6 +98,7 @@ impl CreateTask {
             external_tools: Vec::new(),
             limits: TaskLimits::default(),
             output_schema: None,
+            plan: false,
             session_id: None,
             followed: false,
         }
@@ -180,6 +184,15 @@ pub struct TaskDetail {
     /// absent when there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub canonical: Vec<CanonicalHeader>,
+    /// What the task may do now within its permissions; absent: what they allow.
+    #[serde(default, skip_serializing_if = "TaskAccess::is_permitted")]
+    pub access: TaskAccess,
+    /// Latest plan of the task; absent when it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// The list of things to do that the agent keeps; absent when it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todo: Vec<TodoItem>,
 }
 
 /// How long the server waits before it responds.

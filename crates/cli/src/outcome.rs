@@ -23,7 +23,7 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
         (TaskStatus::Canceled, _) => Err(Failure::canceled()),
         (TaskStatus::InputRequired, Some(WaitingFor::Approval)) => Err(Failure::refused(format!(
             "task {id} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
-             approvals allow` or `deny`, then `antiphon run --resume {id}`"
+             approvals allow`, `answer` or `deny`, then `antiphon run --resume {id}`"
         ))),
         // The user paused it, so this is no failure of the task.
         (TaskStatus::InputRequired, Some(WaitingFor::Resume)) => {

@@ -311,7 +311,7 @@ impl WatchSession<'_, '_> {
         {
             return Err(Failure::refused(format!(
                 "{} waits for an answer: see `antiphon approvals list`, answer with `antiphon \
-                 approvals allow` or `deny`, then `antiphon run --resume {task_id}`",
+                 approvals allow`, `answer` or `deny`, then `antiphon run --resume {task_id}`",
                 self.task_name(approval),
             )));
         }

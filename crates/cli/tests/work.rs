@@ -151,6 +151,84 @@ fn an_approval_waits_in_the_journal_until_a_user_answers() {
     assert!(folder.path().join("pushed").exists());
 }
 
+const ASKS: &str = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "todo", arguments_json = '{"items":[{"text":"ask","status":"in_progress"}]}' } }]
+[[reply]]
+when = { turn = 1 }
+step = [
+    { call = { name = "ask_user", arguments_json = '''{"question":"Which\u001b[2J color?","choices":["Red","Blue"]}''' } },
+]
+[[reply]]
+step = [{ text = "{{last_result}}" }]
+"#;
+
+#[test]
+fn a_question_waits_in_the_journal_until_a_user_answers() {
+    let folder = project(ASKS);
+    let seen = run(folder.path(), &["--ask", "wait"]);
+    assert_eq!(seen.code, 3, "{}", seen.err);
+    assert!(seen.err.contains("0 of 1 done: ask"), "{}", seen.err);
+    let listed = antiphon(folder.path(), &["approvals", "list"]).out;
+    assert!(listed.contains(r"asks: Which\u{1b}[2J color?"), "{listed}");
+    let shown = antiphon(folder.path(), &["approvals", "show", "last"]).out;
+    assert!(shown.contains("  │ 2) Blue\nanswer: a number, your own answer"), "{shown}");
+    let task = antiphon(folder.path(), &["tasks", "show", "last"]).out;
+    assert!(task.contains("[~] ask"), "{task}");
+    let missing = antiphon(folder.path(), &["approvals", "answer", "last"]);
+    assert_eq!(missing.code, 2, "there is no default: {}", missing.out);
+    let answered = antiphon(folder.path(), &["approvals", "answer", "last", "2"]);
+    assert_eq!(answered.code, 0, "{}", answered.err);
+    assert!(answered.out.starts_with("answered: "), "{}", answered.out);
+    let resumed = antiphon(folder.path(), &["run", "--resume", "last"]);
+    assert_eq!((resumed.code, resumed.out.trim()), (0, "The user chose: Blue"), "{}", resumed.err);
+}
+
+#[test]
+fn without_a_user_a_question_is_for_the_model_to_decide() {
+    let folder = project(ASKS);
+    let seen = run(folder.path(), &[]);
+    assert_eq!(seen.code, 0, "{}", seen.err);
+    assert!(seen.out.contains("No person can be asked here."), "{}", seen.out);
+}
+
+const PLANS: &str = r#"
+name = "work"
+[[reply]]
+when = { turn = 0 }
+step = [{ call = { name = "write", arguments = { path = "early", content = "x" } } }]
+[[reply]]
+when = { turn = 1 }
+step = [{ call = { name = "submit_plan", arguments = { plan = "1. Write a." } } }]
+[[reply]]
+when = { turn = 2 }
+step = [{ call = { name = "write", arguments = { path = "late", content = "x" } } }]
+[[reply]]
+step = [{ text = "Done." }]
+"#;
+
+#[test]
+fn a_task_that_plans_first_writes_nothing_before_its_plan_is_accepted() {
+    let folder = project(PLANS);
+    let rule = ["--plan", "--ask", "wait", "--allow", "write(**)", "--mode", "full"];
+    let seen = run(folder.path(), &rule);
+    assert_eq!(seen.code, 3, "{}", seen.err);
+    assert!(!folder.path().join("early").exists(), "neither rule nor mode allows it");
+    let shown = antiphon(folder.path(), &["tasks", "show", "last"]).out;
+    assert!(shown.contains("plan, proposed\n  │ 1. Write a.\n"), "{shown}");
+    fs::write(folder.path().join("changed.md"), "1. Write late.").unwrap();
+    let accept = ["approvals", "allow", "last", "--plan", "changed.md"];
+    let accepted = antiphon(folder.path(), &accept);
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let resumed = antiphon(folder.path(), &["run", "--resume", "last"]);
+    assert_eq!((resumed.code, resumed.out.trim()), (0, "Done."), "{}", resumed.err);
+    assert!(folder.path().join("late").exists() && !folder.path().join("early").exists());
+    let shown = antiphon(folder.path(), &["tasks", "show", "last"]).out;
+    assert!(shown.contains("plan, accepted\n  │ 1. Write late.\n"), "{shown}");
+}
+
 #[test]
 fn what_is_allowed_always_is_kept_in_the_users_own_folder() {
     let folder = project(PUSHES);

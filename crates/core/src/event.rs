@@ -46,7 +46,7 @@ pub use body::{
     ApprovalDecided, ApprovalRequested, Awaited, Awaiting, BudgetRaised, Compacted, Dispatched,
     EventBody, EventVisitor, HandedOver, HistoryRef, ImportedTimes, MessageAppended, MessageQueued,
     OutputRejected, PeerCancel, Purpose, Relayed, Replied, RequestSent, StateChanged,
-    StatusChanged, TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted,
+    StatusChanged, TaskCreated, TaskRestored, TodoChanged, ToolRefused, ToolRequested, ToolStarted,
     UsageRecorded, WaitingFor,
 };
 

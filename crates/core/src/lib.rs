@@ -81,7 +81,7 @@ pub use event::{
     EVENT_VERSION, Event, EventBody, EventError, EventVisitor, HandedOver, HistoryRef,
     ImportedTimes, MessageAppended, MessageQueued, OutageWait, OutputRejected, PEER_UNAVAILABLE,
     PeerCancel, PeerWait, Position, Purpose, Relayed, Replied, RequestSent, Seq, StateChanged,
-    StatusChanged, TaskCreated, TaskRestored, ToolRefused, ToolRequested, ToolStarted,
+    StatusChanged, TaskCreated, TaskRestored, TodoChanged, ToolRefused, ToolRequested, ToolStarted,
     UsageRecorded, WaitingFor,
 };
 pub use health::{HealthProblem, HealthState, HealthStatus};
@@ -96,12 +96,18 @@ pub use interaction::{
     classify, external_event_text, render,
 };
 pub use port::{Cancel, Piece, PieceSource, Provider, ProviderError, ToolError, ToolExecutor};
-pub use task::approval::{Approval, ApprovalStatus, Decision};
+pub use task::approval::{Approval, ApprovalReply, ApprovalStatus, Decision};
 pub use task::invocation::{
     AgentRef, ContextScope, Executor, ExecutorHint, Invocation, InvocationError, Join, LeftOutTool,
     RunnerConfig, TARGETS_MAX, Target, ToolPolicy, ValidInvocation,
 };
+pub use task::plan::{Plan, PlanStatus, TaskAccess};
+pub use task::question::{
+    ANSWER_BYTES_MAX, Answer, CHOICE_DESCRIPTION_BYTES_MAX, CHOICES_MAX, Choice, ChoiceQuestion,
+    LABEL_BYTES_MAX, PlanQuestion, QUESTION_BYTES_MAX, Question, QuestionError,
+};
 pub use task::runs_on::RunsOn;
+pub use task::todo::{TODO_ITEMS_MAX, TODO_TEXT_BYTES_MAX, TodoError, TodoItem, TodoStatus};
 
 pub use task::{AgentResult, InvocationResult, TaskLimits, TaskSnapshot, TaskStatus};
 pub use value::id::{

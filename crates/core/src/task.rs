@@ -6,11 +6,17 @@
 //! |--------------|----------------------------------------|
 //! | `invocation` | how tasks are dispatched               |
 //! | `approval`   | questions to a person about tool calls |
+//! | `question`   | other questions to a person, and answers |
+//! | `plan`       | plan mode                              |
+//! | `todo`       | the list of things to do of an agent   |
 //! | `runs_on`    | where a task runs                      |
 
 pub(crate) mod approval;
 pub(crate) mod invocation;
+pub(crate) mod plan;
+pub(crate) mod question;
 pub(crate) mod runs_on;
+pub(crate) mod todo;
 
 use std::num::{NonZeroU32, NonZeroU64};
 

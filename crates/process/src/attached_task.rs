@@ -359,6 +359,7 @@ fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
         system_prompt: request.system,
         limits: request.limits,
         output_schema: request.output_schema,
+        plan: request.plan,
         session_id,
         ..CreateTask::text(&request.prompt).map_err(unsendable)?
     })

@@ -23,8 +23,8 @@ use antiphon_core::port::{
     Clock, Journal, RandomIds, SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    ApprovalId, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable, Provenance, Provider,
-    RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
+    ApprovalId, ApprovalReply, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable,
+    Provenance, Provider, RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use antiphon_runtime::{
     LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskMessage,
@@ -195,11 +195,22 @@ impl Connection {
         decider: &str,
         comment: Option<String>,
     ) -> Result<(), ProjectError> {
+        let reply = ApprovalReply { decision, comment, answer: None };
+        self.reply(approval_id, reply, decider).await
+    }
+
+    /// The same with an answer to the question that waits there, or a changed plan.
+    pub async fn reply(
+        &self,
+        approval_id: &ApprovalId,
+        reply: ApprovalReply,
+        decider: &str,
+    ) -> Result<(), ProjectError> {
         match self {
             Self::Local(orchestrator) => {
-                Ok(orchestrator.decide(approval_id, decision, decider, comment).await?)
+                Ok(orchestrator.answer(approval_id, &reply, decider).await?)
             }
-            Self::Server(server, _) => server.decide(approval_id, decision, comment).await,
+            Self::Server(server, _) => server.reply(approval_id, reply).await,
         }
     }
 
@@ -285,14 +296,13 @@ impl ProjectServer {
         Ok(self.answer(self.client.create_task(&task, None).await)?.task_id)
     }
 
-    /// Decides an approval.
-    pub async fn decide(
+    /// Decides an approval, or answers its question.
+    pub async fn reply(
         &self,
         approval_id: &ApprovalId,
-        decision: Decision,
-        comment: Option<String>,
+        reply: ApprovalReply,
     ) -> Result<(), ProjectError> {
-        let body = DecideApproval { decision, comment };
+        let body = DecideApproval::from(reply);
         self.ordered(self.client.decide_approval(approval_id, &body)).await
     }
 

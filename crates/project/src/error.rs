@@ -88,6 +88,8 @@ impl From<OrchestratorError> for ProjectError {
             OrchestratorError::Replay(_)
             | OrchestratorError::NoModel { .. }
             | OrchestratorError::BadSchema { .. }
+            | OrchestratorError::NotAnAnswer { .. }
+            | OrchestratorError::CannotPlan { .. }
             | OrchestratorError::BadTool { .. }
             | OrchestratorError::NoSuchCall { .. }
             | OrchestratorError::ResultTooLong { .. }

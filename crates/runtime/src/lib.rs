@@ -76,6 +76,7 @@ pub use task::schedule::run_slots::TASKS_RUNNING_MAX;
 pub use task::state::conversation::Conversation;
 pub use task::state::{ApprovalQuestion, ReplayError, StartedCall, TaskState, WakeCounters};
 pub use task::step::output::check_schema;
+pub use task::step::person_tools::{ASK_USER, SUBMIT_PLAN, TODO};
 pub use task::step::tools::NoTools;
 pub use watch::delta::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
 pub use watch::delta_watchers::{DeltaWatcher, WatchedDelta};

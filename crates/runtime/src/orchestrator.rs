@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{
-    ApprovalDecided, ApprovalId, Decision, EventBody, RunnerConfig, Runtime, StatusChanged, TaskId,
-    TaskRestored, TaskStatus, TaskSummary, ToolCallId, ToolResult, WaitingFor,
+    ApprovalDecided, ApprovalId, ApprovalReply, Decision, EventBody, RunnerConfig, Runtime,
+    StatusChanged, TaskId, TaskRestored, TaskStatus, TaskSummary, ToolCallId, ToolResult,
+    WaitingFor,
 };
 
 use crate::deps::{RuntimeConfig, TaskEnvironments};
@@ -158,7 +159,8 @@ impl Orchestrator {
                 .map(|question| {
                     let approval_id = question.approval_id.clone();
                     let (decision, by) = (Decision::Deny, "restore".to_owned());
-                    ApprovalDecided { approval_id, decision, by, comment: None }.into()
+                    ApprovalDecided { approval_id, decision, by, comment: None, answer: None }
+                        .into()
                 })
                 .collect();
             events.push(TaskRestored { file: file.to_owned() }.into());
@@ -179,7 +181,18 @@ impl Orchestrator {
         by: &str,
         comment: Option<String>,
     ) -> Result<(), OrchestratorError> {
-        approval::decide(&self.services, approval_id, decision, by, comment).await
+        let reply = ApprovalReply { decision, comment, answer: None };
+        approval::decide(&self.services, approval_id, &reply, by, None).await
+    }
+
+    /// The same with an answer to the question that waits there, or a changed plan.
+    pub async fn answer(
+        &self,
+        approval_id: &ApprovalId,
+        reply: &ApprovalReply,
+        by: &str,
+    ) -> Result<(), OrchestratorError> {
+        approval::decide(&self.services, approval_id, reply, by, None).await
     }
 
     /// Cancels a task: its model call, its tools, and all its descendants. When this returns, the

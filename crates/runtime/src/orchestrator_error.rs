@@ -91,6 +91,22 @@ pub enum OrchestratorError {
         /// Why it could not be stored.
         reason: String,
     },
+    /// The decision does not fit the question: give another answer.
+    #[error("approval {approval_id}: {reason}")]
+    NotAnAnswer {
+        /// Id of the approval.
+        approval_id: ApprovalId,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A task in this runner cannot plan first: start it without a plan, or with mode `read-only`.
+    #[error(
+        "a task in the runner `{runner}` cannot plan first, because nothing there keeps it from writing: start it without a plan"
+    )]
+    CannotPlan {
+        /// Kind of the runner.
+        runner: String,
+    },
     /// The task does not wait for the result of this call.
     #[error("task {task_id} does not wait for a result of call {tool_call_id}")]
     NoSuchCall {

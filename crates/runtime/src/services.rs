@@ -29,7 +29,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Appended, Expected, JournalError, Read};
+use antiphon_core::port::{Append, Appended, Expected, IdempotencyKey, JournalError, Read};
 use antiphon_core::{Event, EventBody, Position, TaskCreated, TaskId, TaskSummary};
 
 use crate::background::BackgroundTasks;
@@ -264,12 +264,22 @@ impl Services {
         summary: &TaskSummary,
         events: Vec<EventBody>,
     ) -> Result<bool, OrchestratorError> {
+        self.append_once_after(summary, events, None).await
+    }
+
+    /// The same, once for each key: what was written under the key before counts as written.
+    pub(crate) async fn append_once_after(
+        self: &Arc<Self>,
+        summary: &TaskSummary,
+        events: Vec<EventBody>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<bool, OrchestratorError> {
         let append = Append {
             task_id: summary.task_id.clone(),
             expected: Expected::At(summary.seq),
             at: self.deps.clock.now(),
             events,
-            key: None,
+            key,
         };
         let services = Arc::clone(self);
         self.background

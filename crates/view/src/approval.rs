@@ -4,7 +4,7 @@
 //! The call is text of a model. Each of its lines stands behind a bar, with control and invisible characters
 //! escaped and broken to the width of the terminal, so that none of it can look like a line of the question.
 //! Long runs of blanks are counted instead of shown, and every part has a limit, so that none of it moves the
-//! rest of the question out of sight.
+//! rest of the question out of sight. What an agent asks a person is shown the same way (`question`).
 
 use std::fmt::Write as _;
 
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::colors::Colors;
 use crate::display::escaped;
+use crate::question::{Extent, answers_text, question_lines, question_text};
 use crate::text::{break_line, count, wrap};
 
 /// Lines of a call that a question shows.
@@ -31,7 +32,7 @@ const RULE_CHARS_MAX: usize = 200;
 const BLANKS_MAX: usize = 16;
 
 /// Stands before each line of a call.
-const BAR: &str = "  │ ";
+pub(crate) const BAR: &str = "  │ ";
 
 /// Stands before the reason.
 const WHY: &str = "  why: ";
@@ -66,6 +67,11 @@ impl ApprovalQuestion<'_> {
         };
         let first = format!("? {task}{}{more}", name(&approval.tool_name));
         let mut lines = vec![colors.bold(&colors.yellow(&first))];
+        if let Some(question) = &approval.question {
+            lines.extend(question_lines(question, Extent::Bounded, colors, self.width));
+            lines.push(format!("  {}", answers_text(question)));
+            return lines;
+        }
         lines.extend(self.call_lines());
         let columns = self.width.saturating_sub(WHY.len());
         let why = wrap(&bounded(&readable(&approval.reason), REASON_CHARS_MAX), columns);
@@ -132,19 +138,25 @@ fn named_lines(name: &str, value: &Value) -> Vec<String> {
 }
 
 /// The lines of a text, each escaped whole. A line break at the end begins no other line.
-fn text_lines(text: &str) -> Vec<String> {
+pub(crate) fn text_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.split('\n').map(readable).collect()
 }
 
-/// Every line of a call, escaped, behind a bar: for a question that is not asked on a terminal.
+/// Every line of a call, or of the question that it asks, escaped, behind a bar: for a question that is not asked on a terminal.
 pub fn call_lines(approval: &Approval) -> Vec<String> {
+    if let Some(question) = &approval.question {
+        return question_lines(question, Extent::Whole, Colors::Off, usize::MAX);
+    }
     let lines = argument_lines(approval.arguments.as_str());
     lines.iter().map(|line| format!("{BAR}{line}")).collect()
 }
 
-/// A call on one line, escaped whole, with the number of characters that are not shown.
+/// A call, or the question that it asks, on one line, escaped whole, with the number of characters that are not shown.
 pub fn call_text(approval: &Approval) -> String {
+    if let Some(question) = &approval.question {
+        return question_text(question);
+    }
     let text = format!("{} {}", approval.tool_name, approval.arguments.as_str());
     bounded(&readable(&text), CALL_CHARS_MAX)
 }
@@ -155,7 +167,7 @@ pub fn rule_text(approval: &Approval) -> String {
 }
 
 /// `text` escaped whole; blanks that are no spaces are escapes, too, and a long run of spaces is a number.
-fn readable(text: &str) -> String {
+pub(crate) fn readable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut spaces = 0;
     for c in escaped(text).chars().map(Some).chain([None]) {
@@ -185,7 +197,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// `text`, or the start of it with the number of characters that are not shown.
-fn bounded(text: &str, chars_max: usize) -> String {
+pub(crate) fn bounded(text: &str, chars_max: usize) -> String {
     let shown: String = text.chars().take(chars_max).collect();
     match text.chars().count().saturating_sub(chars_max) {
         0 => shown,
@@ -212,6 +224,7 @@ mod tests {
             rule: Rule("bash(git push *)".to_owned()),
             expires_at: None,
             boot_until: None,
+            question: None,
         };
         Approval::requested(TaskId::parse("01a2").unwrap(), &request, DateTime::UNIX_EPOCH)
     }

@@ -13,6 +13,7 @@ mod deferred;
 mod descendants;
 pub mod display;
 mod note;
+mod question;
 mod task_words;
 pub mod text;
 mod transcript;
@@ -20,12 +21,16 @@ mod tree;
 mod wording;
 
 pub use approval::{ApprovalQuestion, call_lines, call_text, rule_text};
-pub use approval_answer::{ANSWERS, ApprovalAnswer, settles};
+pub use approval_answer::{settles, typed_reply};
 pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
 pub use note::{Note, Tone};
+pub use question::{
+    Extent, answer_text, answers_text, plan_lines, question_lines, question_text, todo_lines,
+    todo_text,
+};
 pub use task_words::{peer_wait_text, status_word, task_title};
 pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};
 pub use tree::{

@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
+use crate::question::todo_text;
 use crate::text::{cut, elapsed, line_count, one_line};
 use crate::wording::{diff_lines, dispatch_text, wait_text};
 use answer::{Answers, Showing};
@@ -146,6 +147,11 @@ impl Transcript {
             }
             EventBody::HandedOver(over) => {
                 self.note(&format!("→ hands over to {}", cut(&escaped(&over.agent))));
+            }
+            EventBody::TodoChanged(changed) => {
+                if let Some(text) = todo_text(&changed.items) {
+                    self.note(&text);
+                }
             }
             EventBody::Compacted(_) => self.note("the conversation was compacted"),
             EventBody::OutputRejected(rejected) => {

@@ -1,19 +1,26 @@
-//! `antiphon approvals`: tool calls that wait for the user's decision.
+//! `antiphon approvals`: tool calls that wait for the user's decision, questions of agents, and their plans.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{ApprovalQuery, ApprovalSelector, TaskQuery, TaskSelector};
-use antiphon_core::{Approval, ApprovalStatus, Decision};
+use antiphon_core::{
+    ANSWER_BYTES_MAX, Answer, Approval, ApprovalReply, ApprovalStatus, Decision, Question,
+};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_view::display::escaped;
-use antiphon_view::{call_text as call, rule_text};
+use antiphon_view::{
+    answer_text, answers_text, call_lines, call_text as call, rule_text, typed_reply,
+};
 use clap::Subcommand;
 
 use crate::failure::Failure;
 use crate::hints::resume_command;
 use crate::terminal;
 
-/// List tool calls that wait for approval, and allow or deny them.
+/// List what waits for you: tool calls, questions and plans of agents. Allow, answer or deny them.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 A decision lets the task continue: at once while `antiphon serve` runs in this project, else when you
@@ -23,7 +30,9 @@ Examples:
   antiphon approvals list
   antiphon approvals allow last
   antiphon approvals allow --always 0199…   # and every call its rule covers from now on
-  antiphon approvals deny last --comment 'Use a branch.'")]
+  antiphon approvals deny last --comment 'Use a branch.'
+  antiphon approvals answer last 2          # a question: a choice, or an answer in words
+  antiphon approvals allow last --plan my.md  # a plan, as you changed it")]
 pub(crate) enum Approvals {
     /// List pending approvals, the oldest first.
     List {
@@ -40,7 +49,22 @@ pub(crate) enum Approvals {
         #[arg(long)]
         json: bool,
     },
-    /// Allow a call.
+    /// Show one approval whole: the call, the question with its choices, or the plan.
+    Show {
+        /// Id of the approval, a prefix of it, or `last`.
+        approval: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Answer a question of an agent.
+    Answer {
+        /// Id of the approval, a prefix of it, or `last`.
+        approval: String,
+        /// Numbers or labels of choices, separated by commas, or your own words; the default when absent.
+        answer: Option<String>,
+    },
+    /// Allow a call, or accept a plan.
     Allow {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,
@@ -50,8 +74,11 @@ pub(crate) enum Approvals {
         /// Also allow every call its rule covers, in this project from now on.
         #[arg(long)]
         always: bool,
+        /// Accept the plan as this file has it; `-` reads standard input.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "always"])]
+        plan: Option<PathBuf>,
     },
-    /// Deny a call.
+    /// Deny a call, reject a plan, or leave a question unanswered.
     Deny {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,
@@ -73,16 +100,38 @@ impl Approvals {
                 let which = if all { ApprovalSelector::All } else { ApprovalSelector::Pending };
                 list(&connection, ApprovalQuery { which, after, limit }, json).await
             }
-            Self::Allow { approval, task, always } => {
+            Self::Show { approval, json } => {
+                let connection = access.read()?;
+                let approval = connection.find_approval(&approval).await?;
+                terminal::print(&if json { terminal::json(&approval)? } else { whole(&approval) });
+                Ok(())
+            }
+            Self::Answer { approval, answer } => {
+                let connection = access.decide().await?;
+                let approval = connection.find_approval(&approval).await?;
+                if approval.question.is_none() {
+                    return Err(Failure::usage(
+                        "it asks whether a call may run: use `antiphon approvals allow` or `deny`",
+                    ));
+                }
+                let reply = typed_reply(&approval, answer.as_deref().unwrap_or_default());
+                let reply =
+                    reply.map_err(|possible| Failure::usage(escaped(&possible).into_owned()))?;
+                decide(&connection, &approval, reply).await
+            }
+            Self::Allow { approval, task, always, plan } => {
+                let answer = plan.as_deref().map(changed_plan).transpose()?;
                 let decision = match (task, always) {
                     (_, true) => Decision::AllowAlways,
                     (true, false) => Decision::AllowTask,
                     (false, false) => Decision::AllowOnce,
                 };
-                decide(&access.decide().await?, &approval, decision, None).await
+                let reply = ApprovalReply { decision, comment: None, answer };
+                decide_named(&access.decide().await?, &approval, reply).await
             }
             Self::Deny { approval, comment } => {
-                decide(&access.decide().await?, &approval, Decision::Deny, comment).await
+                let reply = ApprovalReply { decision: Decision::Deny, comment, answer: None };
+                decide_named(&access.decide().await?, &approval, reply).await
             }
         }
     }
@@ -110,15 +159,44 @@ async fn list(connection: &Connection, query: ApprovalQuery, json: bool) -> Resu
     Ok(())
 }
 
-async fn decide(
+/// A plan that the person has changed.
+fn changed_plan(file: &Path) -> Result<Answer, Failure> {
+    let named = if file == Path::new("-") { Path::new("/dev/stdin") } else { file };
+    let mut text = String::new();
+    let limit = ANSWER_BYTES_MAX as u64 + 1;
+    let read = File::open(named).and_then(|file| file.take(limit).read_to_string(&mut text));
+    read.map_err(|error| {
+        Failure::usage(format!(
+            "cannot read the plan {}: {error}",
+            escaped(&file.to_string_lossy())
+        ))
+    })?;
+    Ok(Answer { choices: Vec::new(), text: Some(text) })
+}
+
+async fn decide_named(
     connection: &Connection,
     name: &str,
-    decision: Decision,
-    comment: Option<String>,
+    reply: ApprovalReply,
 ) -> Result<(), Failure> {
     let approval = connection.find_approval(name).await?;
-    connection.decide(&approval.approval_id, decision, crate::DECIDER, comment).await?;
-    let word = if decision.allows() { "allowed" } else { "denied" };
+    decide(connection, &approval, reply).await
+}
+
+async fn decide(
+    connection: &Connection,
+    approval: &Approval,
+    reply: ApprovalReply,
+) -> Result<(), Failure> {
+    let word = match (&approval.question, reply.decision.allows()) {
+        (None, true) => "allowed",
+        (None, false) => "denied",
+        (Some(Question::Plan(_)), true) => "accepted",
+        (Some(Question::Plan(_)), false) => "rejected",
+        (Some(Question::Choice(_)), true) => "answered",
+        (Some(Question::Choice(_)), false) => "left unanswered",
+    };
+    connection.reply(&approval.approval_id, reply, crate::DECIDER).await?;
     let then = match connection {
         Connection::Server(..) => "its task continues".to_owned(),
         Connection::Local(books) => {
@@ -129,8 +207,24 @@ async fn decide(
             format!("continue with {}", resume_command(connection, &root))
         }
     };
-    terminal::print(&format!("{word}: {}; {then}\n", call(&approval)));
+    terminal::print(&format!("{word}: {}; {then}\n", call(approval)));
     Ok(())
+}
+
+/// One approval whole.
+fn whole(approval: &Approval) -> String {
+    let Approval { approval_id, task_id, status, .. } = approval;
+    let mut lines = vec![format!("approval {approval_id}, {}, task {task_id}", status.as_str())];
+    lines.extend(call_lines(approval));
+    match &approval.question {
+        None => lines.push(format!("why: {}", escaped(&approval.reason))),
+        Some(question) => match answer_text(approval) {
+            Some(answer) => lines.push(format!("answer: {answer}")),
+            None if *status == ApprovalStatus::Pending => lines.push(answers_text(question)),
+            None => {}
+        },
+    }
+    lines.join("\n") + "\n"
 }
 
 fn table(approvals: &[Approval]) -> String {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use antiphon_client::RetryPolicy;
 use antiphon_core::port::{Cancel, Journal, ToolContext};
 use antiphon_core::{
-    ApprovalId, Decision, Event, HandlingMode, ModelRef, PriceTable, RawJson, Seq, TaskId,
-    ToolExecutor as _, ToolResult,
+    ApprovalId, ApprovalReply, Decision, Event, HandlingMode, ModelRef, PriceTable, RawJson, Seq,
+    TaskId, ToolExecutor as _, ToolResult,
 };
 use antiphon_demo::{
     ApprovalMode, ConfigSource, DemoError, DemoOptions, EventStream, FolderAtEnd, Host,
@@ -212,7 +212,8 @@ impl ServerClient for Client {
         decision: Decision,
         comment: Option<&str>,
     ) -> Result<(), DemoError> {
-        self.0.decide(approval_id, decision, comment.map(str::to_owned)).await.map_err(demo_error)
+        let reply = ApprovalReply { decision, comment: comment.map(str::to_owned), answer: None };
+        self.0.reply(approval_id, reply).await.map_err(demo_error)
     }
 
     async fn events(

@@ -77,7 +77,7 @@ pub(crate) struct Run {
     /// Resume an interrupted task: its id, a prefix of it, or `last`.
     #[arg(long, value_name = "TASK", conflicts_with_all = [
         "prompt", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
-        "output_schema", "model", "agent", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
+        "output_schema", "model", "agent", "plan", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
     ])]
     resume: Option<String>,
 
@@ -104,6 +104,10 @@ pub(crate) struct Run {
     /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
     #[arg(long, value_name = "MODE")]
     mode: Option<ModeName>,
+
+    /// Only read until you have accepted the plan of the agent; then go on with the permissions of the task.
+    #[arg(long)]
+    plan: bool,
 
     /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
     #[arg(long)]

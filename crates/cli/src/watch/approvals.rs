@@ -5,7 +5,7 @@ use antiphon_core::{Approval, Decision, Event, EventBody};
 use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
-use antiphon_view::{ANSWERS, ApprovalAnswer, ApprovalQuestion, Note, Tone, settles};
+use antiphon_view::{ApprovalQuestion, Note, Tone, settles, typed_reply};
 
 use super::{Next, WatchSession};
 use crate::failure::Failure;
@@ -56,6 +56,9 @@ impl WatchSession<'_, '_> {
         self.asking = None;
         self.screen.note(if let EventBody::ApprovalDecided(decided) = &event.body {
             match decided.decision {
+                Decision::AllowOnce if decided.answer.is_some() => {
+                    "  answered elsewhere, as in another terminal"
+                }
                 Decision::AllowOnce | Decision::AllowTask | Decision::AllowAlways => {
                     "  allowed elsewhere, as in another terminal"
                 }
@@ -129,13 +132,16 @@ impl WatchSession<'_, '_> {
     }
 
     async fn answer(&mut self, line: &str, approval: Approval) -> Result<Next, Failure> {
-        let Some(ApprovalAnswer { decision, comment }) = ApprovalAnswer::parse(line) else {
-            self.asking = Some(approval);
-            self.screen.note(&format!("  {ANSWERS}"));
-            return Ok(Next::Continue);
+        let reply = match typed_reply(&approval, line) {
+            Ok(reply) => reply,
+            Err(possible) => {
+                self.asking = Some(approval);
+                self.screen.note(&format!("  {}", escaped(&possible)));
+                return Ok(Next::Continue);
+            }
         };
         let connection = self.task.connection();
-        match connection.decide(&approval.approval_id, decision, crate::DECIDER, comment).await {
+        match connection.reply(&approval.approval_id, reply, crate::DECIDER).await {
             Ok(()) => self.ask_next().await,
             Err(failure) => {
                 // Another terminal may have answered.

@@ -65,7 +65,7 @@ async fn an_approval_is_listed_and_decided_and_its_task_goes_on() {
     let pending = client.approvals(&ApprovalQuery::default()).await.unwrap().approvals;
     let [approval] = pending.as_slice() else { panic!("{pending:?}") };
     assert_eq!(approval.task_id, task_id);
-    let allow = DecideApproval { decision: Decision::AllowOnce, comment: None };
+    let allow = DecideApproval { decision: Decision::AllowOnce, comment: None, answer: None };
     let decided = client.decide_approval(&approval.approval_id, &allow).await.unwrap();
     assert_eq!(decided.status, ApprovalStatus::Allowed);
     assert_eq!(client.wait_for_task(&task_id).await.unwrap().status, TaskStatus::Completed);

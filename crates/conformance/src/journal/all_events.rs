@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
-    AgentId, AgentState, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
-    AssistantMessage, BudgetRaised, CallableAgents, CanonicalHeader, Compacted, Decision, Effect,
-    EventBody, HistoryRef, ImageBlock, ImportedTimes, InputBlock, ModelOptions, ModelRef,
-    OpaqueBlock, OutputRejected, PeerCancel, Provenance, Purpose, RawJson, Role, RunnerConfig,
-    Sampling, Seq, SessionId, Signature, StateChanged, StatusChanged, StopReason, TaskCreated,
-    TaskLimits, TaskRestored, TaskStatus, Temperature, ThinkingBlock, Tool, ToolArguments,
-    ToolCallBlock, ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage,
-    UsageRecorded, UserMessage, WaitingFor,
+    AgentId, AgentState, Answer, ApprovalDecided, ApprovalId, ApprovalRequested, AssistantBlock,
+    AssistantMessage, BudgetRaised, CallableAgents, CanonicalHeader, Choice, ChoiceQuestion,
+    Compacted, Decision, Effect, EventBody, HistoryRef, ImageBlock, ImportedTimes, InputBlock,
+    ModelOptions, ModelRef, OpaqueBlock, OutputRejected, PeerCancel, Provenance, Purpose, Question,
+    RawJson, Role, RunnerConfig, Sampling, Seq, SessionId, Signature, StateChanged, StatusChanged,
+    StopReason, TaskAccess, TaskCreated, TaskLimits, TaskRestored, TaskStatus, Temperature,
+    ThinkingBlock, TodoChanged, TodoItem, TodoStatus, Tool, ToolArguments, ToolCallBlock,
+    ToolCallId, ToolChoice, ToolRefused, ToolResultMessage, ToolStarted, Usage, UsageRecorded,
+    UserMessage, WaitingFor,
 };
 use chrono::DateTime;
 use serde_json::{Value, json};
@@ -42,6 +43,10 @@ pub(super) fn specimens() -> Result<Vec<EventBody>, Finding> {
     Ok(bodies)
 }
 
+fn odd_answer() -> Answer {
+    Answer { choices: vec![ODD_TEXT.to_owned()], text: Some(ODD_TEXT.to_owned()) }
+}
+
 /// Approval events of a running task.
 fn of_approvals() -> Result<Vec<EventBody>, Finding> {
     let approval_id = ApprovalId::parse("approval-é.1").during("an approval id")?;
@@ -55,12 +60,23 @@ fn of_approvals() -> Result<Vec<EventBody>, Finding> {
             rule: Rule(ODD_TEXT.to_owned()),
             expires_at: DateTime::from_timestamp(1_771_416_000, 123_456_789),
             boot_until: Some(odd_boot_time()),
+            question: Some(Question::Choice(ChoiceQuestion {
+                text: ODD_TEXT.to_owned(),
+                choices: vec![Choice {
+                    label: ODD_TEXT.to_owned(),
+                    description: Some(ODD_TEXT.to_owned()),
+                }],
+                multiple: true,
+                free_text: false,
+                default: Some(odd_answer()),
+            })),
         }),
         EventBody::from(ApprovalDecided {
             approval_id,
             decision: Decision::AllowTask,
             by: ODD_TEXT.to_owned(),
             comment: Some(ODD_TEXT.to_owned()),
+            answer: Some(odd_answer()),
         }),
     ])
 }
@@ -94,6 +110,9 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             reason: ODD_TEXT.to_owned(),
         }),
         EventBody::from(OutputRejected { reason: ODD_TEXT.to_owned() }),
+        EventBody::from(TodoChanged {
+            items: vec![TodoItem { text: ODD_TEXT.to_owned(), status: TodoStatus::InProgress }],
+        }),
         EventBody::from(Compacted { summary: ODD_TEXT.to_owned(), kept_from: u64::MAX }),
         EventBody::from(UsageRecorded {
             model: "scripted/hello".to_owned(),
@@ -166,6 +185,7 @@ fn created() -> Result<EventBody, Finding> {
         boot_time: Some(odd_boot_time()),
         followed: true,
         cancels: Some(PeerCancel { task_id: task(96), remote_task_id: Some(task(95)) }),
+        access: TaskAccess::ReadOnly,
     }))
 }
 

@@ -31,6 +31,8 @@ pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJourn
         decision: None,
         by: None,
         decided_at: None,
+        question: None,
+        answer: None,
     };
     for which in
         [ApprovalSelector::All, ApprovalSelector::Pending, ApprovalSelector::One(approval_id(1)?)]

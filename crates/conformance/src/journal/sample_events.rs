@@ -91,13 +91,14 @@ pub(super) fn requested(n: u64) -> Result<ApprovalRequested, Finding> {
         rule: Rule("bash(rm *)".to_owned()),
         expires_at: None,
         boot_until: None,
+        question: None,
     })
 }
 
 /// A decision about the `n`th approval.
 pub(super) fn decided(n: u64, decision: Decision, by: &str) -> Result<ApprovalDecided, Finding> {
     let approval_id = approval_id(n)?;
-    Ok(ApprovalDecided { approval_id, decision, by: by.to_owned(), comment: None })
+    Ok(ApprovalDecided { approval_id, decision, by: by.to_owned(), comment: None, answer: None })
 }
 
 /// The `n`th queued message.

@@ -13,11 +13,11 @@ use super::defaults::{
 use super::{EventError, Seq};
 use crate::port::{BootTime, Rule};
 use crate::{
-    AgentId, AgentName, AgentState, ApprovalId, CallableAgents, CanonicalHeader, ContextScope,
-    Decision, Effect, HandlingMode, InteractionContent, InteractionId, Join, LeftOutTool, Message,
-    ModelOptions, ModelRef, PeerInputClass, Provenance, RawJson, RenderMetadata, ResponseStatus,
-    RunnerConfig, Sender, SessionId, TaskId, TaskLimits, TaskStatus, TaskSummary, Tool, ToolCallId,
-    Usage,
+    AgentId, AgentName, AgentState, Answer, ApprovalId, CallableAgents, CanonicalHeader,
+    ContextScope, Decision, Effect, HandlingMode, InteractionContent, InteractionId, Join,
+    LeftOutTool, Message, ModelOptions, ModelRef, PeerInputClass, Provenance, Question, RawJson,
+    RenderMetadata, ResponseStatus, RunnerConfig, Sender, SessionId, TaskAccess, TaskId,
+    TaskLimits, TaskStatus, TaskSummary, TodoItem, Tool, ToolCallId, Usage,
 };
 
 macro_rules! events {
@@ -178,6 +178,9 @@ events! {
         /// The task on a peer that this one cancels there. Such a task has no model. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cancels: Option<PeerCancel>,
+        /// What it may do within its permissions. Absent: what they allow.
+        #[serde(default, skip_serializing_if = "TaskAccess::is_permitted")]
+        access: TaskAccess,
     }
     /// The task came from a file with `antiphon restore`. Its route, its runner, the rules that were
     /// allowed for it, the answers to its approvals and its open requests no longer count, and who sent the
@@ -302,7 +305,7 @@ events! {
         #[serde(default, skip_serializing_if = "Value::is_null")]
         result: Value,
     }
-    /// A tool call needs the approval of a person.
+    /// A tool call needs the approval of a person, or asks a person a question.
     ApprovalRequested approval_requested = "approval_requested" {
         /// Id of the approval.
         approval_id: ApprovalId,
@@ -322,6 +325,9 @@ events! {
         /// The same moment by a clock that cannot be set. Absent: unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boot_until: Option<BootTime>,
+        /// What the person is asked. Absent: whether the call may run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<Question>,
     }
     /// A person decided about an approval, or it expired.
     ApprovalDecided approval_decided = "approval_decided" {
@@ -334,6 +340,9 @@ events! {
         /// Comment on the decision; the model reads it. Absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         comment: Option<String>,
+        /// The answer to a question, or the plan that is to be carried out in place of the agent's own. Absent: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Answer>,
     }
     /// A tool call was not allowed to run.
     ToolRefused tool_refused = "tool_refused" {
@@ -461,6 +470,11 @@ events! {
     OutputRejected output_rejected = "output_rejected" {
         /// What is wrong with the result; the model reads it.
         reason: String,
+    }
+    /// The agent replaced the list of things to do that it keeps.
+    TodoChanged todo_changed = "todo_changed" {
+        /// The list.
+        items: Vec<TodoItem>,
     }
     /// From here on the model reads a summary in place of the older messages. The journal keeps
     /// them all.
@@ -641,6 +655,7 @@ impl TaskCreated {
             boot_time: None,
             followed: false,
             cancels: None,
+            access: TaskAccess::Permitted,
         }
     }
 }

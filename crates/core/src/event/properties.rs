@@ -16,6 +16,7 @@ impl EventBody {
             | Self::ToolStarted(_)
             | Self::UsageRecorded(_)
             | Self::OutputRejected(_)
+            | Self::TodoChanged(_)
             | Self::Compacted(_) => true,
             Self::TaskCreated(_)
             | Self::MessageQueued(_)
@@ -68,6 +69,7 @@ impl EventBody {
             | Self::UsageRecorded(_)
             | Self::BudgetRaised(_)
             | Self::OutputRejected(_)
+            | Self::TodoChanged(_)
             | Self::Compacted(_) => None,
         }
     }
@@ -95,6 +97,7 @@ impl EventBody {
             | Self::UsageRecorded(_)
             | Self::BudgetRaised(_)
             | Self::OutputRejected(_)
+            | Self::TodoChanged(_)
             | Self::Compacted(_) => None,
         }
     }

@@ -15,6 +15,12 @@ pub trait Gate: Send + Sync {
     /// Whether this call may run.
     fn judge(&self, call: &GateRequest<'_>) -> GateVerdict;
 
+    /// Whether a call that only reads may run in a task that may only read, whatever its mode and its `allow` rules say.
+    /// A gate without modes judges it as every other call.
+    fn judge_reading(&self, call: &GateRequest<'_>) -> GateVerdict {
+        self.judge(call)
+    }
+
     /// What rules say about this call: `Allow` or `Deny`, `Ask` when a person has to be asked each time
     /// whatever was granted, and `None` when no rule covers it. Modes and defaults do not count. A gate without rules has nothing to say.
     fn judge_by_rules(&self, call: &GateRequest<'_>) -> Option<GateVerdict> {

@@ -1,4 +1,4 @@
-//! Approvals: decisions of a person about tool calls.
+//! Approvals: decisions of a person about tool calls, and answers to the [`Question`]s of agents.
 //!
 //! | status    | means                                                         |
 //! |-----------|---------------------------------------------------------------|
@@ -12,7 +12,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::port::Rule;
-use crate::{ApprovalDecided, ApprovalId, ApprovalRequested, RawJson, TaskId, ToolCallId};
+use crate::{
+    Answer, ApprovalDecided, ApprovalId, ApprovalRequested, Question, RawJson, TaskId, ToolCallId,
+};
 
 /// A decision about an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -46,6 +48,24 @@ impl Decision {
             Self::AllowTask | Self::AllowAlways => true,
             Self::AllowOnce | Self::Deny | Self::Expire => false,
         }
+    }
+}
+
+/// What a person decides about an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalReply {
+    /// The decision.
+    pub decision: Decision,
+    /// What the model reads with it.
+    pub comment: Option<String>,
+    /// The answer to the question that was asked.
+    pub answer: Option<Answer>,
+}
+
+impl ApprovalReply {
+    /// A consent with this answer.
+    pub fn answering(answer: Answer) -> Self {
+        Self { decision: Decision::AllowOnce, comment: None, answer: Some(answer) }
     }
 }
 
@@ -112,6 +132,9 @@ pub struct Approval {
     /// Time after which the call counts as denied. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// What the person is asked. Absent: whether the call may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// Status of the approval.
     pub status: ApprovalStatus,
     /// The decision. Absent while pending or void.
@@ -123,6 +146,9 @@ pub struct Approval {
     /// Time of the decision. Absent while pending or void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<DateTime<Utc>>,
+    /// The answer to the question. Absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
 }
 
 impl Approval {
@@ -138,10 +164,12 @@ impl Approval {
             rule: request.rule.clone(),
             asked_at: at,
             expires_at: request.expires_at,
+            question: request.question.clone(),
             status: ApprovalStatus::Pending,
             decision: None,
             by: None,
             decided_at: None,
+            answer: None,
         }
     }
 
@@ -150,6 +178,7 @@ impl Approval {
         self.status = decided.decision.into();
         self.decision = Some(decided.decision);
         self.by = Some(decided.by.clone());
+        self.answer.clone_from(&decided.answer);
         self.decided_at = Some(at);
     }
 }

@@ -58,8 +58,8 @@ pub(crate) fn whole() -> Vec<Specimen> {
         arrival::queued(),
         arrival::request_sent(),
         arrival::replied(),
-        asked(),
-        decided(),
+        question_asked(),
+        question_answered(),
         refused(),
         started(),
         dispatch::requested(),
@@ -73,6 +73,21 @@ pub(crate) fn whole() -> Vec<Specimen> {
             OutputRejected { reason: "`sum` is missing".to_owned() }.into(),
             "output_rejected",
             json!({"reason": "`sum` is missing"}),
+        ),
+        (
+            TodoChanged {
+                items: vec![
+                    TodoItem { text: "read".to_owned(), status: TodoStatus::Done },
+                    TodoItem { text: "write".to_owned(), status: TodoStatus::InProgress },
+                    TodoItem { text: "test".to_owned(), status: TodoStatus::Pending },
+                ],
+            }
+            .into(),
+            "todo_changed",
+            json!({"items": [
+                {"text": "read", "status": "done"}, {"text": "write", "status": "in_progress"},
+                {"text": "test", "status": "pending"},
+            ]}),
         ),
         (
             Compacted { summary: "They said hi.".to_owned(), kept_from: 12 }.into(),
@@ -92,6 +107,10 @@ pub(crate) fn bare() -> Vec<Specimen> {
         question.as_object_mut().unwrap().remove(absent);
     }
     let decided = ApprovalDecided { comment: None, ..approval_decided() };
+    let plan = Question::Plan(PlanQuestion { plan: "1. Look.".to_owned() });
+    let planned = ApprovalRequested { question: Some(plan), ..asked.clone() };
+    let mut planned_data = question.clone();
+    planned_data["question"] = json!({"kind": "plan", "plan": "1. Look."});
     vec![
         creation::bare(),
         (
@@ -108,6 +127,7 @@ pub(crate) fn bare() -> Vec<Specimen> {
         arrival::request_sent_in_passing(),
         arrival::replied_to_the_user(),
         (asked.into(), "approval_requested", question),
+        (planned.into(), "approval_requested", planned_data),
         (
             decided.into(),
             "approval_decided",
@@ -237,10 +257,6 @@ fn moved() -> Specimen {
     (moved.into(), "state_changed", data)
 }
 
-fn asked() -> Specimen {
-    (approval_requested().into(), "approval_requested", asked_data())
-}
-
 /// A deadline by a clock that cannot be set.
 pub(crate) fn boot_until() -> BootTime {
     BootTime { boot_id: uuid::Uuid::from_u128(31), elapsed_ms: 42_340 }
@@ -260,6 +276,7 @@ pub(crate) fn approval_requested() -> ApprovalRequested {
         rule: Rule("bash(git push *)".to_owned()),
         expires_at: Some(at("2026-02-18T13:00:00Z")),
         boot_until: Some(boot_until()),
+        question: None,
     }
 }
 
@@ -278,14 +295,44 @@ pub(crate) fn approval_decided() -> ApprovalDecided {
         decision: Decision::Deny,
         by: "user".to_owned(),
         comment: Some("not on a Friday".to_owned()),
+        answer: None,
     }
 }
 
-fn decided() -> Specimen {
-    let data = json!({
-        "approval_id": "a1", "decision": "deny", "by": "user", "comment": "not on a Friday"
+/// A question with everything that a question can have.
+fn question_asked() -> Specimen {
+    let label = |label: &str| Choice { label: label.to_owned(), description: None };
+    let described = Choice { description: Some("one file".to_owned()), ..label("SQLite") };
+    let question = ChoiceQuestion {
+        text: "Which database?".to_owned(),
+        choices: vec![described, label("PostgreSQL")],
+        multiple: true,
+        free_text: true,
+        default: Some(Answer { choices: vec!["SQLite".to_owned()], text: None }),
+    };
+    let requested =
+        ApprovalRequested { question: Some(Question::Choice(question)), ..approval_requested() };
+    let mut data = asked_data();
+    data["question"] = json!({
+        "kind": "choice", "text": "Which database?",
+        "choices": [{"label": "SQLite", "description": "one file"}, {"label": "PostgreSQL"}],
+        "multiple": true, "free_text": true, "default": {"choices": ["SQLite"]},
     });
-    (approval_decided().into(), "approval_decided", data)
+    (requested.into(), "approval_requested", data)
+}
+
+fn question_answered() -> Specimen {
+    let answer = Answer { choices: vec!["SQLite".to_owned()], text: Some("for now".to_owned()) };
+    let decided = ApprovalDecided {
+        decision: Decision::AllowOnce,
+        answer: Some(answer),
+        ..approval_decided()
+    };
+    let data = json!({
+        "approval_id": "a1", "decision": "allow_once", "by": "user",
+        "comment": "not on a Friday", "answer": {"choices": ["SQLite"], "text": "for now"},
+    });
+    (decided.into(), "approval_decided", data)
 }
 
 fn refused() -> Specimen {

@@ -38,6 +38,7 @@ fn body() -> impl Strategy<Value = EventBody> {
         paid().boxed(),
         raised().boxed(),
         text().prop_map(|reason| OutputRejected { reason }.into()).boxed(),
+        todo().boxed(),
         (text(), any::<u64>())
             .prop_map(|(summary, kept_from)| Compacted { summary, kept_from }.into())
             .boxed(),
@@ -239,8 +240,17 @@ fn said() -> impl Strategy<Value = EventBody> {
 }
 
 fn approval() -> impl Strategy<Value = EventBody> {
-    let asked = (approval_id(), call_id(), text(), object(), text(), text(), option::of(time()))
-        .prop_map(|(approval_id, tool_call_id, tool_name, arguments, reason, rule, expires_at)| {
+    let times = (option::of(time()), option::of(question()));
+    let asked = (approval_id(), call_id(), text(), object(), text(), text(), times).prop_map(
+        |(
+            approval_id,
+            tool_call_id,
+            tool_name,
+            arguments,
+            reason,
+            rule,
+            (expires_at, question),
+        )| {
             let rule = Rule(rule);
             ApprovalRequested {
                 approval_id,
@@ -251,19 +261,41 @@ fn approval() -> impl Strategy<Value = EventBody> {
                 rule,
                 expires_at,
                 boot_until: None,
+                question,
             }
             .into()
-        });
+        },
+    );
     let decisions = {
         use Decision::{AllowAlways, AllowOnce, AllowTask, Deny, Expire};
         select([AllowOnce, AllowTask, AllowAlways, Deny, Expire].to_vec())
     };
-    let decided = (approval_id(), decisions, text(), option::of(text())).prop_map(
-        |(approval_id, decision, by, comment)| {
-            ApprovalDecided { approval_id, decision, by, comment }.into()
-        },
-    );
+    let decided = (approval_id(), decisions, text(), option::of(text()), option::of(answer()))
+        .prop_map(|(approval_id, decision, by, comment, answer)| {
+            ApprovalDecided { approval_id, decision, by, comment, answer }.into()
+        });
     prop_oneof![asked, decided]
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    (vec(text(), 0..3), option::of(text())).prop_map(|(choices, text)| Answer { choices, text })
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let choice =
+        (text(), option::of(text())).prop_map(|(label, description)| Choice { label, description });
+    let choices = (text(), vec(choice, 0..3), any::<bool>(), any::<bool>(), option::of(answer()))
+        .prop_map(|(text, choices, multiple, free_text, default)| {
+            Question::Choice(ChoiceQuestion { text, choices, multiple, free_text, default })
+        });
+    prop_oneof![choices, text().prop_map(|plan| Question::Plan(PlanQuestion { plan }))]
+}
+
+fn todo() -> impl Strategy<Value = EventBody> {
+    let statuses = [TodoStatus::Pending, TodoStatus::InProgress, TodoStatus::Done];
+    let item =
+        (text(), select(statuses.to_vec())).prop_map(|(text, status)| TodoItem { text, status });
+    vec(item, 0..4).prop_map(|items| TodoChanged { items }.into())
 }
 
 fn tool() -> impl Strategy<Value = EventBody> {

@@ -2,16 +2,17 @@
 //!
 //! The status message of a task in `TASK_STATE_INPUT_REQUIRED` has a part `{"data": {"approval": {"id", "toolName",
 //! "arguments", "reason"}}}`. A message to the task with a part `{"data": {"approval": {"id", "decision"}}}` decides,
-//! if the caller may decide: the owner, or a person's key of level `admin`. Any other message is for the agent, and the
-//! approval stays.
+//! if the caller may decide: the owner, or a person's key of level `admin`. The approval of a question has its `question`, and
+//! `allow_once` takes an `answer`; a text of such a caller that is one of the choices, or an answer in words where the question
+//! takes one, is the answer, too. Any other message is for the agent, and the approval stays.
 
 use std::num::NonZeroUsize;
 
 use a2a::{Message, PartContent};
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
-use antiphon_core::{Approval, ApprovalId, Decision, TaskId};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, IdempotencyKey};
+use antiphon_core::{Answer, Approval, ApprovalId, ApprovalReply, Decision, Question, TaskId};
 use antiphon_interface_transport::{AppState, Caller};
-use antiphon_runtime::Orchestrator;
+use antiphon_runtime::{Orchestrator, OrchestratorError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,6 +28,7 @@ pub(crate) struct ApprovalDecision {
     id: ApprovalId,
     decision: Decision,
     comment: Option<String>,
+    answer: Option<Answer>,
 }
 
 /// The decision that a message consists of, if it is one.
@@ -45,17 +47,10 @@ pub(crate) async fn decide(
     root: &TaskId,
     decision: ApprovalDecision,
 ) -> Result<(), A2aError> {
-    let by = match caller {
-        Caller::Owner => "a2a".to_owned(),
-        Caller::Key(key) if caller.principal().is_admin && caller.agent().is_none() => {
-            format!("a2a, key {} ({})", key.id, key.name)
-        }
-        Caller::Key(_) => {
-            let message =
-                "only the owner and a person's key of level `admin` may decide an approval";
-            return Err(antiphon_project::forbidden(message).into());
-        }
-    };
+    let by = decider(caller).ok_or_else(|| {
+        let message = "only the owner and a person's key of level `admin` may decide an approval";
+        antiphon_project::forbidden(message)
+    })?;
     if decision.decision == Decision::Expire {
         return Err(A2aError::param("decision", "only time expires an approval"));
     }
@@ -66,8 +61,47 @@ pub(crate) async fn decide(
     if state.summary(&approval.task_id).await?.root != *root {
         return Err(none());
     }
-    let ApprovalDecision { id, decision, comment } = decision;
-    Ok(state.deps.orchestrator.decide(&id, decision, &by, comment).await?)
+    let ApprovalDecision { id, decision, comment, answer } = decision;
+    let reply = ApprovalReply { decision, comment, answer };
+    Ok(state.deps.orchestrator.answer(&id, &reply, &by).await?)
+}
+
+/// The name of a caller who may decide.
+fn decider(caller: &Caller) -> Option<String> {
+    match caller {
+        Caller::Owner => Some("a2a".to_owned()),
+        Caller::Key(key) if caller.principal().is_admin && caller.agent().is_none() => {
+            Some(format!("a2a, key {} ({})", key.id, key.name))
+        }
+        Caller::Key(_) => None,
+    }
+}
+
+/// Answers the question that a task waits with, if the message is an answer to it and the caller may answer. A message that
+/// was sent before, with the same key, is none.
+pub(crate) async fn answer_in_words(
+    state: &AppState,
+    caller: &Caller,
+    root: &TaskId,
+    message: &Message,
+    key: &IdempotencyKey,
+) -> Result<bool, A2aError> {
+    let (Some(by), [part]) = (decider(caller), message.parts.as_slice()) else { return Ok(false) };
+    let PartContent::Text(text) = &part.content else { return Ok(false) };
+    let orchestrator = &state.deps.orchestrator;
+    if orchestrator.was_message_sent(root, key).await? {
+        return Ok(false);
+    }
+    let Some(approval) = pending(orchestrator, root).await? else { return Ok(false) };
+    let Some(Question::Choice(question)) = &approval.question else { return Ok(false) };
+    let Some(answer) = question.read_answer(text.trim()) else { return Ok(false) };
+    let reply = ApprovalReply::answering(answer);
+    match orchestrator.answer_with_message(&approval.approval_id, &reply, &by, root, key).await {
+        Ok(()) => Ok(true),
+        // Another caller was first: the message is for the agent.
+        Err(OrchestratorError::AlreadyDecided { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The approval that a root task or a descendant waits for now.
@@ -90,8 +124,16 @@ pub(crate) async fn pending(
 
 /// The data of the status message.
 pub(crate) fn data(approval: &Approval) -> Value {
-    json!({ "approval": {
+    let decisions: &[&str] = match approval.question {
+        None => &["allow_once", "allow_task", "allow_always", "deny"],
+        Some(_) => &["allow_once", "deny"],
+    };
+    let mut data = json!({
         "id": approval.approval_id, "toolName": approval.tool_name, "arguments": approval.arguments,
-        "reason": approval.reason, "decisions": ["allow_once", "allow_task", "allow_always", "deny"],
-    }})
+        "reason": approval.reason, "decisions": decisions,
+    });
+    if let Some(question) = &approval.question {
+        data["question"] = json!(question);
+    }
+    json!({ "approval": data })
 }

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use a2a::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus};
 use antiphon_core::port::Read;
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message as OwnMessage, Position, StatusChanged, TaskId,
+    Event, EventBody, InputBlock, Message as OwnMessage, Position, Question, StatusChanged, TaskId,
     TaskStatus as OwnStatus, TaskSummary, WaitingFor,
 };
 use antiphon_project::{DiffScope, task_diff};
@@ -164,10 +164,16 @@ pub(crate) async fn waiting_status(
 ) -> Result<TaskStatus, A2aError> {
     let (text, data) = match approval::pending(orchestrator, &summary.task_id).await? {
         Some(approval) => {
-            let text = format!(
-                "The agent needs an approval of `{}`: {}",
-                approval.tool_name, approval.reason
-            );
+            let text = match &approval.question {
+                Some(Question::Choice(question)) => question.text.clone(),
+                Some(Question::Plan(question)) => {
+                    format!("The agent wants its plan accepted:\n\n{}", question.plan)
+                }
+                None => format!(
+                    "The agent needs an approval of `{}`: {}",
+                    approval.tool_name, approval.reason
+                ),
+            };
             (text, Some(approval::data(&approval)))
         }
         None => (waiting_text(summary.waiting_for).to_owned(), None),

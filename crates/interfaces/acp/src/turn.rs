@@ -88,6 +88,7 @@ async fn start(
         session: Some(run_session),
         limits: antiphon_core::TaskLimits::default(),
         output_schema: None,
+        plan: false,
         route: Route { process: Some(process.clone()), ..Route::default() },
     };
     let key = Uuid::new_v4().to_string();
@@ -251,7 +252,7 @@ impl Turn {
 
     async fn note_pending(&self, id: &ApprovalId) {
         let text = format!(
-            "(a call waits for an approval, and this editor did not ask: `antiphon approvals allow {id}` or `deny`)"
+            "(this editor did not ask: see `antiphon approvals show {id}`, and answer with `antiphon approvals allow`, `answer` or `deny`)"
         );
         let chunk = ContentChunk::new(ContentBlock::Text(TextContent::new(text)));
         self.send(SessionUpdate::AgentMessageChunk(chunk)).await;

@@ -211,6 +211,8 @@ fn code(error: &OrchestratorError) -> ErrorCode {
         OrchestratorError::InboxFull { .. } => ErrorCode::RateLimitExceeded,
         OrchestratorError::Limit(_)
         | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::NotAnAnswer { .. }
+        | OrchestratorError::CannotPlan { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::ResultTooLong { .. } => ErrorCode::InvalidRequest,
@@ -251,6 +253,8 @@ fn cause(error: &OrchestratorError) -> Option<&'static str> {
         | OrchestratorError::Replay(_)
         | OrchestratorError::InboxFull { .. }
         | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::NotAnAnswer { .. }
+        | OrchestratorError::CannotPlan { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::NoSuchCall { .. }

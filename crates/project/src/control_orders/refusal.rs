@@ -53,6 +53,8 @@ pub(super) fn failed(error: OrchestratorError) -> OrderError {
         OrchestratorError::Limit(_)
         | OrchestratorError::RaiseRefused { .. }
         | OrchestratorError::BadSchema { .. }
+        | OrchestratorError::NotAnAnswer { .. }
+        | OrchestratorError::CannotPlan { .. }
         | OrchestratorError::BadTool { .. }
         | OrchestratorError::NoModel { .. }
         | OrchestratorError::RuleNotSaved { .. }

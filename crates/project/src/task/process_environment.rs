@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use antiphon_agent_files::AgentCatalog;
 use antiphon_core::port::{Agents, Clock, SystemClock};
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{AgentDefinition, AgentName, ModelRef, Provenance, TaskCreated, UserMessage};
+use antiphon_core::{
+    AgentDefinition, AgentName, ModelRef, Provenance, TaskAccess, TaskCreated, UserMessage,
+};
 use antiphon_runtime::{NewTask, Orchestrator, TaskEnvironment};
 use tokio::sync::mpsc;
 
@@ -107,6 +109,7 @@ impl ProcessEnvironment {
         let agent = agent.transpose()?.map(|entry| entry.definition);
         self.check_model(&request, agent.as_deref())?;
         let message = message(&request)?;
+        let access = if request.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted };
         let conversation = conversation(orchestrator, request.session).await?;
         let system_prompt = match (request.system, &conversation.system_prompt) {
             (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
@@ -130,7 +133,7 @@ impl ProcessEnvironment {
             root: project.root(),
             rules: &self.rules,
         };
-        Ok(NewTask { provenance: Provenance::Owner, ..builder.build(spec)? })
+        Ok(NewTask { provenance: Provenance::Owner, access, ..builder.build(spec)? })
     }
 
     /// Checks that the model can be reached. A session without a requested model brings its own, which the

@@ -34,6 +34,9 @@ pub struct RunRequest {
     /// JSON Schema of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
+    /// Whether it only reads until a person has accepted its plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plan: bool,
     /// How the model is reached, and what the process gave to the task.
     #[serde(default)]
     pub route: Route,

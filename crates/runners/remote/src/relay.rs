@@ -16,7 +16,8 @@ pub(crate) fn local_event(body: EventBody, peer: &str, task_id: &TaskId) -> Opti
         | EventBody::ToolRefused(_)
         | EventBody::ToolStarted(_)
         | EventBody::UsageRecorded(_)
-        | EventBody::OutputRejected(_) => Some(body),
+        | EventBody::OutputRejected(_)
+        | EventBody::TodoChanged(_) => Some(body),
         EventBody::TaskCreated(_)
         | EventBody::MessageQueued(_)
         | EventBody::ApprovalRequested(_)

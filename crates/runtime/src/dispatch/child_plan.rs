@@ -98,6 +98,7 @@ impl CallingTask<'_> {
             payer: created.payer.clone(),
             route: created.route.clone(),
             followed: created.followed,
+            access: self.state.access.of_child(),
             ..TaskCreated::new(agent, SessionId::from(self.deps.ids.next()))
         };
         self.check_model(&child)?;
@@ -193,6 +194,14 @@ impl CallingTask<'_> {
         };
         if let Some(wish) = wishes.iter().find(|wish| unbound(wish)) {
             return refuse(format!("{}: only a user may start it", wish.kind()));
+        }
+        if !self.state.access.is_permitted()
+            && let Some(wish) = wishes.iter().find(|wish| **wish != Runtime::Local)
+        {
+            let kind = wish.kind();
+            return refuse(format!(
+                "{kind}: no runner keeps it from writing before the plan is accepted"
+            ));
         }
         let Some(own) = &self.state.created.runner else {
             return choose_runner::choose(&wishes, &self.deps.runners).or_else(refuse);

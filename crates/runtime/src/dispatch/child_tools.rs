@@ -18,7 +18,7 @@ use antiphon_core::{
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::child_plan::CallingTask;
 use crate::dispatch::refusal::DispatchRefusal;
-use crate::task::step::tools;
+use crate::task::step::{person_tools, tools};
 
 const NOT_HERE: &str = "there is no such tool here";
 const NOT_LENT: &str = "it is a tool of your client, and the call does not lend it";
@@ -103,7 +103,7 @@ impl CallingTask<'_> {
                 leave_out(left_out, name, NOT_LENT);
                 continue;
             }
-            if !has(&here, name) && name != CALL_AGENT {
+            if !has(&here, name) && name != CALL_AGENT && !person_tools::is_ours(name) {
                 leave_out(left_out, name, NOT_HERE);
             }
             tools.push(name.clone());
@@ -132,8 +132,11 @@ impl CallingTask<'_> {
 
     /// Names of the caller's tools, without those of its client.
     fn callers_tools(&self) -> Vec<String> {
-        let mine = tools::usable(&self.state.created, &*self.deps.tools);
-        mine.iter().map(|tool| tool.name.clone()).collect()
+        let created = &self.state.created;
+        let mine = tools::usable(created, &*self.deps.tools);
+        let mut names: Vec<String> = mine.iter().map(|tool| tool.name.clone()).collect();
+        names.extend(person_tools::usable(created).map(str::to_owned));
+        names
     }
 
     fn check_lent(&self, names: &[String]) -> Result<(), DispatchRefusal> {

@@ -138,6 +138,7 @@ impl TaskInput {
             rule: question.rule,
             expires_at,
             boot_until: expires_at.and_then(|at| services.time.boot_until(at)),
+            question: None,
         };
         if let Some(at) = expires_at {
             deadlines::watch_approval(services, at, request.approval_id.clone());
@@ -220,7 +221,7 @@ fn open_question(state: &TaskState, subject: InputSubject) -> Option<ApprovalId>
 /// The answer to a question about a message whose sender a person has allowed since.
 fn allowed_by_rule(approval_id: ApprovalId) -> ApprovalDecided {
     let by = "a rule for its sender".to_owned();
-    ApprovalDecided { approval_id, decision: Decision::AllowOnce, by, comment: None }
+    ApprovalDecided { approval_id, decision: Decision::AllowOnce, by, comment: None, answer: None }
 }
 
 fn question_named(name: &str) -> ToolCallId {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{
-    HandlingMode, Interaction, InteractionId, MessageQueued, Provenance, Sender, SilentIntents,
-    TaskId, UserMessage, classify,
+    ApprovalId, ApprovalReply, HandlingMode, Interaction, InteractionId, MessageQueued, Provenance,
+    Sender, SilentIntents, TaskId, UserMessage, classify,
 };
 
 use crate::inbox::admission::{self, QueueOutcome};
@@ -18,6 +18,7 @@ use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::peer_message;
 use crate::services::Services;
+use crate::task::control::approval;
 
 /// A message to a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,29 @@ impl Orchestrator {
         };
         queue_message(services, task_id, queued.from_provenance(provenance)).await?;
         Ok(id)
+    }
+
+    /// Answers an approval with a message to a task, which is the task of the approval or one above it. The message counts
+    /// as sent: sent again with its key, it changes nothing.
+    pub async fn answer_with_message(
+        &self,
+        approval_id: &ApprovalId,
+        reply: &ApprovalReply,
+        by: &str,
+        task_id: &TaskId,
+        key: &IdempotencyKey,
+    ) -> Result<(), OrchestratorError> {
+        let key = message_key(task_id, message_id(task_id, key));
+        approval::decide(self.services(), approval_id, reply, by, Some(&key)).await
+    }
+
+    /// Whether a message with this key was sent to the task, or answered an approval.
+    pub async fn was_message_sent(
+        &self,
+        task_id: &TaskId,
+        key: &IdempotencyKey,
+    ) -> Result<bool, OrchestratorError> {
+        was_sent(self.services(), task_id, message_id(task_id, key)).await
     }
 
     /// Checks that the payer may send a message: one that has spent its own budget sends nothing new.

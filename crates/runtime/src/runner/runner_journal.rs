@@ -12,7 +12,7 @@ use antiphon_core::port::{
 };
 use antiphon_core::{
     Event, EventBody, HistoryRef, Message, Replied, Seq, TaskCreated, TaskId, TaskStatus,
-    TaskSummary, ToolCallId, WaitingFor,
+    TaskSummary, TodoItem, ToolCallId, WaitingFor,
 };
 use async_trait::async_trait;
 use tokio::sync::watch;
@@ -137,9 +137,32 @@ impl RunnerJournal {
         Ok(())
     }
 
+    /// Refuses a question or a list that is longer than an agent's own may be.
+    fn check_bounds(&self, events: &[EventBody]) -> Result<(), JournalError> {
+        for body in events {
+            let fault = if let EventBody::ApprovalRequested(request) = body {
+                let question = request.question.as_ref();
+                question.and_then(|question| question.check().err()).map(|error| error.to_string())
+            } else if let EventBody::TodoChanged(changed) = body {
+                TodoItem::check(&changed.items).err().map(|error| error.to_string())
+            } else {
+                None
+            };
+            if let Some(fault) = fault {
+                return self.refuse(&format!("cannot write this: {fault}"));
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces the rule of an approval: what a user can allow beyond a call is for our gate to say.
     fn use_own_rule(&self, body: &mut EventBody) {
         let EventBody::ApprovalRequested(request) = body else { return };
+        if request.question.is_some() {
+            // An answer lets no call run.
+            request.rule = Rule(String::new());
+            return;
+        }
         let call =
             GateRequest { tool: &request.tool_name, arguments: &request.arguments, granted: &[] };
         request.rule = match self.gate.judge(&call) {
@@ -243,6 +266,7 @@ impl JournalLog for RunnerJournal {
         if let Some(body) = append.events.iter().find(|body| !is_for_runners(body)) {
             return self.refuse(&format!("cannot write `{}`", body.event_type()));
         }
+        self.check_bounds(&append.events)?;
         // Spending counts on the current day here.
         append.at = self.services.deps.clock.now();
         self.check_pause(&append).await?;

@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::{BootTime, Rule};
 use antiphon_core::{
-    AgentId, AgentState, ApprovalId, AssistantMessage, Decision, Effect, InteractionId, Message,
-    MessageQueued, Position, Relayed, Seq, TaskCreated, TaskId, TaskStatus, ToolCallId,
-    ToolStarted, Usage, UserMessage, WaitingFor,
+    AgentId, AgentState, Answer, ApprovalId, AssistantMessage, Decision, Effect, InteractionId,
+    Message, MessageQueued, Plan, Position, Question, Relayed, Seq, TaskAccess, TaskCreated,
+    TaskId, TaskStatus, TodoItem, ToolCallId, ToolStarted, Usage, UserMessage, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,12 @@ pub struct TaskState {
     pub boot_deadlines: BTreeMap<DateTime<Utc>, BootTime>,
     /// How far the events of the task at another orchestrator are recorded here, without the tasks below it.
     pub relayed: Option<Relayed>,
+    /// What it may do now within its permissions.
+    pub access: TaskAccess,
+    /// Its latest plan.
+    pub plan: Option<Plan>,
+    /// The list of things to do that the agent keeps.
+    pub todo: Vec<TodoItem>,
 }
 
 /// What was recorded at the start of a call.
@@ -139,8 +145,12 @@ pub struct ApprovalQuestion {
     pub approval_id: ApprovalId,
     /// The rule that a lasting permission would add.
     pub rule: Rule,
+    /// What the person is asked. Absent: whether the call may run.
+    pub question: Option<Question>,
     /// Decision and comment, once the approval is answered.
     pub answer: Option<(Decision, Option<String>)>,
+    /// The answer to the question.
+    pub given: Option<Answer>,
 }
 
 impl TaskState {
@@ -151,6 +161,7 @@ impl TaskState {
         created_at: DateTime<Utc>,
         before: Conversation,
     ) -> Self {
+        let access = created.access;
         Self {
             task_id,
             created,
@@ -183,6 +194,9 @@ impl TaskState {
             hops: 0,
             boot_deadlines: BTreeMap::new(),
             relayed: None,
+            access,
+            plan: None,
+            todo: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! | `call_tools`       | runs tool calls, through gate and approvals           |
 //! | `interrupted_call` | what becomes of an interrupted call                   |
 //! | `tools`            | which tools a task may use; runs one call             |
+//! | `person_tools`     | questions to a person, plans, the list of things to do |
 //! | `output`           | the result and its schema                             |
 //! | `task_end`         | how a task ends                                       |
 //! | `interruption`     | what interrupts a call, and what follows              |
@@ -22,6 +23,7 @@ pub(crate) mod flush;
 pub(crate) mod interrupted_call;
 mod interruption;
 pub(crate) mod output;
+pub(crate) mod person_tools;
 mod task_end;
 mod task_run;
 pub(crate) mod tools;

@@ -170,3 +170,22 @@ async fn an_ad_hoc_agent_has_at_most_the_tools_of_its_caller() {
     assert_eq!(reported["left_out"][0]["tool"], "act", "{reported}");
     assert_eq!(team.tools.done().get("act {}"), None);
 }
+
+#[tokio::test]
+async fn tools_to_reach_agents_are_offered_where_there_is_an_agent_to_reach() {
+    for tool in ["peers", "send_message", "send_request", "get_task", "list_my_tasks"] {
+        let answers = format!(
+            "name = \"test\"\n[[reply]]\nwhen = {{ tool_offered = \"{tool}\" }}\n\
+             step = [{{ text = \"offered\" }}]\n[[reply]]\nstep = [{{ text = \"absent\" }}]\n"
+        );
+        let alone = Roster::default();
+        let team = Roster::default().with(agent("coder"));
+        for (roster, expected) in [(alone, "absent"), (team, "offered")] {
+            let team = Team::new(answers.clone(), roster);
+            let orchestrator = team.orchestrator();
+            let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+            let state = orchestrator.wait(&task_id).await.expect("an end");
+            assert_eq!(state.detail, Some(Value::String(expected.to_owned())), "{tool}");
+        }
+    }
+}

@@ -186,12 +186,19 @@ pub(crate) fn question(id: &str, tool: &str) -> ApprovalRequested {
         rule: Rule("bash(ls)".to_owned()),
         expires_at: None,
         boot_until: None,
+        question: None,
     }
 }
 
 pub(crate) fn decided(id: &str, decision: Decision) -> ApprovalDecided {
     let approval_id = ApprovalId::parse(id).unwrap();
-    ApprovalDecided { approval_id, decision, by: "somebody".to_owned(), comment: None }
+    ApprovalDecided {
+        approval_id,
+        decision,
+        by: "somebody".to_owned(),
+        comment: None,
+        answer: None,
+    }
 }
 
 pub(crate) fn queued(number: u128, class: PeerInputClass) -> MessageQueued {

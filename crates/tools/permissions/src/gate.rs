@@ -164,6 +164,14 @@ impl antiphon_core::port::Gate for Gate {
         self.explain(call).verdict
     }
 
+    fn judge_reading(&self, call: &GateRequest<'_>) -> GateVerdict {
+        let limits = Limits { mode: Some(PermissionMode::ReadOnly), ..Limits::default() };
+        match self.narrowed(&limits) {
+            Ok(narrowed) => narrowed.explain(call).verdict,
+            Err(error) => GateVerdict::Deny { reason: error.to_string() },
+        }
+    }
+
     fn judge_by_rules(&self, request: &GateRequest<'_>) -> Option<GateVerdict> {
         let call = Call::of(request, &self.context.root);
         let restricted = self.policy.as_ref().and_then(|policy| policy.judge_by_rules(&call));

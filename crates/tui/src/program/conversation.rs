@@ -54,6 +54,7 @@ impl Program<'_, '_> {
             session,
             limits: TaskLimits::default(),
             output_schema: None,
+            plan: false,
             route: self.options.route.clone(),
         };
         let request =

@@ -1,6 +1,6 @@
 //! Keys: what each does to the prompt, the lists beneath it, the question and the task.
 
-use antiphon_core::Decision;
+use antiphon_core::{ApprovalReply, Decision};
 use antiphon_project::error::ProjectError;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -52,11 +52,11 @@ impl Program<'_, '_> {
         if self.list.is_some() {
             return self.list_key(key).await;
         }
-        if self.question.is_some()
+        if self.question.as_ref().is_some_and(|asked| asked.question.is_none())
             && self.composer.is_empty()
             && let Some(decision) = answer(key)
         {
-            self.decide(decision, None).await?;
+            self.reply(ApprovalReply { decision, comment: None, answer: None }).await?;
             return Ok(Next::Continue);
         }
         if control {
@@ -170,7 +170,7 @@ impl Program<'_, '_> {
 
     async fn submit(&mut self, prompt: String) -> Result<Next, ProjectError> {
         if self.question.is_some() && !prompt.trim().is_empty() && !prompt.starts_with('/') {
-            self.decide(Decision::Deny, Some(prompt)).await?;
+            self.reply_typed(&prompt).await?;
             return Ok(Next::Continue);
         }
         if let Some(command) = prompt.strip_prefix('!') {

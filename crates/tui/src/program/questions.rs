@@ -1,9 +1,9 @@
 //! Approvals of the watched task and those below it, answered where the prompt is.
 
 use antiphon_core::port::ApprovalSelector;
-use antiphon_core::{Approval, Decision, Event, EventBody};
+use antiphon_core::{Approval, ApprovalReply, Decision, Event, EventBody};
 use antiphon_project::error::ProjectError;
-use antiphon_view::{ApprovalQuestion, Colors};
+use antiphon_view::{ApprovalQuestion, Colors, typed_reply};
 
 use super::Program;
 use crate::sgr;
@@ -52,22 +52,30 @@ impl Program<'_, '_> {
         Ok(())
     }
 
-    /// Answers the question. `comment` is for the model.
-    pub(super) async fn decide(
-        &mut self,
-        decision: Decision,
-        comment: Option<String>,
-    ) -> Result<(), ProjectError> {
+    /// Answers the question with a line that the person typed. What is no answer leaves it open.
+    pub(super) async fn reply_typed(&mut self, line: &str) -> Result<(), ProjectError> {
+        let Some(approval) = &self.question else { return Ok(()) };
+        match typed_reply(approval, line) {
+            Ok(reply) => self.reply(reply).await,
+            Err(possible) => {
+                self.note(&format!("  {possible}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers the question.
+    pub(super) async fn reply(&mut self, reply: ApprovalReply) -> Result<(), ProjectError> {
         let Some(approval) = self.question.take() else { return Ok(()) };
-        let done = match decision {
+        let done = match reply.decision {
+            Decision::AllowOnce if approval.question.is_some() => "  ✓ answered",
             Decision::AllowOnce => "  ✓ allowed once",
             Decision::AllowTask => "  ✓ allowed for this task",
             Decision::AllowAlways => "  ✓ allowed always",
             Decision::Deny | Decision::Expire => "  ✗ denied",
         };
         let decider = self.options.decider;
-        let answered =
-            self.connection().decide(&approval.approval_id, decision, decider, comment).await;
+        let answered = self.connection().reply(&approval.approval_id, reply, decider).await;
         match answered {
             Ok(()) => self.note(done),
             // Another terminal may have answered.

@@ -2,9 +2,10 @@
 
 use antiphon_core::{
     AgentState, Event, EventBody, Message, OutageWait, Seq, StatusChanged, TaskCreated, TaskStatus,
-    TaskSummary, WaitingFor, visible,
+    TaskSummary, TodoItem, WaitingFor, visible,
 };
 
+use crate::question::todo_text;
 use crate::wording::{outage_wait_text, tool_call_title, wait_text};
 
 /// Agents that handed a task over: the last so many are kept.
@@ -54,6 +55,8 @@ pub struct TaskDetail {
     wait: Option<String>,
     resident: bool,
     agent_state: AgentState,
+    /// The list of things to do that the agent keeps.
+    pub todo: Vec<TodoItem>,
 }
 
 impl TreeTask {
@@ -125,6 +128,7 @@ impl TaskDetail {
             wait: None,
             resident: created.resident,
             agent_state: AgentState::Idle,
+            todo: Vec::new(),
         }
     }
 
@@ -162,6 +166,10 @@ impl TaskDetail {
             }
             EventBody::StateChanged(change) => self.agent_state = change.to,
             EventBody::TaskRestored(_) => self.runner = None,
+            EventBody::TodoChanged(changed) => {
+                self.todo.clone_from(&changed.items);
+                self.output = todo_text(&changed.items).or(self.output.take());
+            }
             _ => {}
         }
     }

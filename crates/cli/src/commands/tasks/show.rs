@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{Message, PriceTable, TaskStatus, TaskSummary, TokenUsage};
+use antiphon_core::{
+    Message, Plan, PriceTable, TaskAccess, TaskStatus, TaskSummary, TodoItem, TokenUsage,
+};
 use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
-use antiphon_view::{outage_wait_text, peer_wait_text, status_word};
+use antiphon_view::{
+    Colors, outage_wait_text, peer_wait_text, plan_lines, status_word, todo_lines,
+};
 use serde::Serialize;
 
 use super::listed_task::{ListedTask, listed_task};
@@ -22,6 +26,10 @@ struct FullRow<'a> {
     row: ListedTask<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a Plan>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    todo: &'a [TodoItem],
     /// All messages, those before the task included.
     conversation: &'a [Arc<Message>],
 }
@@ -34,7 +42,9 @@ pub(super) fn describe(
 ) -> Result<(), Failure> {
     if json {
         let (detail, conversation) = (state.detail.as_ref(), state.messages());
-        let detailed = FullRow { row: listed_task(summary, prices), detail, conversation };
+        let (plan, todo) = (state.plan.as_ref(), &*state.todo);
+        let row = listed_task(summary, prices);
+        let detailed = FullRow { row, detail, plan, todo, conversation };
         terminal::print(&terminal::json(&detailed)?);
         return Ok(());
     }
@@ -69,6 +79,14 @@ pub(super) fn describe(
     if state.handovers > 0 {
         let times = terminal::count(u64::from(state.handovers), "handover");
         text.extend(["now with ", &escaped(&state.created.agent), ", after ", &times, "\n"]);
+    }
+    if state.access == TaskAccess::PlanFirst && state.plan.is_none() {
+        text.push_str("reads only until you accept its plan\n");
+    }
+    let plan = state.plan.as_ref();
+    let plan = plan.map(|plan| plan_lines(plan, Colors::Off, usize::MAX)).unwrap_or_default();
+    for line in plan.into_iter().chain(todo_lines(&state.todo, Colors::Off)) {
+        text.extend([&*line, "\n"]);
     }
     text.push_str(&sessions::conversation(&state.created.system_prompt, state.messages()));
     for queued in &state.queue {

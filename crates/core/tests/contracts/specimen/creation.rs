@@ -69,6 +69,7 @@ pub(super) fn whole() -> Specimen {
             task_id: TaskId::parse("t5").unwrap(),
             remote_task_id: TaskId::parse("far-5").ok(),
         }),
+        access: TaskAccess::PlanFirst,
     };
     (created.into(), "task_created", whole_json())
 }
@@ -102,7 +103,8 @@ fn whole_json() -> serde_json::Value {
         "imported": {"created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-02-03T04:05:06Z"},
         "boot_time": {"boot_id": "00000000-0000-0000-0000-00000000001f", "elapsed_ms": 12340},
         "followed": true,
-        "cancels": {"task_id": "t5", "remote_task_id": "far-5"}
+        "cancels": {"task_id": "t5", "remote_task_id": "far-5"},
+        "access": "plan_first"
     })
 }
 

@@ -170,12 +170,16 @@ async fn say(request: &AgentRequest, task_id: &str, said: &a2a::Message) -> Resu
         approval::decide(state, caller, task_id, decision).await?;
         return Ok(Sent { decided: true, ..sent });
     }
+    let key = caller.principal().idempotency_key(SAID, &said.message_id);
+    if approval::answer_in_words(state, caller, task_id, said, &key).await? {
+        return Ok(Sent { decided: true, ..sent });
+    }
     check_message_allowed(orchestrator, &caller.principal(), task_id).await?;
     let message = TaskMessage {
         message: message::user_message(said)?,
         mode: HandlingMode::Queue,
         from: caller.sender()?,
-        key: Some(caller.principal().idempotency_key(SAID, &said.message_id)),
+        key: Some(key),
         provenance: caller.principal().provenance(),
     };
     orchestrator.check_budget_for_message(caller.payer().as_deref(), task_id, &message).await?;

@@ -131,6 +131,33 @@ async fn an_approval_interrupts_and_is_decided_by_a_message() {
 }
 
 #[tokio::test]
+async fn a_question_is_answered_with_a_message_that_is_one_of_its_choices() {
+    let world = World::new().await;
+    let task = world.task("m1", "which color").await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{task}");
+    let parts = &task["status"]["message"]["parts"];
+    assert_eq!(parts[0]["text"], "Which color?", "{task}");
+    let approval = &parts[1]["data"]["approval"];
+    assert_eq!(approval["question"]["choices"], json!([{"label": "Red"}, {"label": "Blue"}]));
+    assert_eq!(approval["decisions"], json!(["allow_once", "deny"]));
+    let mut params = message("m2", "neither");
+    params["message"]["taskId"] = task["id"].clone();
+    let still = world.rpc("SendMessage", params).await;
+    assert_eq!(still["result"]["task"]["status"]["state"], "TASK_STATE_INPUT_REQUIRED", "{still}");
+    let mut params = message("m3", "blue");
+    params["message"]["taskId"] = task["id"].clone();
+    let done = world.rpc("SendMessage", params.clone()).await;
+    assert_eq!(done["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{done}");
+    // A client that did not get the response sends the answer again: it is no new message.
+    let again = world.rpc("SendMessage", params.clone()).await;
+    assert_eq!(again["result"]["task"]["id"], task["id"], "{again}");
+    params["message"]["messageId"] = json!("m4");
+    let new = world.rpc("SendMessage", params).await;
+    assert_eq!(new["error"]["code"], -32004, "the task has ended: {new}");
+    world.ended().await;
+}
+
+#[tokio::test]
 async fn a_history_has_the_length_that_is_asked_for() {
     let world = World::new().await;
     let id = world.task("m1", "hello").await["id"].clone();

@@ -27,6 +27,12 @@ name = "test"
 when = { last_user_contains = "act", tool_offered = "act", results_since_user = 0 }
 step = [{ text = "I act." }, { call = { name = "act", arguments = {} } }]
 [[reply]]
+when = { last_user_contains = "which color", results_since_user = 0 }
+step = [{ call = { name = "ask_user", arguments_json = '{"question":"Which color?","choices":["Red","Blue"],"free_text":false}' } }]
+[[reply]]
+when = { last_user_contains = "which color" }
+step = [{ text = "{{last_result}}" }]
+[[reply]]
 when = { last_user_contains = "stall" }
 step = [{ text = "One moment" }, { stall = true }]
 [[reply]]

@@ -20,7 +20,11 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
         route.describe("show_approval", Tag::Approvals, "One approval, pending or decided.")
     });
     let one = one.post_with(decide, |route| {
-        let route = route.describe("decide_approval", Tag::Approvals, "Decides an approval.");
+        let route = route.describe(
+            "decide_approval",
+            Tag::Approvals,
+            "Decides an approval, or answers a question.",
+        );
         route.description("An agent's key cannot decide.").fails(&[409])
     });
     ApiRouter::new().api_route("/v1/approvals", list).api_route("/v1/approvals/{id}", one)
@@ -72,6 +76,6 @@ pub(crate) async fn decide(
         ));
     }
     let orchestrator = &state.deps.orchestrator;
-    orchestrator.decide(&approval_id, deciding.decision, &by, deciding.comment).await?;
+    orchestrator.answer(&approval_id, &deciding.into(), &by).await?;
     find(&state, approval_id).await
 }

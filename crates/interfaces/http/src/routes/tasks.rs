@@ -7,18 +7,16 @@ pub(crate) mod list;
 mod new_task;
 pub(crate) mod wait;
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{CreateTask, TaskAccepted, TaskDetail, TaskTree};
-use antiphon_core::port::Read;
-use antiphon_core::{CanonicalHeader, EventBody, Position, TaskId, TaskStatus, WaitingFor};
+use antiphon_core::{TaskAccess, TaskId, TaskStatus, WaitingFor};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
 use antiphon_project::{
     TREE_TASKS_MAX, TreeScope, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
-use antiphon_runtime::{AcceptedTask, NewTask};
+use antiphon_runtime::{AcceptedTask, NewTask, TaskState};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
@@ -67,13 +65,14 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, axum::Json<TaskAccepted>), ApiError> {
     let key = idempotency::key(&caller, CREATED, &headers)?;
     let followed = wire.followed;
+    let access = if wire.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted };
     let (factory, principal) = (&*state.deps.task_factory, caller.principal());
     let request = restrict_to_agent(factory, &principal, new_task::task_request(wire)?)?;
     let orchestrator = &state.deps.orchestrator;
     let payer = caller.payer();
     orchestrator.check_budget(payer.as_deref(), key.as_ref()).await?;
     let provenance = principal.provenance();
-    let task = NewTask { payer, provenance, followed, ..factory.task(request).await? };
+    let task = NewTask { payer, provenance, followed, access, ..factory.task(request).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     let AcceptedTask { task_id, deduplicated } = accepted;
@@ -92,35 +91,21 @@ pub(crate) async fn show(
     // A task that waits for budget, its model or its peer, or on a peer, has details beside `waiting_for`.
     let held_there = summary.runs_on.peer.is_some() && summary.status == TaskStatus::InputRequired;
     let waits = held_there || summary.waiting_for.is_some_and(WaitingFor::continues_by_itself);
-    let canonical = canonical_messages(&state, &task_id).await?;
-    if !summary.status.is_terminal() && !waits {
-        return Ok(axum::Json(TaskDetail { summary, result: None, reason: None, canonical }));
-    }
-    let last = state.deps.orchestrator.last_status(&task_id).await?;
-    let detail = last.and_then(|last| last.detail);
+    let TaskState { created, detail, access, plan, todo, .. } =
+        state.deps.orchestrator.task_alone(&task_id).await?;
+    let canonical = created.canonical;
     let (result, reason) = match summary.status {
         TaskStatus::Completed => (detail, None),
+        TaskStatus::Pending | TaskStatus::Running | TaskStatus::InputRequired if !waits => {
+            (None, None)
+        }
         TaskStatus::Pending
         | TaskStatus::Running
         | TaskStatus::InputRequired
         | TaskStatus::Failed
         | TaskStatus::Canceled => (None, detail),
     };
-    Ok(axum::Json(TaskDetail { summary, result, reason, canonical }))
-}
-
-/// The canonical messages in the first event of a task.
-async fn canonical_messages(
-    state: &AppState,
-    task_id: &TaskId,
-) -> Result<Vec<CanonicalHeader>, ApiError> {
-    let first =
-        Read { task_id: Some(task_id.clone()), after: Position(0), limit: NonZeroUsize::MIN };
-    let first = state.deps.orchestrator.read(first).await?.events.into_iter().next();
-    let Some(EventBody::TaskCreated(created)) = first.map(|event| event.body) else {
-        return Ok(Vec::new());
-    };
-    Ok(created.canonical)
+    Ok(axum::Json(TaskDetail { summary, result, reason, canonical, access, plan, todo }))
 }
 
 pub(crate) async fn tree(

@@ -150,6 +150,64 @@ async fn an_approval_is_decided_once() {
 }
 
 #[tokio::test]
+async fn a_question_is_answered_with_its_choices_and_the_task_shows_its_list() {
+    let server = TestServer::new().await;
+    let task_id = accepted(&server, "which color").await;
+    until(&server, &task_id, "approval_requested").await;
+    server.orchestrator.wait(&task_id).await.unwrap();
+    let approval = get(server.address, "/v1/approvals").await.json()["approvals"][0].clone();
+    let question = json!({
+        "kind": "choice", "text": "Which color?", "choices": [{"label": "Red"}, {"label": "Blue"}],
+    });
+    assert_eq!(approval["question"], question, "{approval}");
+    let path = format!("/v1/approvals/{}", approval["approval_id"].as_str().unwrap());
+    for bad in [
+        json!({"decision": "allow_once"}),
+        json!({"decision": "allow_always", "answer": {"choices": ["Red"]}}),
+        json!({"decision": "allow_once", "answer": {"choices": ["Green"]}}),
+        json!({"decision": "allow_once", "answer": {"choices": ["Red", "Blue"]}}),
+        json!({"decision": "allow_once", "answer": {"text": "Green"}}),
+        json!({"decision": "allow_once", "answer": {"choice": "Red"}}),
+        json!({"decision": "deny", "answer": {"choices": ["Red"]}}),
+    ] {
+        let reply = post(server.address, &path, &bad).await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{bad}");
+    }
+    let answer = json!({"choices": ["Blue"]});
+    let reply =
+        post(server.address, &path, &json!({"decision": "allow_once", "answer": answer})).await;
+    assert_eq!((reply.status, &reply.json()["answer"]), (200, &answer));
+    server.orchestrator.wait(&task_id).await.unwrap();
+    let task = get(server.address, &format!("/v1/tasks/{task_id}")).await.json();
+    assert_eq!(task["result"], "The user chose: Blue", "{task}");
+    assert_eq!(task["todo"], json!([{"text": "ask", "status": "in_progress"}]), "{task}");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_task_that_plans_first_shows_its_plan_and_what_became_of_it() {
+    let server = TestServer::new().await;
+    let body = json!({"message": "make a plan", "plan": true});
+    let reply = post(server.address, "/v1/tasks", &body).await;
+    let task_id = TaskId::parse(reply.json()["task_id"].as_str().unwrap()).unwrap();
+    until(&server, &task_id, "approval_requested").await;
+    let shown = || async { get(server.address, &format!("/v1/tasks/{task_id}")).await.json() };
+    let task = shown().await;
+    let proposed = json!({"text": "1. Act.", "status": "proposed"});
+    assert_eq!((&task["plan"], &task["access"]), (&proposed, &json!("plan_first")), "{task}");
+    let approval = get(server.address, "/v1/approvals").await.json()["approvals"][0].clone();
+    assert_eq!(approval["question"], json!({"kind": "plan", "plan": "1. Act."}), "{approval}");
+    let path = format!("/v1/approvals/{}", approval["approval_id"].as_str().unwrap());
+    let changed = json!({"decision": "allow_once", "answer": {"text": "1. Look."}});
+    assert_eq!(post(server.address, &path, &changed).await.status, 200);
+    server.orchestrator.wait(&task_id).await.unwrap();
+    let task = shown().await;
+    let accepted = json!({"text": "1. Look.", "status": "accepted"});
+    assert_eq!((&task["plan"], &task["access"]), (&accepted, &json!(null)), "{task}");
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn a_client_runs_its_own_tool_and_returns_the_result() {
     let server = TestServer::new().await;
     let tool =

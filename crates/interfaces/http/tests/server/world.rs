@@ -35,6 +35,16 @@ step = [{ text = "Looking." }, { call = { name = "look", arguments = { at = "it"
 when = { last_user_contains = "hang", results_since_user = 0 }
 step = [{ call = { name = "hang", arguments = {} } }]
 [[reply]]
+when = { last_user_contains = "which color", results_since_user = 0 }
+step = [{ call = { name = "todo", arguments_json = '{"items":[{"text":"ask","status":"in_progress"}]}' } },
+  { call = { name = "ask_user", arguments_json = '{"question":"Which color?","choices":["Red","Blue"],"free_text":false}' } }]
+[[reply]]
+when = { last_user_contains = "which color" }
+step = [{ text = "{{last_result}}" }]
+[[reply]]
+when = { last_user_contains = "make a plan", results_since_user = 0 }
+step = [{ call = { name = "submit_plan", arguments = { plan = "1. Act." } } }]
+[[reply]]
 when = { last_user_contains = "act", results_since_user = 0 }
 step = [{ call = { name = "act", arguments = {} } }]
 [[reply]]

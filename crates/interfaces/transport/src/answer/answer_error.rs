@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{
-    Approval, DomainError, ErrorCode, ErrorResponse, OutageWait, PEER_UNAVAILABLE, TaskId,
+    Approval, DomainError, ErrorCode, ErrorResponse, OutageWait, PEER_UNAVAILABLE, Question, TaskId,
 };
 use antiphon_runtime::{BudgetSpent, OrchestratorError};
 use axum::Json;
@@ -90,9 +90,19 @@ impl AnswerError {
     /// The task waits for the decision of a person: 403, which no client retries by itself.
     pub fn needs_approval(task_id: &TaskId, approval: &Approval) -> Self {
         let Approval { approval_id, tool_name, reason, .. } = approval;
+        let asks = match &approval.question {
+            None => format!(
+                "needs an approval of `{tool_name}`: decide with `antiphon approvals allow {approval_id}`"
+            ),
+            Some(Question::Plan(_)) => {
+                format!("has a plan: accept it with `antiphon approvals allow {approval_id}`")
+            }
+            Some(Question::Choice(_)) => {
+                format!("asks a question: answer it with `antiphon approvals answer {approval_id}`")
+            }
+        };
         let message = format!(
-            "the agent needs an approval of `{tool_name}`: decide with `antiphon approvals allow {approval_id}` or POST \
-             /v1/approvals/{approval_id}; then task {task_id} continues and has the answer, also for the same \
+            "the agent {asks} or POST /v1/approvals/{approval_id}; then task {task_id} continues and has the answer, also for the same \
              Idempotency-Key"
         );
         let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());

@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::port::{ApprovalQuery, ApprovalSelector};
+use antiphon_core::port::{ApprovalQuery, ApprovalSelector, IdempotencyKey};
 use antiphon_core::{
-    Approval, ApprovalDecided, ApprovalId, ApprovalStatus, Decision, StatusChanged, TaskId,
-    TaskStatus, WaitingFor,
+    Answer, Approval, ApprovalDecided, ApprovalId, ApprovalReply, ApprovalStatus, Decision,
+    StatusChanged, TaskId, TaskStatus, WaitingFor,
 };
 
 use tokio::sync::watch;
@@ -43,16 +43,19 @@ impl ApprovalRequests {
     }
 }
 
-/// Answers an approval, once.
+/// Answers an approval, once. The key is that of the message that is the answer, if there is one.
 pub(crate) async fn decide(
     services: &Arc<Services>,
     approval_id: &ApprovalId,
-    decision: Decision,
+    reply: &ApprovalReply,
     by: &str,
-    comment: Option<String>,
+    key: Option<&IdempotencyKey>,
 ) -> Result<(), OrchestratorError> {
+    let ApprovalReply { decision, comment, .. } = reply;
+    let decision = *decision;
     loop {
         let approval = pending(services, approval_id).await?;
+        let answer = checked_answer(&approval, reply)?;
         if decision == Decision::AllowAlways {
             let refuse = |reason| OrchestratorError::RuleNotSaved { reason };
             let created = services.reader.load_without_messages(&approval.task_id).await?.created;
@@ -65,6 +68,7 @@ pub(crate) async fn decide(
             decision,
             by: by.to_owned(),
             comment: comment.clone(),
+            answer,
         };
         let mut events = vec![decided.into()];
         if summary.waiting_for == Some(WaitingFor::Approval)
@@ -73,10 +77,10 @@ pub(crate) async fn decide(
             events.push(StatusChanged::new(TaskStatus::Running).into());
         }
         // Of two concurrent answers the journal takes one; the other finds the approval decided.
-        let shared = Arc::clone(services);
+        let (shared, key) = (Arc::clone(services), key.cloned());
         // The task starts even if the caller goes away as soon as the journal has the decision.
         let decided = services.background.run_detached(async move {
-            let is_written = shared.append_after(&summary, events).await?;
+            let is_written = shared.append_once_after(&summary, events, key).await?;
             if is_written {
                 supervise::start(&shared, &summary.task_id);
             }
@@ -84,6 +88,32 @@ pub(crate) async fn decide(
         });
         if decided.await? {
             return Ok(());
+        }
+    }
+}
+
+/// The answer that a reply gives to the question of an approval, checked.
+fn checked_answer(
+    approval: &Approval,
+    reply: &ApprovalReply,
+) -> Result<Option<Answer>, OrchestratorError> {
+    let refuse = |reason: String| OrchestratorError::NotAnAnswer {
+        approval_id: approval.approval_id.clone(),
+        reason,
+    };
+    match (&approval.question, reply.decision, &reply.answer) {
+        (_, Decision::Deny | Decision::Expire, Some(_)) => {
+            Err(refuse("a refusal has no answer: use the comment".to_owned()))
+        }
+        (_, Decision::Deny | Decision::Expire, None) | (None, _, None) => Ok(None),
+        (None, _, Some(_)) => {
+            Err(refuse("it asks whether a call may run: allow or deny it".to_owned()))
+        }
+        (Some(_), Decision::AllowTask | Decision::AllowAlways, _) => {
+            Err(refuse("a question is answered once: decide `allow_once`".to_owned()))
+        }
+        (Some(question), Decision::AllowOnce, answer) => {
+            question.answered(answer.clone()).map_err(|error| refuse(error.to_string()))
         }
     }
 }
@@ -170,7 +200,8 @@ async fn has_other_questions(
 
 /// Expires an approval that was not answered in time.
 pub(crate) async fn expire(services: &Arc<Services>, expired: ApprovalId) {
-    match decide(services, &expired, Decision::Expire, "the clock", None).await {
+    let reply = ApprovalReply { decision: Decision::Expire, comment: None, answer: None };
+    match decide(services, &expired, &reply, "the clock", None).await {
         // It was answered, or its task ended.
         Ok(())
         | Err(

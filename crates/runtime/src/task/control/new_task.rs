@@ -7,7 +7,8 @@ use antiphon_core::port::{Append, Expected, IdempotencyKey, TaskQuery, TaskSelec
 use antiphon_core::{
     CallableAgents, CanonicalHeader, EventBody, HistoryRef, ImportedTimes, Message,
     MessageAppended, ModelOptions, ModelRef, Provenance, RawJson, RunnerConfig, SessionId,
-    StatusChanged, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool, ToolCallBlock, UserMessage,
+    StatusChanged, TaskAccess, TaskCreated, TaskId, TaskLimits, TaskStatus, Tool, ToolCallBlock,
+    UserMessage,
 };
 use serde_json::Value;
 
@@ -62,6 +63,8 @@ pub struct NewTask {
     /// Whether the client follows the task: after a restart it goes on when the client follows it again, see
     /// [`Orchestrator::client_follows`](crate::Orchestrator::client_follows).
     pub followed: bool,
+    /// What it may do within its permissions.
+    pub access: TaskAccess,
     /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
@@ -189,6 +192,7 @@ impl NewTask {
             provenance: Provenance::Unknown,
             canonical: Vec::new(),
             followed: false,
+            access: TaskAccess::Permitted,
             key: None,
         }
     }
@@ -207,6 +211,9 @@ impl NewTask {
         {
             let model = self.model.to_string();
             return Err(OrchestratorError::Limit(LimitReached::PriceUnknown { model }));
+        }
+        if let Some(runner) = self.runner.as_ref().filter(|_| !self.access.is_permitted()) {
+            return Err(OrchestratorError::CannotPlan { runner: runner.kind.clone() });
         }
         external_tools::check(&self, &services.deps.tools.tools())?;
         let (history, copied) = self.before.split(services).await?;
@@ -235,6 +242,7 @@ impl NewTask {
             canonical: self.canonical,
             boot_time: services.deps.boot_time(&self.limits),
             followed: self.followed,
+            access: self.access,
             history,
             ..TaskCreated::new(self.agent, session_id)
         };

@@ -230,6 +230,8 @@ impl RunSlots {
             | OrchestratorError::RuleNotSaved { .. }
             | OrchestratorError::NoSuchCall { .. }
             | OrchestratorError::ResultTooLong { .. }
+            | OrchestratorError::NotAnAnswer { .. }
+            | OrchestratorError::CannotPlan { .. }
             | OrchestratorError::CannotStart { .. }
             | OrchestratorError::BadTool { .. } => false,
         };

@@ -22,7 +22,7 @@ pub(crate) const CHECKPOINT_EVENTS: NonZeroUsize = NonZeroUsize::new(64).unwrap(
 const RUNNING_CHECKPOINT_EVENTS: u64 = 512;
 
 /// Raised when a state has other fields, or events another effect on it. A checkpoint of another format is not used.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The data of a checkpoint.
 #[derive(Debug, Serialize, Deserialize)]

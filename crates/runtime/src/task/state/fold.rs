@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use antiphon_core::port::BootTime;
 use antiphon_core::{
-    Awaited, Compacted, Dispatched, EventBody, HandedOver, InteractionId, Join, Message,
-    MessageAppended, MessageQueued, Provenance, Relayed, Replied, RequestSent, Sender,
-    StatusChanged, ToolCallId, WaitingFor,
+    ApprovalDecided, ApprovalRequested, Awaited, Compacted, Dispatched, EventBody, HandedOver,
+    InteractionId, Join, Message, MessageAppended, MessageQueued, Plan, PlanQuestion, PlanStatus,
+    Provenance, Question, Relayed, Replied, RequestSent, Sender, StatusChanged, TaskAccess,
+    ToolCallId, WaitingFor,
 };
 use chrono::{DateTime, Utc};
 
@@ -43,26 +44,10 @@ impl TaskState {
             EventBody::Replied(replied) => self.reply(replied),
             EventBody::ApprovalRequested(request) => {
                 self.add_deadline(request.expires_at, request.boot_until);
-                let question = ApprovalQuestion {
-                    approval_id: request.approval_id.clone(),
-                    rule: request.rule.clone(),
-                    answer: None,
-                };
-                self.approvals.insert(request.tool_call_id.clone(), question);
+                self.ask(request);
             }
-            EventBody::ApprovalDecided(decided) => {
-                let mut asked = self.approvals.values_mut();
-                // The first answer counts.
-                let open = |q: &&mut ApprovalQuestion| {
-                    q.approval_id == decided.approval_id && q.answer.is_none()
-                };
-                if let Some(question) = asked.find(open) {
-                    question.answer = Some((decided.decision, decided.comment.clone()));
-                    if decided.decision.grants_rule() {
-                        self.granted.push(question.rule.clone());
-                    }
-                }
-            }
+            EventBody::ApprovalDecided(decided) => self.decide(decided),
+            EventBody::TodoChanged(changed) => self.todo.clone_from(&changed.items),
             EventBody::ToolStarted(started) => {
                 self.started.insert(started.tool_call_id.clone(), started.into());
                 self.calls += 1;
@@ -135,6 +120,47 @@ impl TaskState {
         });
         self.approvals.clear();
         self.granted.clear();
+        self.access = self.created.access;
+        self.plan = None;
+    }
+
+    fn ask(&mut self, request: &ApprovalRequested) {
+        if let Some(Question::Plan(PlanQuestion { plan })) = &request.question {
+            let (text, status) = (plan.clone(), PlanStatus::Proposed);
+            self.plan = Some(Plan { text, status, comment: None });
+        }
+        let question = ApprovalQuestion {
+            approval_id: request.approval_id.clone(),
+            rule: request.rule.clone(),
+            question: request.question.clone(),
+            answer: None,
+            given: None,
+        };
+        self.approvals.insert(request.tool_call_id.clone(), question);
+    }
+
+    fn decide(&mut self, decided: &ApprovalDecided) {
+        let mut asked = self.approvals.values_mut();
+        // The first answer counts.
+        let open =
+            |q: &&mut ApprovalQuestion| q.approval_id == decided.approval_id && q.answer.is_none();
+        let Some(question) = asked.find(open) else { return };
+        question.answer = Some((decided.decision, decided.comment.clone()));
+        question.given.clone_from(&decided.answer);
+        match &question.question {
+            None if decided.decision.grants_rule() => self.granted.push(question.rule.clone()),
+            None | Some(Question::Choice(_)) => {}
+            Some(Question::Plan(PlanQuestion { plan })) => {
+                let accepted = decided.decision.allows();
+                let changed = decided.answer.as_ref().and_then(|answer| answer.text.clone());
+                let text = changed.filter(|_| accepted).unwrap_or_else(|| plan.clone());
+                let status = if accepted { PlanStatus::Accepted } else { PlanStatus::Rejected };
+                if accepted && self.access == TaskAccess::PlanFirst {
+                    self.access = TaskAccess::Permitted;
+                }
+                self.plan = Some(Plan { text, status, comment: decided.comment.clone() });
+            }
+        }
     }
 
     fn add_to_queue(&mut self, queued: &MessageQueued) {

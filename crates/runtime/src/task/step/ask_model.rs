@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AgentState, AssistantMessage, MessageAppended, MessageStream, ModelOptions, OutageWait,
-    ProviderError, Purpose, Request, StatusChanged, StreamError, StreamEvent, TaskStatus, Usage,
-    UsageRecorded, WaitingFor,
+    ProviderError, Purpose, Request, StatusChanged, StreamError, StreamEvent, TaskAccess,
+    TaskStatus, Usage, UsageRecorded, WaitingFor,
 };
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use crate::task::step::TaskRun;
 use crate::task::step::compact;
 use crate::task::step::flush::FlushOutcome;
 use crate::task::step::output;
+use crate::task::step::person_tools::PLAN_PROMPT;
 use crate::watch::delta::{AnswerDelta, Delta, DeltaEvent};
 use crate::watch::live_answer::LiveAnswer;
 
@@ -175,7 +176,7 @@ impl TaskRun {
         let ModelOptions { temperature, tool_choice, thinking_tokens, sampling } = options;
         Request {
             model: created.model.as_ref().map(|m| m.model().to_owned()).unwrap_or_default(),
-            system_prompt: created.system_prompt.clone(),
+            system_prompt: self.system_prompt(),
             messages: self.state.conversation.view(),
             tools,
             tool_choice,
@@ -184,6 +185,15 @@ impl TaskRun {
             temperature,
             sampling,
             is_urgent: self.state.outage.is_hurried(),
+        }
+    }
+
+    /// The recorded system prompt, and what a task that plans first has to know.
+    fn system_prompt(&self) -> String {
+        let created = &self.state.created;
+        match created.access {
+            TaskAccess::PlanFirst => format!("{}\n\n{PLAN_PROMPT}", created.system_prompt),
+            TaskAccess::Permitted | TaskAccess::ReadOnly => created.system_prompt.clone(),
         }
     }
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{GateRequest, GateVerdict, Progress, START_NOTE_BYTES_MAX, ToolContext};
 use antiphon_core::{
-    AgentState, ApprovalId, ApprovalRequested, Decision, Effect, RawJson, StatusChanged,
-    TaskStatus, Tool, ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted,
-    WaitingFor,
+    AgentState, Decision, Effect, RawJson, StatusChanged, TaskAccess, TaskStatus, Tool,
+    ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
 };
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -16,13 +15,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
-use crate::dispatch::call_agent::CALL_AGENT;
+use crate::dispatch::call_agent::{self, CALL_AGENT};
 use crate::dispatch::dispatch_call::OnlyCall;
 use crate::dispatch::supervisor_tools;
 use crate::inbox::{derived_id, peer_tools};
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::decide::UnansweredCall;
-use crate::task::schedule::deadlines;
 use crate::task::step::TaskRun;
 use crate::task::step::flush::FlushOutcome;
 use crate::task::step::tools;
@@ -115,6 +113,10 @@ impl TaskRun {
         let mut left = Vec::new();
         for pending in pending {
             let call = &pending.call;
+            if self.answers_itself(&call.name) {
+                self.answer_call(call);
+                continue;
+            }
             let (ours, clients) = (self.orchestrates(&call.name), self.is_external(&call.name));
             if (ours || clients) && self.services.deps.settings.dispatch == Dispatch::Parent {
                 continue;
@@ -133,6 +135,12 @@ impl TaskRun {
                     }
                 } else {
                     self.call_supervisor_tool(call).await?;
+                }
+            } else if clients && !self.state.access.is_permitted() {
+                // Nothing is known about its effect.
+                let reason = self.reads_only().to_owned();
+                if let CallDecision::Answer(call, result) = self.refuse_call(pending.call, reason) {
+                    self.add_result(&call, result);
                 }
             } else if clients {
                 self.request_result(call);
@@ -154,16 +162,24 @@ impl TaskRun {
         answers || may && (supervisor_tools::is_ours(name) || peer_tools::is_peer_tool(name))
     }
 
-    /// The tools of the task: its own, its client's, and those to reach other agents.
+    /// The tools of the task: its own, its client's, those of the loop, and those to reach other agents, if there are any.
+    /// The order is always the same, so that a provider can cache it.
     pub(crate) fn offered(&self) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
         let mut tools = tools::usable(created, &*self.deps.tools);
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
+        tools.extend(self.person_tools());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
             tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
-            tools.extend(supervisor_tools::TOOLS.iter().cloned());
-            tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
+            // Without an agent to call, those to manage tasks matter once an ad-hoc agent was called.
+            let has_agents = !call_agent::callable(&**agents, &created.agents).is_empty();
+            if has_agents || self.state.has_children {
+                tools.extend(supervisor_tools::TOOLS.iter().cloned());
+            }
+            if has_agents {
+                tools.extend(peer_tools::PEER_TOOLS.iter().cloned());
+            }
         }
         if created.resident {
             tools.extend(peer_tools::REPLY_TOOLS.iter().cloned());
@@ -171,7 +187,7 @@ impl TaskRun {
         tools
     }
 
-    /// Requests approval for every call that needs one. Returns whether the task has to wait.
+    /// Requests approval for every call that needs one, and asks the questions of the agent. Returns whether the task has to wait.
     fn request_approvals(
         &mut self,
         pending: &[UnansweredCall],
@@ -187,25 +203,18 @@ impl TaskRun {
             if elsewhere || asked {
                 continue;
             }
-            let GateVerdict::Ask { reason, rule } = self.verdict(call, arguments) else { continue };
-            let now = self.services.deps.clock.now();
-            let until = |timeout| now + chrono::TimeDelta::from_std(timeout).unwrap_or_default();
-            let request = ApprovalRequested {
-                approval_id: ApprovalId::from(self.services.deps.ids.next()),
-                tool_call_id: call.id.clone(),
-                tool_name: call.name.clone(),
-                arguments: arguments.clone(),
-                reason,
-                rule,
-                expires_at: timeout.map(until),
-                boot_until: timeout
-                    .and_then(|timeout| self.services.time.boot_until(until(timeout))),
+            let request = if self.answers_itself(&call.name) {
+                self.question_of(call, timeout)
+            } else if let GateVerdict::Ask { reason, rule } = self.verdict(call, arguments) {
+                let (arguments, why) = (arguments.clone(), (reason, rule));
+                Some(self.approval_request(call, arguments, why, timeout, None))
+            } else {
+                None
             };
-            if let Some(at) = request.expires_at {
-                deadlines::watch_approval(&self.services, at, request.approval_id.clone());
+            if let Some(request) = request {
+                self.push(request);
+                waits = true;
             }
-            self.push(request);
-            waits = true;
         }
         if waits {
             self.wait_for(WaitingFor::Approval);
@@ -281,7 +290,27 @@ impl TaskRun {
             return GateVerdict::Allow;
         }
         let granted = &self.state.granted;
-        self.deps.gate.judge(&GateRequest { tool: &call.name, arguments, granted })
+        let request = GateRequest { tool: &call.name, arguments, granted };
+        match self.state.access {
+            TaskAccess::Permitted => self.deps.gate.judge(&request),
+            TaskAccess::PlanFirst | TaskAccess::ReadOnly
+                if self.effect(call) == Effect::ReadOnly =>
+            {
+                self.deps.gate.judge_reading(&request)
+            }
+            TaskAccess::PlanFirst | TaskAccess::ReadOnly => {
+                GateVerdict::Deny { reason: self.reads_only().to_owned() }
+            }
+        }
+    }
+
+    /// Why a task that reads only may not make a call that may change something.
+    fn reads_only(&self) -> &'static str {
+        if self.plans() {
+            "the plan of this task is not accepted yet, and until then it only reads: submit the plan first"
+        } else {
+            "this task only reads: the plan of the task that called it was not accepted yet"
+        }
     }
 
     /// Runs calls in parallel. Returns whether to continue with the next ones.

@@ -27,6 +27,7 @@ async fn an_append_that_is_too_long_is_invalid_and_nothing_of_it_is_written() {
         rule: Rule("write(*)".to_owned()),
         expires_at: None,
         boot_until: None,
+        question: None,
     };
     let events = vec![request.into(); APPEND_BYTES_MAX / (1024 * 1024)];
     let refused = journal.append(append(1, Expected::At(Seq(2)), events)).await;

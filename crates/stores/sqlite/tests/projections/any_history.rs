@@ -229,7 +229,8 @@ fn any_decision() -> impl Strategy<Value = EventBody> {
     ];
     (0..4_u8, select(decisions.to_vec())).prop_map(|(n, decision)| {
         let approval_id = approval_id(n);
-        ApprovalDecided { approval_id, decision, by: "ada".to_owned(), comment: None }.into()
+        ApprovalDecided { approval_id, decision, by: "ada".to_owned(), comment: None, answer: None }
+            .into()
     })
 }
 
@@ -304,6 +305,7 @@ fn requested(n: u8) -> EventBody {
         rule: Rule("bash(*)".to_owned()),
         expires_at: n.is_multiple_of(2).then_some(DateTime::UNIX_EPOCH),
         boot_until: None,
+        question: None,
     }
     .into()
 }
