@@ -235,6 +235,11 @@ impl Follower {
                 Err(JournalError::Stale { .. } | JournalError::Ended { .. }) => {
                     self.catch_up().await?;
                 }
+                // It may be paused since.
+                Err(error @ JournalError::Invalid { .. }) => {
+                    self.catch_up().await?;
+                    return Err(error.into());
+                }
                 Err(error) => return Err(error.into()),
             }
         }
