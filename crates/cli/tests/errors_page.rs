@@ -27,7 +27,7 @@ const VARIABLE_CODES: [(&str, &str, &str); 6] = [
     ("crates/runtime/src/runner/run_in_runner.rs", "fail_runner(\"", ","),
     ("crates/runners/a2a/src/follower/record.rs", "=> failed(\"", "\""),
     ("crates/runtime/src/task/step/ask_model.rs", "let code = match ", "};"),
-    ("crates/runtime/src/task/step.rs", "let code = match ", "};"),
+    ("crates/runtime/src/task/step/task_end.rs", "let code = match ", "};"),
     ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
 ];
 

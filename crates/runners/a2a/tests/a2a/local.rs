@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_a2a::{A2aRunner, RemoteAgentConfig, RemoteAgents, RetryPolicy};
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::port::{Clock, Journal, Runner, SystemClock, TaskQuery, TaskSelector};
+use antiphon_core::port::{Clock, Runner, SystemClock, TaskQuery, TaskSelector};
 use antiphon_core::{
     Event, EventBody, InputBlock, Message, ModelRef, Position, RunnerConfig, TaskId, TaskStatus,
     TaskSummary, UserMessage,
@@ -40,7 +40,6 @@ pub(crate) fn runner(card: &str, hosts: &[&str]) -> A2aRunner {
 
 pub(crate) struct Local {
     pub(crate) orchestrator: Orchestrator,
-    pub(crate) journal: Arc<MemoryJournal>,
 }
 
 pub(crate) fn new_task(text: &str) -> NewTask {
@@ -57,12 +56,11 @@ impl Local {
 
     pub(crate) fn with(runner: A2aRunner, journal: Arc<MemoryJournal>) -> Self {
         let runners: Vec<Arc<dyn Runner>> = vec![Arc::new(runner)];
-        let port = Arc::clone(&journal) as Arc<dyn Journal>;
         let deps = RuntimeDeps {
             runners,
-            ..runtime_deps(port, "name = \"here\"\n[[reply]]\nstep = [{ text = \"local\" }]")
+            ..runtime_deps(journal, "name = \"here\"\n[[reply]]\nstep = [{ text = \"local\" }]")
         };
-        Self { orchestrator: Orchestrator::new(deps), journal }
+        Self { orchestrator: Orchestrator::new(deps) }
     }
 
     pub(crate) async fn start(&self, text: &str) -> TaskId {
