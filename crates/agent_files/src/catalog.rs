@@ -22,6 +22,8 @@ type PromptWriter = dyn Fn(PromptSource<'_>) -> String + Send + Sync;
 pub struct AgentCatalog {
     folders: Vec<Folder>,
     check: FileCheck,
+    /// Agents without a file of their own.
+    fixed: Vec<AgentFileEntry>,
     system_prompt: Box<PromptWriter>,
     snapshot: RwLock<Arc<Snapshot>>,
     /// Held while folders are read, so that an older snapshot never replaces a newer one.
@@ -44,21 +46,30 @@ impl AgentCatalog {
         check: FileCheck,
         system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
     ) -> Self {
-        let snapshot = Snapshot::read(&folders, &check, &Snapshot::default());
+        let snapshot = Snapshot::read(&folders, &check, &[], &Snapshot::default());
         Self {
             folders,
             check,
+            fixed: Vec::new(),
             system_prompt: Box::new(system_prompt),
             snapshot: RwLock::new(Arc::new(snapshot)),
             reading: Mutex::new(()),
         }
     }
 
+    /// The same with agents that have no file of their own, such as those of the user's settings. A file of the user
+    /// replaces one, a file of a project does not.
+    pub fn with_fixed(mut self, fixed: Vec<AgentFileEntry>) -> Self {
+        self.fixed = fixed;
+        self.reload();
+        self
+    }
+
     /// Reads every file again and returns what changed. Blocks on files.
     pub fn reload(&self) -> Changes {
         let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
-        let after = Arc::new(Snapshot::read(&self.folders, &self.check, &before));
+        let after = Arc::new(Snapshot::read(&self.folders, &self.check, &self.fixed, &before));
         let changes = Changes::between(&before, &after);
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = after;
         changes

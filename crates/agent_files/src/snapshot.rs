@@ -61,7 +61,12 @@ struct FileState {
 
 impl Snapshot {
     /// Reads all folders. `before` is the previous snapshot.
-    pub(crate) fn read(folders: &[Folder], check: &FileCheck, before: &Self) -> Self {
+    pub(crate) fn read(
+        folders: &[Folder],
+        check: &FileCheck,
+        fixed: &[AgentFileEntry],
+        before: &Self,
+    ) -> Self {
         let mut snapshot = Self::default();
         let decide = check.begin();
         for (index, folder) in folders.iter().enumerate() {
@@ -83,6 +88,9 @@ impl Snapshot {
             }
         }
         snapshot.resolve(folders);
+        for entry in fixed {
+            snapshot.add_fixed(entry);
+        }
         snapshot.definitions = snapshot.definitions_since(before);
         snapshot
     }
@@ -146,6 +154,23 @@ impl Snapshot {
                 }
             }
         }
+    }
+}
+
+impl Snapshot {
+    /// Adds an agent without a file of its own, unless a file of the user has its name.
+    fn add_fixed(&mut self, entry: &AgentFileEntry) {
+        let name = entry.definition.name.as_str();
+        let mut entry = entry.clone();
+        match self.entries.get(name) {
+            Some(file) if file.origin == FolderOwner::User => return,
+            Some(file) => {
+                entry.shadows.push(file.path.clone());
+                entry.shadows.extend(file.shadows.iter().cloned());
+            }
+            None => {}
+        }
+        self.entries.insert(name.to_owned(), entry);
     }
 }
 

@@ -119,7 +119,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("antiphon-anthropic-api", &["antiphon-core", "antiphon-interface-transport"]),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
-    ("antiphon-remote", &["antiphon-api", "antiphon-client", "antiphon-core"]),
+    (
+        "antiphon-remote",
+        &["antiphon-api", "antiphon-client", "antiphon-core", "antiphon-followed-task"],
+    ),
+    ("antiphon-a2a", &["antiphon-client", "antiphon-core", "antiphon-followed-task"]),
     (
         "antiphon-process",
         &[

@@ -22,11 +22,12 @@ const INBOX: &str = "crates/runtime/src/inbox/";
 
 /// Files that write `"code": VARIABLE`, with the begin and the end of the parts that hold the values of the variable. A file
 /// that is not listed fails the test.
-const VARIABLE_CODES: [(&str, &str, &str); 5] = [
+const VARIABLE_CODES: [(&str, &str, &str); 6] = [
     ("crates/runtime/src/task/control/interrupt.rs", "const INTERRUPTED: &str = ", ";"),
     ("crates/runtime/src/runner/run_in_runner.rs", "fail_runner(\"", ","),
+    ("crates/runners/a2a/src/follower/record.rs", "=> failed(\"", "\""),
     ("crates/runtime/src/task/step/ask_model.rs", "let code = match ", "};"),
-    ("crates/runtime/src/task/step.rs", "let code = match ", "};"),
+    ("crates/runtime/src/task/step/task_end.rs", "let code = match ", "};"),
     ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
 ];
 

@@ -34,8 +34,9 @@ pub use journal::{
 pub use order_executor::OrderExecutor;
 pub use provider::{Piece, PieceSource, Provider, ProviderError, StopSignal, TimeoutPhase};
 pub use runner::{
-    DispatchPermission, InputPermit, InputSubject, NoTaskUpdates, RemoteError, RemoteTask, Runner,
-    RunnerError, RunnerInput, RunnerTask, TaskUpdates, UncheckedInput,
+    AnswerChange, AnswerDisplay, DispatchPermission, HiddenAnswer, InputPermit, InputSubject,
+    NoTaskUpdates, RemoteError, RemoteTask, Runner, RunnerError, RunnerInput, RunnerTask,
+    TaskUpdates, UncheckedInput,
 };
 pub use task_filter::TaskFilter;
 pub use tool_executor::{

@@ -45,6 +45,7 @@ pub(crate) fn open_catalog(
 ) -> AgentCatalog {
     let check = project.trust().file_check();
     AgentCatalog::open_checked(folders(project, settings).into(), check, system_prompt)
+        .with_fixed(settings.remote_agents())
 }
 
 /// Reads the definitions once. Their system prompts hold the context alone, without rules.

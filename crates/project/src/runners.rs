@@ -1,9 +1,10 @@
-//! The runners of a project beside the local one: a sandbox, peers, and programs in terminals.
+//! The runners of a project beside the local one: a sandbox, peers, remote agents, and programs in terminals.
 
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_a2a::{A2aRunner, RemoteAgents};
 use antiphon_core::AgentDefinition;
 use antiphon_core::port::{Agents, Runner};
 use antiphon_permissions::{PermissionMode, Remembered, RuleEntry};
@@ -47,6 +48,7 @@ pub(crate) fn all(
         runners.push(Arc::new(sandbox));
     }
     runners.push(Arc::new(loopback(settings)?));
+    runners.push(Arc::new(a2a(settings)?));
     runners.extend(terminals(project, settings)?.map(|terminals| Arc::new(terminals) as _));
     Ok(runners)
 }
@@ -148,4 +150,23 @@ fn loopback(settings: &UserSettings) -> Result<RemoteRunner, ProjectError> {
             .map_err(|error| ProjectError::InvalidInput(format!("[peers.{name}]: {error}")))?;
     }
     Ok(RemoteRunner::new(peers, RECONNECT))
+}
+
+/// The runner `a2a` for the configured remote agents.
+fn a2a(settings: &UserSettings) -> Result<A2aRunner, ProjectError> {
+    let mut agents = RemoteAgents::default();
+    for (name, remote) in &settings.a2a.remote {
+        let config = match remote.config(name, &settings.environment) {
+            Ok(config) => config,
+            // The other remote agents still work.
+            Err(error) => {
+                settings.environment.warnings.report(&format!("{error}; it cannot be reached"));
+                continue;
+            }
+        };
+        agents
+            .add(name.as_str(), &config)
+            .map_err(|error| ProjectError::InvalidInput(format!("[a2a.remote.{name}]: {error}")))?;
+    }
+    Ok(A2aRunner::new(agents, RECONNECT))
 }

@@ -27,7 +27,7 @@ use crate::environment::Environment;
 use crate::error::ProjectError;
 use crate::policy::{self, Policy};
 use crate::schedules::{ScheduleConfig, Schedules};
-pub use a2a::A2aConfig;
+pub use a2a::{A2aConfig, RemoteA2a};
 pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;

@@ -62,8 +62,12 @@ pub(crate) fn wait_text(change: &StatusChanged) -> Option<String> {
 
 /// `waits for an approval on the peer office`.
 fn peer_wait_text(wait: &PeerWait) -> String {
+    let peer = text::cut(&escaped(&wait.peer));
+    if let Some(reason) = &wait.reason {
+        return format!("waits on {peer}: {}", text::cut(&escaped(&text::one_line(reason))));
+    }
     let what = wait.waiting_for.map_or("for a person", waits_for);
-    format!("waits {what} on the peer {}", text::cut(&escaped(&wait.peer)))
+    format!("waits {what} on the peer {peer}")
 }
 
 /// `for an approval`.
@@ -144,7 +148,8 @@ mod tests {
     #[test]
     fn a_wait_on_a_peer_says_for_what_and_where() {
         let (peer, task_id) = ("office".to_owned(), TaskId::parse("t1").unwrap());
-        let wait = PeerWait { peer, task_id, waiting_for: Some(WaitingFor::Approval) };
+        let waiting_for = Some(WaitingFor::Approval);
+        let wait = PeerWait { peer, task_id, waiting_for, reason: None };
         let text = wait_text(&wait.status()).unwrap();
         assert_eq!(text, "waits for an approval on the peer office");
         let text = wait_text(&PeerWait { waiting_for: None, ..wait }.status()).unwrap();

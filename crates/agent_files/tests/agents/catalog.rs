@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon_agent_files::{
-    AGENTS_MAX, AgentCatalog, Changes, CheckedFile, ENTRIES_MAX, FileCheck, Folder, FolderOwner,
-    Problem, ProblemKind,
+    AGENTS_MAX, AgentCatalog, AgentFileEntry, Changes, CheckedFile, ENTRIES_MAX, FileCheck, Folder,
+    FolderOwner, Problem, ProblemKind,
 };
 use antiphon_core::port::{Agents, PromptSource};
+use antiphon_core::{AgentDefinition, AgentName};
 use tempfile::TempDir;
 
 use super::{agent, catalog};
@@ -55,6 +56,32 @@ impl World {
 
 fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn an_agent_without_a_file_is_replaced_by_the_users_and_not_by_the_projects() {
+    let World { folder, catalog } = World::new();
+    let name = AgentName::parse("a").unwrap();
+    let definition =
+        AgentDefinition { description: "remote".to_owned(), ..AgentDefinition::new(name, "") };
+    let fixed = AgentFileEntry {
+        definition: Arc::new(definition),
+        path: folder.path().join("config.toml"),
+        origin: FolderOwner::User,
+        shadows: Vec::new(),
+        version: "1".to_owned(),
+        fault: None,
+    };
+    let world = World { catalog: catalog.with_fixed(vec![fixed]), folder };
+    assert_eq!(world.description("a").as_deref(), Some("remote"));
+    assert_eq!(world.catalog.list().len(), 1);
+    assert_eq!(world.write("project/a.md", &agent("project's")), Changes::default());
+    assert_eq!(world.description("a").as_deref(), Some("remote"));
+    assert_eq!(world.catalog.entry("a").unwrap().shadows, [world.path("project/a.md")]);
+    assert_eq!(world.write("user/a.md", &agent("user's")).changed, names(&["a"]));
+    assert_eq!(world.description("a").as_deref(), Some("user's"));
+    assert_eq!(world.remove("user/a.md").changed, names(&["a"]));
+    assert_eq!(world.description("a").as_deref(), Some("remote"));
 }
 
 #[test]

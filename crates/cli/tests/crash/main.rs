@@ -12,6 +12,7 @@
 //! | interrupted | the same as for a single task and for a tree, although a person presses Ctrl-C again and again and resumes; no other task than the stopped calls' own knows of it |
 //! | outages     | the same as for a single task, although its model refuses, is gone or cuts its answers again and again |
 //! | peers       | a task on a peer, with messages and a cancellation in flight while either server or both are killed: no command ran twice, every accepted message was read once, both sides have the same conversation, a canceled task has ended on both sides and did nothing after the cancellation |
+//! | A2A         | the same over A2A, where a canceled task may go on until the cancellation arrives |
 //! | load        | every request that was repeated until it was answered is one task with one answer, the one in the journal; a watcher that returned with its last event missed none and saw none twice; no process is left |
 //!
 //! `make crash N=2000` asks for more kills than the few that every test run makes.
@@ -19,7 +20,7 @@
 //! | setting       | means                                                                            |
 //! |---------------|----------------------------------------------------------------------------------|
 //! | `CRASH_KILLS` | kills of all scenarios together; 100 when absent. 30 % are of trees, 20 % of messaging, 20 % under load |
-//! |               | A tenth as many kills of servers and their peers come on top. |
+//! |               | A tenth as many kills of servers and their peers come on top, and as many over A2A. |
 //! |               | A quarter as many outages come on top; a twentieth of the number is terminated, as many are interrupted, and as many full disks are survived, of tasks and of trees each |
 //! | `CRASH_SEED`  | the seed of the random numbers; 1 when absent. A failure names it. Tasks and trees die at the same writes again; messaging and load run in parallel, so the work is the same and not the moment of the kill |
 
@@ -52,7 +53,7 @@ use std::time::{Duration, Instant};
 use load::{Load, Stop};
 use messaging::Messaging;
 use outage::OutageTask;
-use peers::Peers;
+use peers::{Peers, Protocol};
 use project::Exit;
 use random::Random;
 use signal::Signal;
@@ -437,19 +438,28 @@ fn a_task_is_done_however_often_its_model_is_away_and_it_is_killed() {
 
 #[test]
 fn a_task_on_a_peer_loses_nothing_however_often_either_side_is_killed() {
+    kill_peers(Protocol::Native);
+}
+
+#[test]
+fn a_task_over_a2a_loses_nothing_however_often_either_side_is_killed() {
+    kill_peers(Protocol::A2a);
+}
+
+fn kill_peers(protocol: Protocol) {
     let (wanted, seed) = (setting("CRASH_KILLS", KILLS_DEFAULT) / 10, setting("CRASH_SEED", 1));
     let mut random = Random(seed);
     let began = Instant::now();
     let (mut kills, mut runs, mut accepted, mut canceled) = (0, 0, 0, 0);
     while kills < wanted {
         runs += 1;
-        let counts = Peers::new().run(&mut random, &format!("seed {seed}, peers {runs}"));
+        let counts = Peers::new(protocol).run(&mut random, &format!("seed {seed}, peers {runs}"));
         kills += counts.kills;
         accepted += counts.accepted;
         canceled += u64::from(counts.canceled);
     }
     println!(
-        "{kills} kills, {runs} tasks on a peer ({canceled} canceled, {accepted} messages), {:.0} s, seed {seed}",
+        "{protocol:?}: {kills} kills, {runs} tasks on a peer ({canceled} canceled, {accepted} messages), {:.0} s, seed {seed}",
         began.elapsed().as_secs_f64()
     );
 }

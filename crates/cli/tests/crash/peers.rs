@@ -30,6 +30,15 @@ pub(crate) struct Counts {
     pub(crate) canceled: bool,
 }
 
+/// How the servers speak with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The runner `loopback`, over the native API.
+    Native,
+    /// The runner `a2a`.
+    A2a,
+}
+
 /// Which server is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -40,6 +49,7 @@ enum Victim {
 
 /// One run.
 pub(crate) struct Peers {
+    protocol: Protocol,
     servers: TwoServers,
     task: String,
     /// Keys of the messages that were accepted, and of those that were sent.
@@ -54,12 +64,16 @@ pub(crate) struct Peers {
 
 impl Peers {
     /// Starts both servers, and a task here that runs there.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(protocol: Protocol) -> Self {
         let steps = ["1", "2", "3", "4", "5"].map(|n| format!("echo {n} >> log; sleep 0.25"));
         let steps: Vec<&str> = steps.iter().map(String::as_str).collect();
-        let servers = TwoServers::start(&commands(&steps), TALK);
+        let servers = match protocol {
+            Protocol::Native => TwoServers::start(&commands(&steps), TALK),
+            Protocol::A2a => TwoServers::start_a2a(&commands(&steps), TALK),
+        };
         let task = servers.here.task("remote", "go");
         Self {
+            protocol,
             servers,
             task,
             accepted: BTreeSet::new(),
@@ -172,7 +186,8 @@ impl Peers {
         if answer.is_some_and(|(status, _)| status == 200) {
             assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
             self.counts.canceled = true;
-            if peer_is_down {
+            // A task that came over A2A goes on when its server is back, until the cancellation arrives.
+            if peer_is_down && self.protocol == Protocol::Native {
                 self.log_at_cancel = Some(self.servers.there.text("log"));
             }
         }
@@ -211,8 +226,15 @@ impl Peers {
                 assert_eq!((local, remote), (0, 0), "{context}");
             }
         }
-        if status == "completed" {
-            assert_eq!(here, there, "{context}");
+        // Over A2A, the calls and their results stay there.
+        match self.protocol {
+            Protocol::Native if status == "completed" => assert_eq!(here, there, "{context}"),
+            Protocol::A2a if status == "completed" => {
+                let said =
+                    |said: &[String]| said.last().is_some_and(|it| it.contains("That was all."));
+                assert!(said(&here) && said(&there), "{context}: {here:?} {there:?}");
+            }
+            Protocol::Native | Protocol::A2a => {}
         }
         self.counts.accepted = self.accepted.len();
         self.counts

@@ -224,6 +224,22 @@ impl TwoServers {
         Self { here, there }
     }
 
+    /// Both servers, running. The agent `remote` here is the one of that name there, over A2A.
+    pub(crate) fn start_a2a(script: &str, here_script: &str) -> Self {
+        let remote = "---\ndescription: Works.\n---\nYou are remote.\n";
+        let mut there = Side::new(script, &[("remote", remote)], "");
+        there.start();
+        let settings = format!(
+            "[a2a.remote.remote]\ncard = \"http://127.0.0.1:{}/a2a/remote/.well-known/agent-card.json\"\n\
+             token_file = \"{}\"\n",
+            there.port,
+            there.token_file().display()
+        );
+        let mut here = Side::new(here_script, &[], &settings);
+        here.start();
+        Self { here, there }
+    }
+
     /// Id of the only task without a parent there.
     pub(crate) fn remote_task(&self) -> String {
         until("the peer has the task", || {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{StatusChanged, WaitingFor};
 use crate::{TaskId, TaskStatus};
 
-/// What a task on a peer waits for there..
+/// What a task on a peer waits for there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerWait {
     /// Name of the peer.
@@ -14,6 +14,9 @@ pub struct PeerWait {
     pub task_id: TaskId,
     /// What it waits for there. `None` when the peer does not say.
     pub waiting_for: Option<WaitingFor>,
+    /// What it asks, and how it is answered. Absent: only a person at the peer can answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl PeerWait {

@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::port::{Cancel, JournalError, TaskJournal};
-use crate::{InteractionId, MessageQueued, Provider, TaskId, TaskLimits};
+use crate::{InteractionId, MessageQueued, Provider, Seq, TaskId, TaskLimits};
 
 /// Runs tasks elsewhere.
 #[async_trait]
@@ -44,6 +44,12 @@ pub trait Runner: Send + Sync {
     /// Whether it reads the inbox of its task itself, until the task ends.
     fn reads_inbox(&self) -> bool {
         false
+    }
+
+    /// Whether the events that it relays have the messages that [`Runner::send_remote`] sent. Otherwise the orchestrator
+    /// records a message once the other one has it.
+    fn relays_messages(&self) -> bool {
+        true
     }
 
     /// Whether it can run with this configuration. The error is a text for the caller.
@@ -138,6 +144,33 @@ pub struct RunnerTask {
     pub updates: Box<dyn TaskUpdates>,
     /// Decides what a program without a sandbox may get as input.
     pub input: Arc<dyn RunnerInput>,
+    /// Shows text that the journal does not have yet.
+    pub display: Arc<dyn AnswerDisplay>,
+}
+
+/// Shows the text that an agent elsewhere is writing to those who watch the task, before the journal has it.
+pub trait AnswerDisplay: Send + Sync {
+    /// Shows a change. `after` is the last event of the task before the text.
+    fn show(&self, after: Seq, change: AnswerChange<'_>);
+}
+
+/// How the text that is shown changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerChange<'a> {
+    /// It is longer by this.
+    More(&'a str),
+    /// What was shown does not count.
+    Superseded,
+    /// The journal has it.
+    Complete,
+}
+
+/// Shows nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HiddenAnswer;
+
+impl AnswerDisplay for HiddenAnswer {
+    fn show(&self, _: Seq, _: AnswerChange<'_>) {}
 }
 
 /// Decides what a program without a sandbox may get as input. One check for every way into it.

@@ -6,10 +6,11 @@ mod json_rpc;
 use std::sync::Arc;
 
 use a2a::{JsonRpcId, SVC_PARAM_VERSION, VERSION, error_code};
-use antiphon_interface_transport::AppState;
+use antiphon_core::ErrorResponse;
 use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, EVENT_STREAM, Tag, TransformOperation, get_with, post_with,
 };
+use antiphon_interface_transport::{AppState, ErrorShape};
 use axum::Extension;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
@@ -23,12 +24,27 @@ use crate::{A2a, card};
 /// Content type of HTTP+JSON.
 const A2A_JSON: &str = "application/a2a+json";
 
+/// Beginning of the paths of both bindings.
+const PATHS: &str = "/a2a";
+
 const RPC: &str = "/a2a/{agent}";
 const RPC_SLASH: &str = "/a2a/{agent}/";
 const BELOW: &str = "/a2a/{agent}/{*operation}";
 
 /// Routes through which an agent's key may send messages. What it may ask for is restricted to the agent's own.
 pub(crate) const AGENT_WRITABLE: [&str; 3] = [RPC, RPC_SLASH, BELOW];
+
+/// Errors of requests that reach no handler, in the shape of their binding.
+pub(crate) fn error_shapes() -> Vec<ErrorShape> {
+    let is_rpc = |path: &str, _: &HeaderMap| path.trim_end_matches('/').split('/').count() == 3;
+    let body = |status, error: &ErrorResponse| {
+        Binding::JsonRpc(JsonRpcId::Null).wrap_error(&A2aError::native(status, error))
+    };
+    let rpc = ErrorShape { path: PATHS, applies: is_rpc, body };
+    let body =
+        |status, error: &ErrorResponse| Binding::Http.wrap_error(&A2aError::native(status, error));
+    vec![rpc, ErrorShape { path: PATHS, applies: |_, _| true, body }]
+}
 
 /// How a request and its response are written.
 #[derive(Debug, Clone)]

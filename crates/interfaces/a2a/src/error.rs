@@ -4,7 +4,7 @@
 //! |----------------------------|-----------------|------|
 //! | of A2A itself              | −32001 to −32009 | 404 for a task, 500 for an invalid response, else 400 |
 //! | invalid JSON, request, method, parameters | −32700, −32600, −32601, −32602 | 400 |
-//! | not allowed, too many requests | −32000      | 403, 429 |
+//! | no credentials, not allowed, too many requests | −32000 | 401, 403, 429; also in JSON-RPC, before a handler has the request |
 //! | the server cannot do it now | −32603         | 503, 500 |
 
 use a2a::error_code;
@@ -86,6 +86,11 @@ impl A2aError {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, reason: "UNAVAILABLE", ..error }
     }
 
+    /// An error of the server that reached no handler.
+    pub(crate) fn native(status: StatusCode, error: &ErrorResponse) -> Self {
+        Self { status, ..Self::from(error.clone()) }
+    }
+
     /// Details in the form of `ProtoJSON`'s `Any`.
     fn details(&self) -> Value {
         let domain = if is_a2a(self.code) { A2A_DOMAIN } else { OWN_DOMAIN };
@@ -105,6 +110,7 @@ impl A2aError {
     /// The body of an HTTP+JSON response: a `google.rpc.Status`.
     pub(crate) fn http(&self) -> Value {
         let status = match self.status {
+            StatusCode::UNAUTHORIZED => "UNAUTHENTICATED",
             StatusCode::NOT_FOUND => "NOT_FOUND",
             StatusCode::FORBIDDEN => "PERMISSION_DENIED",
             StatusCode::TOO_MANY_REQUESTS => "RESOURCE_EXHAUSTED",
@@ -160,7 +166,8 @@ impl From<ApiError> for A2aError {
             ErrorCode::Conflict | ErrorCode::InvalidStateTransition => {
                 return Self::unsupported(message);
             }
-            ErrorCode::Unauthorized | ErrorCode::Forbidden => (SERVER_ERROR, "PERMISSION_DENIED"),
+            ErrorCode::Unauthorized => (SERVER_ERROR, "UNAUTHENTICATED"),
+            ErrorCode::Forbidden => (SERVER_ERROR, "PERMISSION_DENIED"),
             ErrorCode::RateLimitExceeded => (SERVER_ERROR, "RESOURCE_EXHAUSTED"),
             ErrorCode::ServiceUnavailable => (error_code::INTERNAL_ERROR, "UNAVAILABLE"),
             ErrorCode::InternalError => (error_code::INTERNAL_ERROR, "INTERNAL"),

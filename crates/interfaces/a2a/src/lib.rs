@@ -54,7 +54,13 @@ impl A2a {
             ExposedAgents::AllOnLoopback => Vec::new(),
         };
         let agent_writable = bindings::AGENT_WRITABLE.to_vec();
-        Interface { open, agent_writable, ..Interface::new(move || bindings::routes(a2a)) }
+        let error_shapes = bindings::error_shapes();
+        Interface {
+            open,
+            agent_writable,
+            error_shapes,
+            ..Interface::new(move || bindings::routes(a2a))
+        }
     }
 
     /// Goes on with the push notifications that were not delivered when the last process ended.

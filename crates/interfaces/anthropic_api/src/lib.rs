@@ -40,7 +40,10 @@ pub fn interface() -> Interface {
     let shape = |path, applies| ErrorShape { path, applies, body: anthropic_error::reshape };
     Interface {
         agent_writable: vec![MESSAGES],
-        error_shapes: vec![shape(MESSAGES, |_| true), shape("/v1/models", models::is_for)],
+        error_shapes: vec![
+            shape(MESSAGES, |_, _| true),
+            shape("/v1/models", |_, headers| models::is_for(headers)),
+        ],
         ..Interface::new(routes)
     }
 }

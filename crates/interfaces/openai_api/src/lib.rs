@@ -38,7 +38,7 @@ pub fn interface() -> Interface {
 /// The same, beside another API that lists models on the same route.
 pub fn interface_beside(other: OtherModels) -> Interface {
     let paths = ["/v1/chat", RESPONSES, "/v1/conversations", "/v1/models"];
-    let shape = |path| ErrorShape { path, applies: |_| true, body: openai_error::reshape };
+    let shape = |path| ErrorShape { path, applies: |_, _| true, body: openai_error::reshape };
     Interface {
         agent_writable: vec![CHAT, RESPONSES],
         error_shapes: paths.map(shape).into(),

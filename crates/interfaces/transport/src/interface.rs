@@ -21,8 +21,8 @@ pub type ShapeError = fn(StatusCode, &ErrorResponse) -> Value;
 pub struct ErrorShape {
     /// Beginning of the paths: a path below it, or the path itself.
     pub path: &'static str,
-    /// Only requests with these headers.
-    pub applies: fn(&HeaderMap) -> bool,
+    /// Only requests with such a path and such headers.
+    pub applies: fn(&str, &HeaderMap) -> bool,
     /// Writes the body.
     pub body: ShapeError,
 }
@@ -31,7 +31,7 @@ impl ErrorShape {
     pub(crate) fn is_for(&self, path: &str, headers: &HeaderMap) -> bool {
         let below = path.strip_prefix(self.path);
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            && (self.applies)(headers)
+            && (self.applies)(path, headers)
     }
 }
 

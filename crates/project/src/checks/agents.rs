@@ -41,9 +41,14 @@ pub(super) async fn check(
         Check::failed(format!("{number}; {}", invalid.join("; ")))
     };
     let peers: Vec<&str> = settings.peers.keys().map(String::as_str).collect();
+    let remote: Vec<&str> = settings.a2a.remote.keys().map(AgentName::as_str).collect();
     let runners = found.runners.iter().map(|runner| {
-        let check = match (runner.is_orchestrator(), peers.as_slice()) {
-            (true, []) => Check::not_configured("no [peers.NAME] is configured"),
+        let (configured, section) = match runner.kind() {
+            "a2a" => (&remote, "[a2a.remote.NAME]"),
+            _ => (&peers, "[peers.NAME]"),
+        };
+        let check = match (runner.is_orchestrator(), configured.as_slice()) {
+            (true, []) => Check::not_configured(format!("no {section} is configured")),
             (true, peers) => Check::ready(format!("peers: {}", peers.join(", "))),
             (false, _) => match runner.check(&serde_json::json!({})) {
                 Ok(()) => Check::ready("tried out"),

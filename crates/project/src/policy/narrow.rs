@@ -66,6 +66,20 @@ fn narrow_runners(settings: &mut UserSettings, policy: &Policy, notes: &mut Vec<
         }
         is_allowed
     });
+    settings.a2a.remote.retain(|name, agent| {
+        let is_allowed = origin(&agent.card).is_some_and(|url| limit.value.contains(&url));
+        if !is_allowed {
+            notes.push(format!("the remote agent `{name}` is not used ({})", limit.place));
+        }
+        is_allowed
+    });
+}
+
+/// Scheme, host and port of an address.
+fn origin(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let host = rest.split('/').next()?;
+    normalized(&format!("{scheme}://{host}"))
 }
 
 fn narrow_servers(settings: &mut UserSettings, policy: &Policy, notes: &mut Vec<String>) {

@@ -211,12 +211,18 @@ command = "/usr/bin/docs"
 url = "https://peer.example.com/"
 [peers.evil]
 url = "https://peer.example.com.evil.org"
+[a2a.remote.good]
+card = "https://peer.example.com/a2a/good/.well-known/agent-card.json"
+[a2a.remote.evil]
+card = "https://peer.example.com.evil.org/card"
 "#;
     let settings = narrowed(policy, config);
     assert_eq!(settings.permissions.mode, PermissionMode::Workspace);
     assert!(!settings.sandbox.network && !settings.sandbox.unix_sockets);
     assert!(settings.mcp.0.is_empty() && settings.terminals.is_empty());
     assert_eq!(settings.peers.keys().collect::<Vec<_>>(), ["good"]);
+    let remote: Vec<&str> = settings.a2a.remote.keys().map(|name| name.as_str()).collect();
+    assert_eq!(remote, ["good"]);
     let notes = settings.policy.narrowed().join("\n");
     for part in [
         "`workspace` and not `full`",

@@ -25,18 +25,28 @@ impl PeerConfig {
         name: &str,
         environment: &Environment,
     ) -> Result<SecretString, ProjectError> {
-        let refuse =
-            |reason: String| ProjectError::InvalidInput(format!("[peers.{name}]: {reason}"));
-        let text = match (&self.token_env, &self.token_file) {
-            (Some(named), None) => {
-                environment.text(named).ok_or_else(|| refuse(format!("{named} is not set")))?
-            }
-            (None, Some(path)) => std::fs::read_to_string(path)
-                .map_err(|error| refuse(format!("{}: {error}", path.display())))?,
-            (None, None) | (Some(_), Some(_)) => {
-                return Err(refuse("give `token_env` or `token_file`".to_owned()));
-            }
-        };
-        Ok(SecretString::from(text.trim()))
+        let place = format!("[peers.{name}]");
+        token(&place, self.token_env.as_ref(), self.token_file.as_ref(), environment)
     }
+}
+
+/// The token of a place in the settings, from a variable or a file.
+pub(super) fn token(
+    place: &str,
+    variable: Option<&String>,
+    file: Option<&PathBuf>,
+    environment: &Environment,
+) -> Result<SecretString, ProjectError> {
+    let refuse = |reason: String| ProjectError::InvalidInput(format!("{place}: {reason}"));
+    let text = match (variable, file) {
+        (Some(named), None) => {
+            environment.text(named).ok_or_else(|| refuse(format!("{named} is not set")))?
+        }
+        (None, Some(path)) => std::fs::read_to_string(path)
+            .map_err(|error| refuse(format!("{}: {error}", path.display())))?,
+        (None, None) | (Some(_), Some(_)) => {
+            return Err(refuse("give `token_env` or `token_file`".to_owned()));
+        }
+    };
+    Ok(SecretString::from(text.trim()))
 }

@@ -283,6 +283,7 @@ mod tests {
         for text in [
             "[providers.x]\nbase_url = 'http://evil'",
             "[peers.x]\nurl = 'http://evil'",
+            "[a2a.remote.x]\ncard = 'http://127.0.0.1/'",
             "[terminals.x]\ncommand = ['sh']",
             "[sandbox]\nnetwork = true",
             "[sandbox]\nreadable = ['/tmp/x']",

@@ -37,7 +37,10 @@ impl UserSettings {
         let webhooks = self.webhooks.values().filter_map(|hook| hook.secret(&self.environment));
         let peers =
             self.peers.iter().filter_map(|(name, peer)| peer.token(name, &self.environment).ok());
-        keys.chain(webhooks).chain(peers).collect()
+        let remote = self.a2a.remote.iter();
+        let remote =
+            remote.filter_map(|(name, agent)| agent.token(name, &self.environment).ok()?);
+        keys.chain(webhooks).chain(peers).chain(remote).collect()
     }
 
     /// Names of the environment variables that hold these secrets.
@@ -50,7 +53,8 @@ impl UserSettings {
         });
         let webhooks = self.webhooks.values().map(|webhook| webhook.secret_env.clone());
         let peers = self.peers.values().filter_map(|peer| peer.token_env.clone());
-        keys.chain(webhooks).chain(peers).collect()
+        let remote = self.a2a.remote.values().filter_map(|agent| agent.token_env.clone());
+        keys.chain(webhooks).chain(peers).chain(remote).collect()
     }
 }
 

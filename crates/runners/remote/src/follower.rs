@@ -11,11 +11,10 @@ use antiphon_core::port::{
     Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal, TaskUpdates,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId, TaskSummary, visible};
+use antiphon_followed_task::{ControlCommand, LocalTask};
 use backon::ExponentialBackoff;
 use tokio::time::MissedTickBehavior;
 
-use crate::control::ControlCommand;
-use crate::local_task::LocalTask;
 use crate::peer::{Peer, PeerFailure};
 use crate::relay::{is_creation, local_event, waits_for_resume};
 use crate::task_request::{PeerConfig, RunLimits, create_task};

@@ -43,9 +43,7 @@
 //!
 //! The peer does not get tools that a client offered here.
 
-mod control;
 mod follower;
-mod local_task;
 mod peer;
 mod peers;
 mod relay;

@@ -4,9 +4,8 @@ use antiphon_api::{CreateTask, SendMessage};
 use antiphon_client::{Client, ClientError, EventStream, RetryPolicy};
 use antiphon_core::port::{Clock, RemoteError, SystemClock};
 use antiphon_core::{MessageQueued, Seq, TaskId, TaskSummary, visible};
+use antiphon_followed_task::ControlCommand;
 use serde_json::value::to_raw_value;
-
-use crate::control::ControlCommand;
 
 /// Characters of a peer's error that the runner repeats, at most.
 const REASON_CHARS_MAX: usize = 300;

@@ -46,7 +46,7 @@ fn status(change: StatusChanged, peer: &str, task_id: &TaskId) -> Option<StatusC
         }
         TaskStatus::InputRequired => {
             let (peer, task_id) = (peer.to_owned(), task_id.clone());
-            Some(PeerWait { peer, task_id, waiting_for: change.waiting_for }.status())
+            Some(PeerWait { peer, task_id, waiting_for: change.waiting_for, reason: None }.status())
         }
     }
 }

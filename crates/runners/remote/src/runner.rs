@@ -3,11 +3,11 @@
 use antiphon_client::RetryPolicy;
 use antiphon_core::MessageQueued;
 use antiphon_core::port::{RemoteError, RemoteTask, Runner, RunnerError, RunnerTask};
+use antiphon_followed_task::LocalTask;
 use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::follower::{ChildrenAtPeer, Follower};
-use crate::local_task::LocalTask;
 use crate::peer::Peer;
 use crate::peers::Peers;
 use crate::task_request::{PeerConfig, RunLimits};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use antiphon_core::port::{
     Append, Expected, IdempotencyKey, JournalError, RemoteError, RemoteTask,
 };
-use antiphon_core::{MessageQueued, TaskId};
+use antiphon_core::{MessageAppended, MessageQueued, TaskId};
 
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
@@ -47,7 +47,8 @@ pub(crate) async fn send(
     let sent = tokio::time::timeout(ANSWER_WAIT, runner.send_remote(task, message)).await;
     match sent {
         Ok(Ok(())) => {
-            note_sent(services, state, key).await?;
+            let relays = runner.relays_messages();
+            note_sent(services, state, key, (!relays).then_some(message)).await?;
             // The peer answers: a task that waited for it goes on.
             supervise::start(services, task_id);
             Ok(())
@@ -91,19 +92,22 @@ async fn created_there(
     }
 }
 
-/// Records the key of a message that the peer has. Nothing else about the task changes.
+/// Records the key of a message that the peer has, and the message if the peer does not tell of it.
 async fn note_sent(
     services: &Arc<Services>,
     mut state: TaskState,
     key: IdempotencyKey,
+    message: Option<&MessageQueued>,
 ) -> Result<(), OrchestratorError> {
     loop {
         let Some(relayed) = state.relayed.clone() else { return Ok(()) };
+        let at = services.deps.clock.now();
+        let message = message.map(|message| MessageAppended::new(message.user_message(at)).into());
         let append = Append {
             task_id: state.task_id.clone(),
             expected: Expected::At(state.seq),
-            at: services.deps.clock.now(),
-            events: vec![relayed.into()],
+            at,
+            events: [relayed.into()].into_iter().chain(message).collect(),
             key: Some(key.clone()),
         };
         match services.append(append).await {

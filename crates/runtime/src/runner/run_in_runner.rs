@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::deps::Dispatch;
 use crate::inbox::input_permission::TaskInput;
 use crate::orchestrator_error::OrchestratorError;
+use crate::runner::answer_display::LiveDisplay;
 use crate::runner::bounded_model::{BoundedModel, Bounds, NoModel};
 use crate::runner::peer_cancel;
 use crate::runner::runner_journal::{ReadableTasks, RunnerJournal};
@@ -351,6 +352,12 @@ impl TaskRun {
                 task_id: self.state.task_id.clone(),
             }),
             shutdown: rest,
+            display: Arc::new(LiveDisplay::new(
+                &self.services,
+                &self.state.task_id,
+                self.root(),
+                self.state.turns,
+            )),
             updates: Box::new(UpdateSignal(
                 self.services.notifier.subscribe(Some(&self.state.task_id)),
             )),

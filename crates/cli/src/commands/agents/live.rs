@@ -70,7 +70,7 @@ pub(super) async fn stop(
     }
     let elsewhere = match (&connection, &last) {
         (Connection::Local(_), Some(last)) if !last.status.is_terminal() => {
-            last.runs_on.runner == "loopback"
+            last.runs_on.peer.is_some()
         }
         (Connection::Local(_) | Connection::Server(..), _) => false,
     };

@@ -21,6 +21,14 @@ async fn strangers_foreign_hosts_and_pages_are_refused() {
     ] {
         let reply = world.raw(&text.replacen(from, to, 1)).await;
         assert_eq!(reply.status, status, "{to}: {reply:?}");
+        let reason = if status == 401 { "UNAUTHENTICATED" } else { "PERMISSION_DENIED" };
+        assert_eq!(error(&reply.json()), (-32000, reason.to_owned()), "{reply:?}");
+        let http = request("GET", "/a2a/helper/tasks", "a2a-version: 1.0\r\n", None);
+        let reply = world.raw(&http.replacen(from, to, 1)).await;
+        assert_eq!(reply.status, status, "{to}: {reply:?}");
+        let body = &reply.json()["error"];
+        assert_eq!((&body["code"], &body["status"]), (&json!(status), &json!(reason)));
+        assert_eq!(body["details"][0]["reason"], reason, "{reply:?}");
     }
     let card = request("GET", "/.well-known/agent-card.json", "", None);
     let reply = world.raw(&card.replacen(&token, "x-not: there", 1)).await;

@@ -7,4 +7,5 @@
 mod attacks;
 mod must;
 mod push;
+mod sdk;
 mod world;

@@ -101,6 +101,7 @@ impl LocalSide {
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
             updates: Box::new(antiphon_core::port::NoTaskUpdates),
             input: Arc::new(antiphon_core::port::UncheckedInput),
+            display: Arc::new(antiphon_core::port::HiddenAnswer),
         }
     }
 

@@ -141,6 +141,7 @@ impl Bench {
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
             updates: Box::new(ChangeUpdates(changes.subscribe())),
             input: Arc::new(antiphon_core::port::UncheckedInput),
+            display: Arc::new(antiphon_core::port::HiddenAnswer),
         };
         let runner = Arc::clone(&self.runner);
         #[expect(clippy::disallowed_methods, reason = "it is joined in the end")]

@@ -7,15 +7,18 @@ const INTERRUPTED: &str = "interrupted";
 
 /// A command to forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ControlCommand {
+pub enum ControlCommand {
+    /// A person paused the task.
     Pause,
+    /// A person interrupted its turn.
     Interrupt,
+    /// It goes on.
     Resume,
 }
 
 impl ControlCommand {
     /// The command behind a new status of the local task, which waited for `waiting_for`.
-    pub(crate) fn of(change: &StatusChanged, waiting_for: Option<WaitingFor>) -> Option<Self> {
+    pub fn of(change: &StatusChanged, waiting_for: Option<WaitingFor>) -> Option<Self> {
         match (change.status, change.waiting_for, waiting_for) {
             (TaskStatus::InputRequired, Some(WaitingFor::Resume), _) => {
                 let code = change.detail.as_ref().and_then(|detail| detail["code"].as_str());

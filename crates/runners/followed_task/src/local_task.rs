@@ -10,28 +10,40 @@ use antiphon_core::{
     TaskId, TaskStatus, UserMessage, WaitingFor, sendable,
 };
 
+use serde_json::Value;
+
 use crate::control::ControlCommand;
+
+/// The member of a status's `detail` in which a runner keeps what it needs after a restart.
+pub const RUNNER_NOTE: &str = "note";
 
 /// Events read at a time.
 const PAGE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// The local task.
-pub(crate) struct LocalTask {
-    pub(crate) task_id: TaskId,
-    pub(crate) created: TaskCreated,
+pub struct LocalTask {
+    /// Its id.
+    pub task_id: TaskId,
+    /// How it began.
+    pub created: TaskCreated,
     /// Number of its last event.
-    pub(crate) seq: Seq,
+    pub seq: Seq,
     position: Position,
-    pub(crate) ended: bool,
+    /// Whether it has ended here.
+    pub ended: bool,
+    /// Its last status.
+    pub status: TaskStatus,
     waiting_for: Option<WaitingFor>,
     /// Its last status that is not a wait for the peer.
-    pub(crate) status_before_wait: StatusChanged,
+    pub status_before_wait: StatusChanged,
     /// The last remote event that is relayed.
-    pub(crate) relayed: Option<Relayed>,
+    pub relayed: Option<Relayed>,
     /// Commands that are not forwarded yet.
-    pub(crate) commands: Vec<ControlCommand>,
+    pub commands: Vec<ControlCommand>,
     /// Tasks below the remote task, as they are recorded here.
-    pub(crate) peer_tasks: PeerTasks,
+    pub peer_tasks: PeerTasks,
+    /// What the runner noted last: the member [`RUNNER_NOTE`] of the detail of a status.
+    pub note: Option<Value>,
     /// Messages from before the first relayed event.
     conversation: ConversationPart,
 }
@@ -69,10 +81,7 @@ impl ConversationPart {
 
 impl LocalTask {
     /// Reads the task.
-    pub(crate) async fn read(
-        journal: &dyn TaskJournal,
-        task_id: &TaskId,
-    ) -> Result<Self, RunnerError> {
+    pub async fn read(journal: &dyn TaskJournal, task_id: &TaskId) -> Result<Self, RunnerError> {
         let none = || RunnerError::Refused { reason: format!("there is no task {task_id}") };
         let page = page(journal, task_id, Position(0)).await?;
         let first = page.first().ok_or_else(none)?;
@@ -83,6 +92,8 @@ impl LocalTask {
             seq: first.seq,
             position: first.position,
             ended: false,
+            status: TaskStatus::Pending,
+            note: None,
             waiting_for: None,
             status_before_wait: StatusChanged::new(TaskStatus::Running),
             relayed: None,
@@ -95,7 +106,7 @@ impl LocalTask {
     }
 
     /// Reads the events that other writers appended since.
-    pub(crate) async fn catch_up(&mut self, journal: &dyn TaskJournal) -> Result<(), JournalError> {
+    pub async fn catch_up(&mut self, journal: &dyn TaskJournal) -> Result<(), JournalError> {
         loop {
             let events = page(journal, &self.task_id, self.position).await?;
             if events.is_empty() {
@@ -112,7 +123,7 @@ impl LocalTask {
     }
 
     /// Applies the events that this runner appended: they hold no command to forward.
-    pub(crate) fn appended(&mut self, events: &[EventBody], appended: &Appended) {
+    pub fn appended(&mut self, events: &[EventBody], appended: &Appended) {
         (self.seq, self.position) = (appended.seq, appended.position);
         for body in events {
             self.apply(body);
@@ -120,19 +131,21 @@ impl LocalTask {
     }
 
     /// Whether it is recorded that the peer is away.
-    pub(crate) fn waits_for_peer(&self) -> bool {
+    pub fn waits_for_peer(&self) -> bool {
         self.waiting_for == Some(WaitingFor::Peer)
     }
 
     /// Whether it waits for a person.
-    pub(crate) fn waits_for_resume(&self) -> bool {
+    pub fn waits_for_resume(&self) -> bool {
         self.waiting_for == Some(WaitingFor::Resume)
     }
 
     fn apply(&mut self, body: &EventBody) {
         self.ended |= body.ends_task();
         if let EventBody::StatusChanged(change) = body {
-            self.waiting_for = change.waiting_for;
+            (self.status, self.waiting_for) = (change.status, change.waiting_for);
+            let note = change.detail.as_ref().and_then(|detail| detail.get(RUNNER_NOTE));
+            self.note = note.cloned().or(self.note.take());
             if !self.waits_for_peer() {
                 self.status_before_wait = change.clone();
             }
@@ -157,7 +170,7 @@ impl LocalTask {
 
     /// What a model here would read: the messages from before the first relayed event, of the tasks before this one and
     /// of this one, without calls that have no result.
-    pub(crate) async fn history(
+    pub async fn history(
         &self,
         journal: &dyn TaskJournal,
     ) -> Result<Vec<Arc<Message>>, RunnerError> {

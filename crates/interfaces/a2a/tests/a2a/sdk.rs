@@ -1,0 +1,70 @@
+//! Clients made with the official SDKs, unchanged: `a2a-sdk` for Python and `@a2a-js/sdk` for Node, of the versions that
+//! `scripts/a2a-sdks` names. They are installed once, into the cache of the tests.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use antiphon_test_server::TOKEN;
+
+use crate::world::World;
+
+fn sdks() -> PathBuf {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts/a2a-sdks");
+    let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "scripts/a2a-sdks fails");
+    PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+}
+
+/// The steps that a client did over a binding.
+async fn steps(world: &World, language: &'static str, binding: &'static str) -> Vec<String> {
+    let url = format!("http://{}", world.server.address);
+    let run = move || {
+        let (sdks, scripts) = (sdks(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk"));
+        let mut command = match language {
+            "python" => {
+                let mut command = Command::new(sdks.join("python/bin/python"));
+                command.arg(scripts.join("client.py"));
+                command
+            }
+            _ => {
+                let mut command = Command::new("node");
+                command.arg(scripts.join("client.cjs")).arg(&sdks);
+                command
+            }
+        };
+        command.args([&url, TOKEN, binding]).stdin(Stdio::null()).output().unwrap()
+    };
+    let output = tokio::task::spawn_blocking(run).await.unwrap();
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{language}, {binding}: {wrong}");
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_python_sdk_works_over_both_bindings() {
+    let world = World::new().await;
+    for binding in ["JSONRPC", "HTTP+JSON"] {
+        let expected = [
+            "stream",
+            "once",
+            "get",
+            "list",
+            "subscribe and cancel",
+            "approval",
+            "errors",
+            "extended card",
+        ];
+        assert_eq!(steps(&world, "python", binding).await, expected);
+    }
+    world.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_node_sdk_works_over_both_bindings() {
+    let world = World::new().await;
+    for binding in ["JSONRPC", "HTTP+JSON"] {
+        let expected = ["stream", "once", "get", "subscribe and cancel", "approval", "errors"];
+        assert_eq!(steps(&world, "node", binding).await, expected);
+    }
+    world.ended().await;
+}
