@@ -1,5 +1,11 @@
 //! The binary under a pseudo-terminal: everything it writes there, byte by byte.
 
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test binary uses a part; a test fails by panicking"
+)]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -8,6 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -59,6 +66,22 @@ impl Terminal {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
+    /// The same, as bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.written
+    }
+
+    /// Waits until more is written.
+    pub(crate) fn receive(&mut self) -> Result<(), String> {
+        match self.pieces.recv_timeout(PATIENCE) {
+            Ok(piece) => {
+                self.written.extend(piece);
+                Ok(())
+            }
+            Err(error) => Err(format!("does not come ({error})")),
+        }
+    }
+
     /// Waits until the text is on the terminal.
     pub(crate) fn until(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
@@ -69,6 +92,18 @@ impl Terminal {
                 Err(error) => panic!("`{text}` does not come ({error}): {}", self.text()),
             }
         }
+    }
+
+    /// The terminal gets another size, and says so to the processes in its foreground.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keys, size).unwrap();
+    }
+
+    /// Sends a signal to the processes in the foreground of the terminal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let group = rustix::termios::tcgetpgrp(&self.keys).unwrap();
+        kill_process_group(group, signal).unwrap();
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
