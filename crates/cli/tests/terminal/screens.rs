@@ -160,13 +160,15 @@ fn lists_of_commands_files_and_everything() {
     assert_screen("commands", &screen);
     screen.press("\x03");
     screen.press("@log");
+    screen.until("› @log");
     screen.until("src/login.rs");
     assert_screen("files", &screen);
     screen.press("\x03");
     screen.press("\x10");
     screen.until("Commands, conversations, tasks, files");
     screen.press("log");
-    screen.until("src/login.rs");
+    screen.until("files: log");
+    screen.until_gone("Show keys and commands");
     assert_screen("palette", &screen);
     screen.press("\x1b");
     screen.until_gone("Commands, conversations");
