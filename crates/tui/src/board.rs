@@ -82,10 +82,16 @@ impl Board {
         rows.iter().map(|row| (row.task.summary.task_id.clone(), name(row))).collect()
     }
 
-    /// The lines, at most `rows_max`. The task at the top of `own` is shown elsewhere.
+    /// The tasks in the order of their lines.
+    pub(crate) fn shown_tasks(&self, own: Option<&TaskId>) -> Vec<TaskId> {
+        self.rows(own).iter().map(|row| row.task.summary.task_id.clone()).collect()
+    }
+
+    /// The lines, at most `rows_max`, around the selected task. The task at the top of `own` is shown elsewhere.
     pub(crate) fn lines(
         &self,
         own: Option<&TaskId>,
+        selected: Option<&TaskId>,
         (width, rows_max): (usize, usize),
         now: DateTime<Utc>,
     ) -> Vec<Line<'static>> {
@@ -94,10 +100,24 @@ impl Board {
             return Vec::new();
         }
         let shown = if rows.len() > rows_max { rows_max - 1 } else { rows.len() };
-        let mut lines: Vec<Line<'static>> =
-            rows.iter().take(shown).map(|row| line(row, width, now)).collect();
+        let is_selected = |row: &Row<'_>| Some(&row.task.summary.task_id) == selected;
+        let at = rows.iter().position(is_selected).unwrap_or(0);
+        let first = (at + 1).saturating_sub(shown.max(1));
+        let mut lines: Vec<Line<'static>> = rows
+            .iter()
+            .skip(first)
+            .take(shown)
+            .map(|row| {
+                let line = line(row, width, now);
+                if is_selected(row) {
+                    line.patch_style(Style::new().add_modifier(Modifier::REVERSED))
+                } else {
+                    line
+                }
+            })
+            .collect();
         if shown < rows.len() {
-            let more = format!("  … {} more (/tasks)", rows.len() - shown);
+            let more = format!("  … {} of {} (/tasks, ↓)", shown, rows.len());
             lines.push(Line::styled(more, Style::new().add_modifier(Modifier::DIM)));
         }
         lines

@@ -1,5 +1,6 @@
 //! A list beneath the prompt to choose from: completions of what is typed, sessions, tasks, agents.
 
+use antiphon_view::display::escaped;
 use antiphon_view::text::fit;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -16,30 +17,69 @@ pub(crate) struct Choice<V> {
     pub(crate) value: V,
 }
 
+/// Characters that a list is narrowed by.
+const FILTER_CHARS_MAX: usize = 100;
+
 /// Entries, one of which is selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChoiceList<V> {
     pub(crate) title: String,
     entries: Vec<Choice<V>>,
+    /// What was typed to narrow the list.
+    filter: String,
+    /// Indexes of the entries that match, the best first.
+    matching: Vec<usize>,
     selected: usize,
 }
 
 impl<V: Clone> ChoiceList<V> {
     /// A list; `None` without entries.
     pub(crate) fn new(title: &str, entries: Vec<Choice<V>>) -> Option<Self> {
-        (!entries.is_empty()).then(|| Self { title: title.to_owned(), entries, selected: 0 })
+        let matching = (0..entries.len()).collect();
+        let (title, filter) = (title.to_owned(), String::new());
+        let list = Self { title, entries, filter, matching, selected: 0 };
+        (!list.entries.is_empty()).then_some(list)
     }
 
     pub(crate) fn up(&mut self) {
-        self.selected = self.selected.checked_sub(1).unwrap_or(self.entries.len() - 1);
+        let last = self.matching.len().saturating_sub(1);
+        self.selected = self.selected.checked_sub(1).unwrap_or(last);
     }
 
     pub(crate) fn down(&mut self) {
-        self.selected = (self.selected + 1) % self.entries.len();
+        self.selected = (self.selected + 1) % self.matching.len().max(1);
     }
 
-    pub(crate) fn selected(&self) -> &Choice<V> {
-        &self.entries[self.selected]
+    /// The selected entry; `None` when no entry matches what was typed.
+    pub(crate) fn selected(&self) -> Option<&Choice<V>> {
+        self.entries.get(*self.matching.get(self.selected)?)
+    }
+
+    /// Narrows the list by one more character.
+    pub(crate) fn narrow(&mut self, c: char) {
+        if self.filter.chars().count() < FILTER_CHARS_MAX {
+            self.filter.push(c);
+            self.find();
+        }
+    }
+
+    /// Takes back the last character.
+    pub(crate) fn widen(&mut self) {
+        self.filter.pop();
+        self.find();
+    }
+
+    fn find(&mut self) {
+        let typed = self.filter.to_lowercase();
+        let mut matching: Vec<(u8, usize)> = self
+            .entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| Some((rank(&entry.label, &entry.detail, &typed)?, index)))
+            .collect();
+        matching.sort_unstable();
+        self.matching = matching.into_iter().map(|(_, index)| index).collect();
+        self.selected = 0;
     }
 
     /// The entries around the selected one.
@@ -47,14 +87,25 @@ impl<V: Clone> ChoiceList<V> {
         let dim = Style::new().add_modifier(Modifier::DIM);
         let mut lines = Vec::new();
         if !self.title.is_empty() {
-            lines.push(Line::styled(fit(&self.title, width), dim));
+            let typed = if self.filter.is_empty() { "type to search" } else { &self.filter };
+            let title = format!("{}: {}", self.title, escaped(typed));
+            lines.push(Line::styled(fit(&title, width), dim));
+        }
+        if self.matching.is_empty() {
+            lines.push(Line::styled("    nothing matches", dim));
+            return lines;
         }
         let shown = SHOWN.min(rows_max.saturating_sub(lines.len())).max(1);
         let first = self.selected.saturating_sub(shown - 1);
+        let visible = self.matching.iter().map(|index| &self.entries[*index]);
+        let visible = visible.enumerate().skip(first).take(shown);
         let columns =
-            self.entries.iter().map(|entry| entry.label.chars().count()).max().unwrap_or(0);
-        let columns = columns.min(width / 2);
-        for (index, entry) in self.entries.iter().enumerate().skip(first).take(shown) {
+            visible.clone().map(|(_, entry)| entry.label.chars().count()).max().unwrap_or(0);
+        // Labels alone take the whole row.
+        let has_details = visible.clone().any(|(_, entry)| !entry.detail.is_empty());
+        let columns =
+            columns.min(if has_details { width * 2 / 3 } else { width.saturating_sub(4) });
+        for (index, entry) in visible {
             let label = fit(&entry.label, columns.max(8));
             let free = columns.saturating_sub(label.chars().count());
             let detail = format!("{}  {}", " ".repeat(free), entry.detail);
@@ -70,12 +121,61 @@ impl<V: Clone> ChoiceList<V> {
                 Span::styled(detail, dim),
             ]));
         }
-        if self.entries.len() > shown {
+        if self.matching.len() > shown {
             lines.push(Line::styled(
-                format!("    {} of {}", self.selected + 1, self.entries.len()),
+                format!("    {} of {}", self.selected + 1, self.matching.len()),
                 dim,
             ));
         }
         lines
+    }
+}
+
+/// How well an entry matches what is typed, in lower case: its label begins with it, has a word that does, contains it,
+/// or it or what is behind it has every word of it.
+fn rank(label: &str, detail: &str, typed: &str) -> Option<u8> {
+    let label = label.to_lowercase();
+    let name = label.trim_start_matches('/');
+    if name.starts_with(typed) {
+        return Some(0);
+    }
+    if label.match_indices(typed).any(|(at, _)| !label[..at].ends_with(char::is_alphanumeric)) {
+        return Some(1);
+    }
+    if label.contains(typed) {
+        return Some(2);
+    }
+    let detail = detail.to_lowercase();
+    let has = |word: &str| label.contains(word) || detail.contains(word);
+    typed.split_whitespace().all(has).then_some(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_narrows_the_list_and_the_best_match_is_first() {
+        let entry = |label: &str, detail: &str| Choice {
+            label: label.to_owned(),
+            detail: detail.to_owned(),
+            value: label.to_owned(),
+        };
+        let entries =
+            vec![entry("undo", "a command"), entry("src/do.rs", "a file"), entry("docs", "a file")];
+        let mut list = ChoiceList::new("all", entries).unwrap();
+        "do".chars().for_each(|c| list.narrow(c));
+        assert_eq!(list.selected().unwrap().value, "docs");
+        list.down();
+        assert_eq!(list.selected().unwrap().value, "src/do.rs");
+        " file".chars().for_each(|c| list.narrow(c));
+        list.up();
+        assert_eq!(list.selected().unwrap().value, "docs");
+        list.narrow('?');
+        assert_eq!(list.selected(), None);
+        list.down();
+        assert_eq!(list.lines(40, 8)[1].to_string(), "    nothing matches");
+        list.widen();
+        assert!(list.selected().is_some());
     }
 }

@@ -7,6 +7,9 @@ pub(crate) enum Command {
     New,
     Model,
     Agent,
+    Agents,
+    Budget,
+    Doctor,
     Sessions,
     Tasks,
     Resume,
@@ -40,13 +43,14 @@ const fn entry(
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandEntry; 16] = [
+pub(crate) const COMMANDS: [CommandEntry; 19] = [
     entry(Command::Help, "help", "", "Show keys and commands"),
     entry(Command::New, "new", "", "Begin a new conversation"),
     entry(Command::Sessions, "sessions", "", "Continue another conversation"),
     entry(Command::Fork, "fork", "", "Continue a copy of this conversation"),
     entry(Command::Model, "model", "[PROVIDER/MODEL]", "Show or choose the model"),
     entry(Command::Agent, "agent", "[NAME]", "Choose the agent of the next conversation"),
+    entry(Command::Agents, "agents", "", "List the agents, and files of agents that are not valid"),
     entry(Command::Tasks, "tasks", "", "Watch another task that is at work"),
     entry(Command::Resume, "resume", "", "Resume the interrupted task"),
     entry(Command::Pause, "pause", "", "Pause the task after its current step"),
@@ -54,8 +58,10 @@ pub(crate) const COMMANDS: [CommandEntry; 16] = [
     entry(Command::Approvals, "approvals", "", "Show the pending question again"),
     entry(Command::Diff, "diff", "", "Show what changed in the git work tree"),
     entry(Command::Cost, "cost", "", "Show what this conversation has spent"),
+    entry(Command::Budget, "budget", "", "Show spend and limits of this day and this month"),
+    entry(Command::Doctor, "doctor", "", "Check models, sandbox, MCP servers and settings"),
     entry(Command::Export, "export", "[FILE]", "Save the conversation as a session file"),
-    entry(Command::Transcript, "transcript", "", "Show everything in a pager (Ctrl-T)"),
+    entry(Command::Transcript, "transcript", "", "Show the whole transcript, with search (Ctrl-T)"),
     entry(Command::Quit, "quit", "", "Quit (Ctrl-D)"),
 ];
 

@@ -1,16 +1,10 @@
 //! What can follow what is typed: commands behind a slash, files of the project behind an `@`.
 
-use std::path::Path;
-
 use antiphon_view::display::escaped;
-use ignore::WalkBuilder;
 
 use crate::choice::{Choice, ChoiceList};
 use crate::command::COMMANDS;
 use crate::composer::Composer;
-
-/// Files of a project that are looked at.
-const FILES_MAX: usize = 50_000;
 
 /// Completions that are offered.
 const OFFERED_MAX: usize = 50;
@@ -58,19 +52,6 @@ fn rank(file: &str, typed: &str) -> Option<u8> {
     typed.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(2)
 }
 
-/// The files of a project that git does not ignore, as paths from its root.
-pub(crate) fn project_files(root: &Path) -> Vec<String> {
-    let walk = WalkBuilder::new(root).follow_links(false).build();
-    let files = walk
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let paths = files.filter_map(|entry| {
-        let path = entry.path().strip_prefix(root).ok()?;
-        Some(path.to_str()?.to_owned())
-    });
-    paths.take(FILES_MAX).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,7 +63,7 @@ mod tests {
         let Some(mut found) = completions(&composer, &files) else { return Vec::new() };
         let mut labels = Vec::new();
         loop {
-            let label = found.selected().label.clone();
+            let label = found.selected().unwrap().label.clone();
             if labels.contains(&label) {
                 return labels;
             }

@@ -69,12 +69,20 @@ impl Composer {
         self.insert(text);
     }
 
-    /// Takes the whole prompt, pastes included, and leaves nothing.
-    pub(crate) fn take(&mut self) -> String {
-        let mut text = std::mem::take(&mut self.text);
-        for paste in std::mem::take(&mut self.folded) {
+    /// The whole prompt, pastes included.
+    pub(crate) fn whole_text(&self) -> String {
+        let mut text = self.text.clone();
+        for paste in &self.folded {
             text = text.replacen(&paste.mark, &paste.text, 1);
         }
+        text
+    }
+
+    /// Takes the whole prompt, pastes included, and leaves nothing.
+    pub(crate) fn take(&mut self) -> String {
+        let text = self.whole_text();
+        self.text.clear();
+        self.folded.clear();
         self.cursor = 0;
         text
     }

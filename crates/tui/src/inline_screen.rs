@@ -51,11 +51,23 @@ pub(crate) struct InlineScreen<W> {
     rows: Vec<(String, usize)>,
     /// Row of the terminal's cursor among the live rows.
     cursor_row: usize,
+    /// The terminal may have moved and broken the live rows: all of them are written again.
+    is_stale: bool,
+    /// The rows of the alternate screen, while it is shown.
+    overlay: Option<Vec<String>>,
 }
 
 impl<W: Write> InlineScreen<W> {
     pub(crate) fn new(output: W, styles: Styles, size: Size) -> Self {
-        Self { output, styles, size, rows: Vec::new(), cursor_row: 0 }
+        Self {
+            output,
+            styles,
+            size,
+            rows: Vec::new(),
+            cursor_row: 0,
+            is_stale: false,
+            overlay: None,
+        }
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -69,17 +81,54 @@ impl<W: Write> InlineScreen<W> {
 
     /// The terminal has another size. Terminals break long rows anew, so the live rows take another number of them.
     pub(crate) fn resize(&mut self, size: Size) {
-        if size == self.size {
-            return;
-        }
-        let reflowed = |rows: &[(String, usize)]| -> usize {
-            rows.iter().map(|(_, width)| width.div_ceil(size.columns).max(1)).sum()
-        };
-        let above = reflowed(&self.rows[..self.cursor_row.min(self.rows.len())]);
+        self.is_stale |= size != self.size;
         self.size = size;
-        // Nothing that is on the screen counts: all rows are written again.
-        self.rows = vec![(String::new(), usize::MAX); above.min(size.rows.saturating_sub(1)) + 1];
-        self.cursor_row = self.rows.len() - 1;
+        if let Some(rows) = &mut self.overlay {
+            rows.clear();
+        }
+    }
+
+    /// Something else may have written to the terminal: every row is written again.
+    pub(crate) fn redraw(&mut self) {
+        self.is_stale = true;
+        if let Some(rows) = &mut self.overlay {
+            rows.clear();
+        }
+    }
+
+    /// Shows rows on the alternate screen, which hides everything else until [`close_overlay`](Self::close_overlay).
+    pub(crate) fn draw_overlay(&mut self, rows: &[Line<'_>]) -> io::Result<()> {
+        let mut frame = String::from("\x1b[?2026h");
+        let shown = self.overlay.get_or_insert_with(|| {
+            frame.push_str("\x1b[?1049h\x1b[?25l");
+            Vec::new()
+        });
+        if shown.is_empty() {
+            frame.push_str("\x1b[2J");
+        }
+        let mut texts = Vec::with_capacity(rows.len());
+        for (index, line) in rows.iter().take(self.size.rows).enumerate() {
+            let line = wrap(line, self.size.columns, 0).into_iter().next().unwrap_or_default();
+            let text = styled(self.styles, &line);
+            if shown.get(index) != Some(&text) {
+                // A write to a string does not fail.
+                let _ = write!(frame, "\x1b[{};1H\x1b[2K{text}", index + 1);
+            }
+            texts.push(text);
+        }
+        *shown = texts;
+        frame.push_str("\x1b[?2026l");
+        self.output.write_all(frame.as_bytes())?;
+        self.output.flush()
+    }
+
+    /// Shows the screen as it was.
+    pub(crate) fn close_overlay(&mut self) -> io::Result<()> {
+        if self.overlay.take().is_some() {
+            self.output.write_all(b"\x1b[?1049l\x1b[?25h")?;
+            self.output.flush()?;
+        }
+        Ok(())
     }
 
     /// Writes finished lines above the live rows, and the live rows.
@@ -95,9 +144,10 @@ impl<W: Write> InlineScreen<W> {
         let rows: Vec<(String, usize)> = live.iter().map(|line| self.row(&cut(line))).collect();
         let mut frame = String::from("\x1b[?2026h\x1b[?25l");
         self.to_top(&mut frame);
-        if finished.is_empty() {
+        if finished.is_empty() && !std::mem::take(&mut self.is_stale) {
             self.changed_rows(&rows, &mut frame);
         } else {
+            self.is_stale = false;
             frame.push_str("\x1b[J");
             for line in finished {
                 frame.push_str(&self.row(line).0);
@@ -124,19 +174,30 @@ impl<W: Write> InlineScreen<W> {
     /// Removes the live rows. The cursor stands where they began.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         let mut frame = String::new();
+        if self.overlay.take().is_some() {
+            frame.push_str("\x1b[?1049l");
+        }
         self.to_top(&mut frame);
         frame.push_str("\x1b[J\x1b[?25h");
         self.rows.clear();
-        self.cursor_row = 0;
+        (self.cursor_row, self.is_stale) = (0, false);
         self.output.write_all(frame.as_bytes())?;
         self.output.flush()
     }
 
     fn to_top(&self, frame: &mut String) {
-        if self.cursor_row > 0 {
-            move_by(frame, self.cursor_row, 'A');
+        let above = if self.is_stale { self.reflowed_above() } else { self.cursor_row };
+        if above > 0 {
+            move_by(frame, above, 'A');
         }
         frame.push('\r');
+    }
+
+    /// Rows above the cursor that the live rows take after the terminal broke them anew.
+    fn reflowed_above(&self) -> usize {
+        let above = &self.rows[..self.cursor_row.min(self.rows.len())];
+        let rows = above.iter().map(|(_, width)| width.div_ceil(self.size.columns).max(1));
+        rows.sum::<usize>().min(self.size.rows.saturating_sub(1))
     }
 
     /// Rewrites the rows that differ from those on the screen. The cursor ends at the last row.
@@ -157,11 +218,14 @@ impl<W: Write> InlineScreen<W> {
     }
 
     fn row(&self, line: &Line<'_>) -> (String, usize) {
-        let text = match self.styles {
-            Styles::On => sgr::encode(line),
-            Styles::Off => sgr::plain(line),
-        };
-        (text, line.width())
+        (styled(self.styles, line), line.width())
+    }
+}
+
+fn styled(styles: Styles, line: &Line<'_>) -> String {
+    match styles {
+        Styles::On => sgr::encode(line),
+        Styles::Off => sgr::plain(line),
     }
 }
 

@@ -9,21 +9,31 @@
 //! | `program`       | the loop: keys, events and deltas in, lines and orders out                        |
 //! | `inline_screen` | the rows that are drawn again, and the lines above them                           |
 //! | `composer`      | the editor of the prompt; `history`, `completion`, `choice` and `command` serve it |
-//! | `transcript`    | a watched task as lines; `answer` and `markdown` format what the model writes      |
+//! | `transcript`    | a watched task as lines; `answer`, `thinking` and `markdown` format what the model writes |
+//! | `document`      | a whole transcript, which `pager` shows over everything else                      |
+//! | `asked_question`| the question on the screen, and when a key may answer it                          |
 //! | `board`         | the tree of everything at work                                                    |
 
 mod answer;
+mod asked_question;
 mod board;
 mod choice;
 mod command;
 mod completion;
 mod composer;
+mod document;
+mod hang_up;
+mod highlight;
 mod history;
+mod images;
 mod inline_screen;
 mod markdown;
+mod pager;
 mod program;
+mod project_files;
 mod sgr;
 mod terminal_mode;
+mod thinking;
 mod transcript;
 mod wrap;
 

@@ -9,6 +9,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
+use crate::highlight::Highlighter;
 use crate::wrap::wrap;
 use table::Table;
 
@@ -249,20 +250,12 @@ impl Renderer {
 
     fn code_block(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
-        let dim = Style::new().add_modifier(Modifier::DIM);
         if !language.is_empty() {
-            self.push_line(Line::styled(format!("  {language}"), dim));
+            self.push_line(language_line(&language));
         }
-        let is_diff = language == "diff" || language == "patch";
+        let mut highlighter = Highlighter::new(&language);
         for line in code.lines() {
-            let style = match line.as_bytes().first() {
-                Some(b'+') if is_diff => Style::new().fg(Color::Green),
-                Some(b'-') if is_diff => Style::new().fg(Color::Red),
-                Some(_) | None => Style::new().fg(Color::Cyan),
-            };
-            let line =
-                Line::from(vec![Span::styled("  ", dim), Span::styled(expand_tabs(line), style)]);
-            self.push_line(line);
+            self.push_line(code_line(highlighter.line(line)));
         }
         self.needs_blank = !self.is_in_item();
     }
@@ -348,6 +341,20 @@ impl Renderer {
         }
         prefix.chars().take(indent).collect()
     }
+}
+
+/// The line above code that names its language.
+pub(crate) fn language_line(language: &str) -> Line<'static> {
+    Line::styled(format!("  {language}"), Style::new().add_modifier(Modifier::DIM))
+}
+
+/// A line of code.
+pub(crate) fn code_line(mut spans: Vec<Span<'static>>) -> Line<'static> {
+    for span in spans.iter_mut().filter(|span| span.content.contains('\t')) {
+        span.content = expand_tabs(&span.content).into();
+    }
+    spans.insert(0, Span::raw("  "));
+    Line::from(spans)
 }
 
 /// Tabs as blanks: the width of a tab is the terminal's affair.

@@ -5,43 +5,51 @@
 mod commands;
 mod conversation;
 mod draw;
+mod earlier;
 mod events;
 mod keys;
 mod outside;
+mod overlay;
+mod palette;
 mod questions;
+mod tree_focus;
 
 use std::collections::VecDeque;
 use std::io::{self, Stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use antiphon_core::{Approval, ModelRef, Position, PriceTable, SessionId, TaskId};
+use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskId};
 use antiphon_process::{AttachedTask, Connection, TaskStream};
 use antiphon_project::error::ProjectError;
 use antiphon_project::models::Route;
+use antiphon_project::settings::ContextWindows;
 use crossterm::event::EventStream;
 use futures_util::StreamExt as _;
 use ratatui_core::text::Line;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+use crate::asked_question::AskedQuestion;
 use crate::board::Board;
 use crate::choice::ChoiceList;
+use crate::command::Command;
 use crate::completion::Completions;
 use crate::composer::Composer;
+use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
+use crate::project_files::ProjectFiles;
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
+use overlay::Overlay;
+use tree_focus::TreeFocus;
 
 /// Shortest time between two frames that no key asked for.
 const FRAME: Duration = Duration::from_millis(16);
 
 /// How often the sign of progress moves.
 const TICK: Duration = Duration::from_millis(100);
-
-/// Lines that the pager shows. Earlier ones are in the scrollback of the terminal only.
-const KEPT_LINES_MAX: usize = 50_000;
 
 /// Which conversation the program begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,16 +76,18 @@ pub struct ProgramOptions {
     pub route: Route,
     /// Prices of models.
     pub prices: PriceTable,
+    /// Sizes of context windows.
+    pub windows: ContextWindows,
     /// The folder whose files `@` completes.
     pub root: PathBuf,
     /// File that keeps the prompts.
     pub history: PathBuf,
     /// Name of the decider of an approval in the journal.
     pub decider: &'static str,
+    /// This program, which other commands are run with.
+    pub program: String,
     /// Command line of the user's editor.
     pub editor: String,
-    /// Command line of the user's pager.
-    pub pager: String,
     /// Command line of the user's shell.
     pub shell: String,
     /// Whether text is colored.
@@ -91,13 +101,20 @@ pub async fn run(
 ) -> Result<(), ProjectError> {
     terminal_mode::restore_at_panic();
     let mode = TerminalMode::enter().map_err(unusable)?;
+    let mut terminal_end = HangUp::watch().map_err(unusable)?;
     let mut program = Program::new(attachment, options);
     let ended = match program.begin().await {
-        Ok(()) => program.run().await,
+        Ok(()) => program.run(&mut terminal_end).await,
         Err(error) => Err(error),
     };
-    program.screen.clear().map_err(unusable)?;
+    let cleared = program.screen.clear().map_err(unusable);
+    terminal_mode::set_alternate(false);
     drop(mode);
+    if terminal_end.has_come() {
+        // What failed since then failed because of it.
+        return Ok(());
+    }
+    cleared?;
     ended?;
     program.say_goodbye();
     Ok(())
@@ -121,6 +138,10 @@ enum Picked {
     Task(TaskId),
     Agent(String),
     Prompt(String),
+    Command(Command),
+    File(String),
+    /// Index and text of an earlier message of the conversation.
+    Earlier(usize, String),
 }
 
 /// Whether the program goes on.
@@ -138,7 +159,16 @@ struct Program<'a, 'p> {
     history: History,
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
-    files: Option<Vec<String>>,
+    files: ProjectFiles,
+    /// The tree has the keyboard.
+    focus: Option<TreeFocus>,
+    /// The task that the next prompt is for; the conversation's when absent.
+    addressee: Option<TaskId>,
+    /// A task beside the conversation whose question is asked here.
+    asked_task: Option<TaskId>,
+    overlay: Option<Overlay>,
+    /// When Esc was pressed last, with nothing to interrupt.
+    escaped: Option<Instant>,
     conversation: Conversation,
     watched: Option<TaskTranscript>,
     /// The watched task works.
@@ -148,11 +178,11 @@ struct Program<'a, 'p> {
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
     board: Board,
-    question: Option<Approval>,
+    question: Option<AskedQuestion>,
+    /// Why a key or a text did not answer the question.
+    warning: Option<String>,
     /// Lines that are written above the live rows with the next frame.
     finished: Vec<Line<'static>>,
-    /// What was written, for the pager.
-    kept: VecDeque<Line<'static>>,
     position: Position,
     stream: TaskStream,
     keys: Option<EventStream>,
@@ -167,6 +197,7 @@ impl<'a, 'p> Program<'a, 'p> {
         let styles = if options.colors { Styles::On } else { Styles::Off };
         let size = Size::of(crossterm::terminal::size().unwrap_or((0, 0)));
         let history = History::read(options.history.clone());
+        let files = ProjectFiles::new(options.root.clone());
         Self {
             attachment,
             options,
@@ -175,7 +206,12 @@ impl<'a, 'p> Program<'a, 'p> {
             history,
             completions: None,
             list: None,
-            files: None,
+            files,
+            focus: None,
+            addressee: None,
+            asked_task: None,
+            overlay: None,
+            escaped: None,
             conversation: Conversation::default(),
             watched: None,
             is_working: false,
@@ -183,8 +219,8 @@ impl<'a, 'p> Program<'a, 'p> {
             queue: VecDeque::new(),
             board: Board::default(),
             question: None,
+            warning: None,
             finished: Vec::new(),
-            kept: VecDeque::new(),
             position: Position(0),
             stream: TaskStream::Nothing,
             keys: None,
@@ -209,7 +245,14 @@ impl<'a, 'p> Program<'a, 'p> {
         Ok(())
     }
 
-    async fn run(&mut self) -> Result<(), ProjectError> {
+    async fn run(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
+        let ended = self.follow(terminal_end).await;
+        self.leave_task().await;
+        ended
+    }
+
+    /// Follows keys, tasks and signals until one of them ends the program.
+    async fn follow(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
         let cannot = |error| ProjectError::Failed(format!("cannot listen for signals: {error}"));
         let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
@@ -220,13 +263,24 @@ impl<'a, 'p> Program<'a, 'p> {
             self.draw_if_due()?;
             let seen = self.watched.as_ref().map_or(antiphon_core::Seq(0), |task| task.seen);
             let frame_in = FRAME.saturating_sub(self.drawn.elapsed());
+            let ready_at = self.question.as_ref().and_then(AskedQuestion::ready_at);
             let next = tokio::select! {
                 biased;
+                () = terminal_end.comes() => Next::Quit,
                 key = next_key(&mut self.keys) => match key {
                     Some(Ok(event)) => self.input(event).await?,
                     // The terminal is gone.
                     Some(Err(_)) | None => Next::Quit,
                 },
+                () = until(ready_at) => {
+                    self.question_is_ready();
+                    Next::Continue
+                }
+                () = self.files.changed() => {
+                    self.complete();
+                    self.is_dirty = true;
+                    Next::Continue
+                }
                 _ = terminated.recv() => Next::Quit,
                 _ = hung_up.recv() => Next::Quit,
                 _ = interrupted.recv() => self.interrupt_or_quit().await?,
@@ -247,7 +301,6 @@ impl<'a, 'p> Program<'a, 'p> {
                 }
             };
             if next == Next::Quit {
-                self.leave_task().await;
                 return Ok(());
             }
         }
@@ -266,6 +319,14 @@ impl<'a, 'p> Program<'a, 'p> {
 async fn next_key(keys: &mut Option<EventStream>) -> Option<io::Result<crossterm::event::Event>> {
     match keys {
         Some(keys) => keys.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns at a time; never without one.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
         None => std::future::pending().await,
     }
 }

@@ -2,10 +2,19 @@
 //! also by a panic.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crossterm::{ExecutableCommand, QueueableCommand};
+
+/// The alternate screen is shown.
+static ALTERNATE: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the alternate screen is shown, which is left when the terminal is restored.
+pub(crate) fn set_alternate(is_shown: bool) {
+    ALTERNATE.store(is_shown, Ordering::Relaxed);
+}
 
 /// The terminal is in the mode of the program until this is dropped.
 pub(crate) struct TerminalMode;
@@ -40,7 +49,12 @@ impl Drop for TerminalMode {
 fn restore() -> io::Result<()> {
     let mut output = io::stdout();
     output.queue(DisableBracketedPaste)?;
-    output.write_all(b"\x1b[?2026l\x1b[?25h\x1b[0m")?;
+    output.write_all(b"\x1b[?2026l")?;
+    // Leaving it twice would move the cursor.
+    if ALTERNATE.swap(false, Ordering::Relaxed) {
+        output.write_all(b"\x1b[?1049l")?;
+    }
+    output.write_all(b"\x1b[?25h\x1b[0m")?;
     output.flush()?;
     disable_raw_mode()
 }

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{
-    Event, EventBody, InputBlock, Message, PriceTable, Seq, TaskId, ToolResultMessage,
+    AssistantMessage, Event, EventBody, InputBlock, Message, ModelRef, PriceTable, Seq,
+    StreamEvent, TaskId, ToolResultMessage, UsageRecorded,
 };
-use antiphon_runtime::{Delta, DeltaEvent, ToolDelta};
+use antiphon_project::settings::ContextWindows;
+use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
 use antiphon_view::display::Destination;
 use antiphon_view::{
     Colors, Descendants, NotePlacement, Transcript, TranscriptFormat, TranscriptOptions,
@@ -18,6 +20,7 @@ use ratatui_core::text::{Line, Span};
 use crate::answer::Answer;
 use crate::markdown::expand_tabs;
 use crate::sgr;
+use crate::thinking::Thinking;
 use crate::wrap::wrap;
 
 /// Lines of a running command's output that are shown.
@@ -60,6 +63,11 @@ pub(crate) struct TaskTranscript {
     pieces: Arc<Mutex<VecDeque<Piece>>>,
     descendants: Descendants,
     answer: Answer,
+    thinking: Thinking,
+    /// The thinking of the current answer was folded.
+    has_folded: bool,
+    /// The model of the last call, and the tokens of the conversation after it.
+    context: Option<(ModelRef, u64)>,
     /// The last lines of output of the call that runs.
     output: VecDeque<String>,
     finished: Vec<Line<'static>>,
@@ -89,6 +97,9 @@ impl TaskTranscript {
             transcript,
             pieces,
             answer: Answer::default(),
+            thinking: Thinking::default(),
+            has_folded: false,
+            context: None,
             output: VecDeque::new(),
             finished: Vec::new(),
             width,
@@ -112,6 +123,7 @@ impl TaskTranscript {
     pub(crate) fn event(&mut self, event: &Event) -> io::Result<()> {
         if event.task_id == self.task_id {
             self.seen = event.seq;
+            self.before_event(&event.body);
             self.transcript.event(event)?;
             self.descendants.apply_to_top(&event.body);
             self.take_pieces();
@@ -146,9 +158,75 @@ impl TaskTranscript {
                 self.output.pop_front();
             }
         }
+        match &delta.event {
+            DeltaEvent::Answer(StreamEvent::ThinkingDelta { delta: text }) => {
+                self.thinking.push(delta.turn, text);
+            }
+            DeltaEvent::State(AnswerDelta::AnswerSuperseded { .. }) => {
+                self.thinking = Thinking::default();
+            }
+            DeltaEvent::Answer(_) | DeltaEvent::Tool(_) => {}
+        }
         self.transcript.delta(delta)?;
         self.take_pieces();
         Ok(())
+    }
+
+    /// What an event of the task says before its own lines.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new event changes only the readers that show it"
+    )]
+    fn before_event(&mut self, body: &EventBody) {
+        match body {
+            EventBody::MessageAppended(appended) => {
+                if let Message::Assistant(answer) = &*appended.message
+                    && !appended.superseded
+                {
+                    self.fold_complete(answer);
+                }
+            }
+            EventBody::UsageRecorded(recorded) => self.count_context(recorded),
+            _ => {}
+        }
+    }
+
+    /// An answer is complete: its thinking is folded, unless that was done when its text began.
+    fn fold_complete(&mut self, answer: &AssistantMessage) {
+        if !std::mem::take(&mut self.has_folded) {
+            self.thinking.complete(answer);
+            self.fold_thinking();
+        }
+        self.has_folded = false;
+    }
+
+    fn fold_thinking(&mut self) {
+        if let Some(line) = self.thinking.fold() {
+            self.finished.extend(self.answer.finish(self.width));
+            self.finished.extend(wrap(&line, self.width, 2));
+            self.has_folded = true;
+        }
+    }
+
+    fn count_context(&mut self, recorded: &UsageRecorded) {
+        let usage = recorded.usage;
+        let read = usage.input_tokens
+            + usage.cache_read_tokens.unwrap_or(0)
+            + usage.cache_write_tokens.unwrap_or(0);
+        // A call with a purpose of its own, such as a summary, is another conversation.
+        if recorded.purpose.is_none()
+            && read > 0
+            && let Ok(model) = ModelRef::parse(&recorded.model)
+        {
+            self.context = Some((model, read + usage.output_tokens));
+        }
+    }
+
+    /// Percent of the model's context window that are free.
+    pub(crate) fn context_left(&self, windows: &ContextWindows) -> Option<u64> {
+        let (model, used) = self.context.as_ref()?;
+        let window = windows.of(model).filter(|window| *window > 0)?;
+        Some(window.saturating_sub(*used).saturating_mul(100) / window)
     }
 
     pub(crate) fn missed(&mut self, count: u64) -> io::Result<()> {
@@ -178,9 +256,11 @@ impl TaskTranscript {
     }
 
     /// The lines that still change.
-    pub(crate) fn live_lines(&self) -> Vec<Line<'static>> {
-        let mut lines =
-            if self.answer.is_live() { self.answer.live_lines(self.width) } else { Vec::new() };
+    pub(crate) fn live_lines(&mut self) -> Vec<Line<'static>> {
+        let mut lines = self.thinking.live_lines(self.width);
+        if self.answer.is_live() {
+            lines.extend(self.answer.live_lines(self.width));
+        }
         let dim = Style::new().add_modifier(Modifier::DIM);
         for line in &self.output {
             let line = Line::styled(format!("  │ {}", expand_tabs(line)), dim);
@@ -191,9 +271,14 @@ impl TaskTranscript {
 
     fn take_pieces(&mut self) {
         let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-        for piece in std::mem::take(&mut *pieces) {
+        let taken = std::mem::take(&mut *pieces);
+        drop(pieces);
+        for piece in taken {
             match piece {
-                Piece::Answer(text) => self.finished.extend(self.answer.push(&text, self.width)),
+                Piece::Answer(text) => {
+                    self.fold_thinking();
+                    self.finished.extend(self.answer.push(&text, self.width));
+                }
                 Piece::Note(text) => {
                     self.finished.extend(self.answer.finish(self.width));
                     for line in text.lines() {

@@ -6,6 +6,8 @@
 //! Long runs of blanks are counted instead of shown, and every part has a limit, so that none of it moves the
 //! rest of the question out of sight. What an agent asks a person is shown the same way (`question`).
 
+mod edits;
+
 use std::fmt::Write as _;
 
 use antiphon_core::Approval;
@@ -39,6 +41,9 @@ const WHY: &str = "  why: ";
 
 /// The argument that is shown without its name when it is the only one, and first when it is not.
 const COMMAND: &str = "command";
+
+/// The argument that names a file.
+const PATH: &str = "path";
 
 /// What the person at the terminal is asked about a call.
 #[derive(Debug, Clone, Copy)]
@@ -94,11 +99,14 @@ impl ApprovalQuestion<'_> {
     fn call_lines(self) -> Vec<String> {
         let (colors, columns) = (self.colors, self.width.saturating_sub(BAR.chars().count()));
         let lines = argument_lines(self.approval.arguments.as_str());
-        let mut pieces = lines.iter().flat_map(|line| break_line(line, columns));
-        let shown: Vec<String> = pieces.by_ref().take(CALL_LINES_MAX).collect();
+        let mut pieces = lines.iter().flat_map(|line| {
+            let pieces = break_line(&line.text, columns);
+            pieces.into_iter().map(|text| CallLine { kind: line.kind, text })
+        });
+        let shown: Vec<CallLine> = pieces.by_ref().take(CALL_LINES_MAX).collect();
         let left = pieces.count() as u64;
         let mut lines: Vec<String> =
-            shown.iter().map(|line| format!("{}{}", colors.cyan(BAR), colors.bold(line))).collect();
+            shown.iter().map(|line| colors.cyan(BAR) + &line.colored(colors)).collect();
         if left > 0 {
             let left = count(left, "more line");
             let text = format!("  … {left}: `antiphon approvals list --json` has the whole call");
@@ -108,19 +116,58 @@ impl ApprovalQuestion<'_> {
     }
 }
 
-/// The arguments of a call in lines: a command alone, or each argument with its name.
-fn argument_lines(arguments: &str) -> Vec<String> {
+/// A line of a call, escaped whole.
+struct CallLine {
+    kind: LineKind,
+    text: String,
+}
+
+/// What a line of a call does to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    /// Nothing that is known.
+    Plain,
+    Added,
+    Removed,
+    /// Stands unchanged around a change.
+    Unchanged,
+}
+
+impl CallLine {
+    fn plain(text: String) -> Self {
+        Self { kind: LineKind::Plain, text }
+    }
+
+    fn colored(&self, colors: Colors) -> String {
+        match self.kind {
+            LineKind::Plain => colors.bold(&self.text),
+            LineKind::Added => colors.green(&self.text),
+            LineKind::Removed => colors.red(&self.text),
+            LineKind::Unchanged => colors.dim(&self.text),
+        }
+    }
+}
+
+/// The arguments of a call in lines: a command alone, or each argument with its name; edits as differences.
+fn argument_lines(arguments: &str) -> Vec<CallLine> {
+    let plain = |lines: Vec<String>| lines.into_iter().map(CallLine::plain).collect();
     let Ok(arguments) = serde_json::from_str::<Map<String, Value>>(arguments) else {
-        return text_lines(arguments);
+        return plain(text_lines(arguments));
     };
     let command = arguments.get(COMMAND).and_then(Value::as_str);
     if let Some(command) = command.filter(|_| arguments.len() == 1) {
-        return text_lines(command);
+        return plain(text_lines(command));
     }
     let (mut named, others): (Vec<_>, Vec<_>) =
         arguments.iter().partition(|(name, _)| *name == COMMAND);
     named.extend(others);
-    named.into_iter().flat_map(|(name, value)| named_lines(name, value)).collect()
+    // The path before what becomes of the file.
+    named.sort_by_key(|(name, _)| name.as_str() != PATH && name.as_str() != COMMAND);
+    let lines = |(name, value): (&String, &Value)| match edits::lines(name, value) {
+        Some(lines) => lines,
+        None => plain(named_lines(name, value)),
+    };
+    named.into_iter().flat_map(lines).collect()
 }
 
 fn named_lines(name: &str, value: &Value) -> Vec<String> {
@@ -149,7 +196,16 @@ pub fn call_lines(approval: &Approval) -> Vec<String> {
         return question_lines(question, Extent::Whole, Colors::Off, usize::MAX);
     }
     let lines = argument_lines(approval.arguments.as_str());
-    lines.iter().map(|line| format!("{BAR}{line}")).collect()
+    lines.iter().map(|line| format!("{BAR}{}", line.text)).collect()
+}
+
+/// Every line of the arguments of a call, escaped; edits as differences.
+pub fn call_argument_lines(arguments: &str, colors: Colors) -> Vec<String> {
+    let colored = |line: &CallLine| match line.kind {
+        LineKind::Plain => line.text.clone(),
+        LineKind::Added | LineKind::Removed | LineKind::Unchanged => line.colored(colors),
+    };
+    argument_lines(arguments).iter().map(colored).collect()
 }
 
 /// A call, or the question that it asks, on one line, escaped whole, with the number of characters that are not shown.
@@ -264,6 +320,34 @@ mod tests {
             ANSWERS,
         ];
         assert_eq!(shown, expected.join("\n"));
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_a_difference_and_nothing_of_it_is_left_out() {
+        let edits = json!([
+            {"old": "one\ntwo\n", "new": "one\n2\u{202e}\n"},
+            {"old_string": "x", "new_string": "", "replace_all": true},
+        ]);
+        let call = approval("edit", &json!({"edits": edits, "path": "a.txt"}));
+        let shown = question(&call);
+        let expected = [
+            "  │ path: a.txt",
+            "  │ 2 edits",
+            "  │ edit 1",
+            "  │  one",
+            "  │ -two",
+            r"  │ +2\u{202e}",
+            "  │ edit 2: every place with this text",
+            "  │ -x",
+        ];
+        assert!(shown.contains(&expected.join("\n")), "{shown}");
+        let colors = Colors::On;
+        let asked = ApprovalQuestion { approval: &call, task: None, more: 0, colors, width: 60 };
+        let colored = asked.lines().join("\n");
+        assert!(colored.contains("\x1b[31m-two") && colored.contains("\x1b[32m+2"), "{colored:?}");
+        // A field that the tool does not know is not left out.
+        let odd = json!({"path": "a.txt", "edits": [{"old": "a", "new": "b", "extra": 1}]});
+        assert!(question(&approval("edit", &odd)).contains("extra"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod transcript;
 mod tree;
 mod wording;
 
-pub use approval::{ApprovalQuestion, call_lines, call_text, rule_text};
+pub use approval::{ApprovalQuestion, call_argument_lines, call_lines, call_text, rule_text};
 pub use approval_answer::{settles, typed_reply};
 pub use canvas::Canvas;
 pub use colors::Colors;

@@ -128,13 +128,21 @@ impl Chat {
                 .collect(),
             route: route.absolute(environment)?,
             prices: settings.prices.clone(),
+            windows: settings.windows().clone(),
             root: project.root().to_owned(),
             history: project.state().join(HISTORY),
             decider: crate::DECIDER,
+            program: own_path(),
             editor: program(&["VISUAL", "EDITOR"], "vi"),
-            pager: program(&["PAGER"], "less -R +G"),
             shell: program(&["SHELL"], "/bin/sh"),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
     }
+}
+
+/// The path of this program, or its name, which the shell finds.
+fn own_path() -> String {
+    let path = std::env::current_exe().ok();
+    let path = path.and_then(|path| path.to_str().map(str::to_owned));
+    path.unwrap_or_else(|| "antiphon".to_owned())
 }

@@ -10,6 +10,7 @@ const CTRL_D: &str = "\x04";
 const ESC: &str = "\x1b";
 const ENTER: &str = "\r";
 const TAB: &str = "\t";
+const BACKSPACE: &str = "\x7f";
 
 fn chat(project: &Project, script: &str) -> Terminal {
     let (model, file) = (format!("scripted/{script}"), format!("{script}.toml"));
@@ -50,11 +51,61 @@ fn a_question_is_answered_with_a_key() {
     terminal.press("go");
     terminal.press(ENTER);
     terminal.until("allow? [y]es once");
+    terminal.until("y once, t for this task");
     terminal.press("y");
     terminal.until("allowed once");
     terminal.until("done");
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn a_key_that_comes_with_the_question_answers_nothing() {
+    let project = Project::new();
+    project.script("q", &["echo effect >> effects; source x.sh"]);
+    let mut terminal = chat(&project, "q");
+    terminal.press("go");
+    terminal.press(ENTER);
+    terminal.until("allow? [y]es once");
+    terminal.press("y");
+    terminal.until("Nothing is answered: `y` came within a second");
+    terminal.until("› y");
+    // The text was typed at the moment of the question: Enter at once does not send it as an answer.
+    terminal.press(ENTER);
+    terminal.until("Nothing is sent: a question appeared while you typed");
+    assert_eq!(project.json(&["approvals", "list", "--json"])[0]["status"], "pending");
+    terminal.press(BACKSPACE);
+    terminal.until("y once, t for this task");
+    terminal.press("a");
+    terminal.until("Always? y allows it for good");
+    terminal.press("a");
+    terminal.until("Not allowed: the answer");
+    terminal.press(" is refused");
+    terminal.press(ENTER);
+    terminal.until("denied");
+    terminal.until("done");
+    assert_eq!(project.read("effects"), "");
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
+fn always_is_confirmed_with_another_key() {
+    let project = Project::new();
+    project.script("q", &["source x.sh; echo one >> effects", "source x.sh; echo two >> effects"]);
+    let mut terminal = chat(&project, "q");
+    terminal.press("go");
+    terminal.press(ENTER);
+    terminal.until("y once, t for this task");
+    terminal.press("a");
+    terminal.until("Always? y allows it for good");
+    assert_eq!(project.read("effects"), "");
+    terminal.press("y");
+    terminal.until("allowed always");
+    until("the first call", || project.read("effects").starts_with("one\n"));
+    terminal.press(CTRL_C);
+    terminal.press(CTRL_D);
+    drop(terminal);
 }
 
 #[test]
@@ -80,6 +131,19 @@ fn escape_interrupts_and_enter_resumes() {
     terminal.press(CTRL_C);
     terminal.press(CTRL_D);
     drop(terminal);
+}
+
+#[test]
+fn the_end_of_a_terminal_that_sends_no_signal_interrupts_the_task() {
+    let project = Project::new();
+    project.script("s", &["echo one >> effects; sleep 60"]);
+    let mut terminal = chat(&project, "s");
+    terminal.press("go");
+    terminal.press(ENTER);
+    until("the call", || project.read("effects") == "one\n");
+    // It is not the controlling terminal of the program, so the kernel sends nothing.
+    terminal.hang_up();
+    assert_eq!(project.tasks()[0]["waiting_for"], "resume");
 }
 
 #[test]

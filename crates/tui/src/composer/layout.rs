@@ -94,11 +94,19 @@ impl<'a> ComposerView<'a> {
     }
 }
 
-/// A character of the prompt as it is shown: control characters take one visible column.
+/// A character of the prompt as it is shown: characters that control the terminal or turn text take one visible column.
 fn shown(grapheme: &str) -> &str {
     match grapheme {
         "\t" => "  ",
-        _ if grapheme.chars().any(char::is_control) => "·",
+        _ if grapheme.chars().any(|c| c.is_control() || turns_text(c)) => "·",
         _ => grapheme,
     }
+}
+
+/// Whether a character changes the direction of the text behind it, or is a hidden tag.
+fn turns_text(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}'
+    )
 }

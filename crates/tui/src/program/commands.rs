@@ -14,9 +14,9 @@ use crate::choice::{Choice, ChoiceList};
 use crate::command::{COMMANDS, Command};
 
 /// Sessions that are listed.
-const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
+pub(super) const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 15] = [
     ("Enter", "send; while an agent works it reads the message after its current step"),
     ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
     ("Tab", "queue the prompt until the task has ended; ↑ edits it"),
@@ -24,8 +24,11 @@ const KEYS: [(&str, &str); 12] = [
     ("↑ ↓, Ctrl-R", "earlier prompts"),
     ("@", "a file of the project"),
     ("!", "a shell command of yours; the agent does not see it"),
+    ("Esc Esc", "go back to an earlier message, in a copy of the conversation"),
     ("y t a n", "answer a question: once, for this task, always, no"),
-    ("Ctrl-T", "everything in a pager"),
+    ("Ctrl-T", "the whole transcript, with search"),
+    ("Ctrl-O, ↓", "the tasks at work: open, steer, pause, resume, cancel"),
+    ("Ctrl-P", "find a command, conversation, task or file"),
     ("Ctrl-G", "write the prompt in your editor"),
     ("Ctrl-Z", "suspend the program; `fg` continues it"),
     ("Ctrl-C, Ctrl-D", "clear the prompt, interrupt, or quit"),
@@ -52,6 +55,9 @@ impl Program<'_, '_> {
             Command::Cancel => self.cancel().await,
             Command::Approvals => self.ask_next().await?,
             Command::Fork => self.fork().await?,
+            Command::Agents => self.own_command(&["agents", "list"]).await?,
+            Command::Budget => self.own_command(&["budget", "show"]).await?,
+            Command::Doctor => self.own_command(&["doctor"]).await?,
             Command::Diff => self.shell_command("git --no-pager diff --stat -p").await?,
             Command::Cost => {
                 let spent = self.watched.as_ref().map(super::TaskTranscript::spent);
@@ -103,7 +109,7 @@ impl Program<'_, '_> {
         self.note("A new conversation");
     }
 
-    fn forget_watched(&mut self) {
+    pub(super) fn forget_watched(&mut self) {
         if let Some(mut task) = self.watched.take() {
             task.finish();
             let lines = task.take_finished();
@@ -138,7 +144,7 @@ impl Program<'_, '_> {
             value: Picked::Agent(name.clone()),
         });
         let entries: Vec<_> = entries.collect();
-        self.list = ChoiceList::new("Agents of this project: Enter chooses", entries);
+        self.list = ChoiceList::new("Agents of this project", entries);
         if self.list.is_none() {
             self.note("this project has no agents: `antiphon agents new NAME` makes one");
         }
@@ -166,7 +172,7 @@ impl Program<'_, '_> {
             ),
             value: Picked::Session(session.session_id),
         });
-        self.list = ChoiceList::new("Conversations: Enter continues one", entries.collect());
+        self.list = ChoiceList::new("Conversations", entries.collect());
         if self.list.is_none() {
             self.note("there is no conversation yet");
         }
@@ -180,20 +186,23 @@ impl Program<'_, '_> {
             value: Picked::Task(task_id),
         });
         let entries: Vec<_> = entries.collect();
-        self.list = ChoiceList::new("At work: Enter watches", entries);
+        self.list = ChoiceList::new("At work", entries);
         if self.list.is_none() {
             self.note("nothing is at work");
         }
     }
 
-    pub(super) async fn pick(&mut self, picked: Picked) -> Result<(), ProjectError> {
+    pub(super) async fn pick(&mut self, picked: Picked) -> Result<Next, ProjectError> {
         match picked {
+            Picked::Command(command) => return self.pick_command(command).await,
+            Picked::File(file) => drop(self.composer.insert(&format!("@{file} "))),
+            Picked::Earlier(index, text) => self.go_back(index, &text).await?,
             Picked::Prompt(prompt) => self.composer.set(&prompt),
             Picked::Agent(name) => self.set_agent(&name),
             Picked::Session(session) => self.open_session(&session).await?,
             Picked::Task(task) => self.open_other_task(&task).await?,
         }
-        Ok(())
+        Ok(Next::Continue)
     }
 
     async fn open_session(&mut self, session: &SessionId) -> Result<(), ProjectError> {
@@ -207,7 +216,7 @@ impl Program<'_, '_> {
     }
 
     /// Watches a task that another process or another agent began.
-    async fn open_other_task(&mut self, task_id: &TaskId) -> Result<(), ProjectError> {
+    pub(super) async fn open_other_task(&mut self, task_id: &TaskId) -> Result<(), ProjectError> {
         let created = self.connection().reader().created(task_id).await?;
         self.open_session(&created.session_id).await
     }

@@ -1,23 +1,26 @@
 //! What a prompt becomes: a new task of the conversation, a message to the task that works, or one that is sent when the
 //! task has ended.
 
+use std::io::Write as _;
+
 use antiphon_api::RunTarget;
+use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{
     HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits,
-    TaskStatus,
+    TaskStatus, UserMessage,
 };
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_view::display::{Destination, escaped};
-use ratatui_core::style::{Color, Modifier, Style};
-use ratatui_core::text::{Line, Span};
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::text::Line;
 use uuid::Uuid;
 
 use super::{Next, Program};
-use crate::markdown;
+use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
-use crate::wrap::wrap;
+use crate::{highlight, images, markdown};
 
 /// Messages of a continued conversation that are shown again.
 const SHOWN_MESSAGES: usize = 20;
@@ -25,6 +28,10 @@ const SHOWN_MESSAGES: usize = 20;
 impl Program<'_, '_> {
     /// Sends a prompt: to the task that works, or as a new task.
     pub(super) async fn send(&mut self, prompt: String) -> Result<(), ProjectError> {
+        highlight::prepare();
+        if let Some(task_id) = self.addressee.take() {
+            return self.steer_other(&task_id, prompt).await;
+        }
         if let Some(task_id) = self.open_task() {
             return self.steer(&task_id, prompt).await;
         }
@@ -45,9 +52,11 @@ impl Program<'_, '_> {
         let session = self.conversation.session.clone();
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
+        let blocks =
+            images::blocks(&prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
         let request = RunRequest {
             prompt,
-            blocks: None,
+            blocks: blocks.map(with_images).transpose()?,
             agent: self.options.agent.clone().filter(|_| session.is_none()),
             model: self.options.model.clone(),
             system: None,
@@ -86,18 +95,50 @@ impl Program<'_, '_> {
     async fn steer(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
         let resumes = self.is_suspended;
         if !prompt.trim().is_empty() {
-            self.show_prompt(&prompt);
-            let sent = self.connection().send(task_id, prompt, HandlingMode::Steer).await;
+            let sent = self.connection().send(task_id, prompt.clone(), HandlingMode::Steer).await;
             match sent {
-                Ok(()) if !resumes => {
-                    self.note("  Queued: the agent reads it after the current step");
+                Ok(()) => self.show_steering(&prompt, resumes),
+                // The task has ended meanwhile: the next one gets the prompt, when that is shown.
+                Err(_) if self.has_ended(task_id).await => {
+                    self.queue.push_front(prompt);
+                    return Ok(());
                 }
-                Ok(()) => {}
-                Err(error) => self.error(&error.to_string()),
+                Err(error) => {
+                    self.show_prompt(&prompt);
+                    self.error(&error.to_string());
+                }
             }
         }
         if resumes {
             self.resume(task_id).await;
+        }
+        Ok(())
+    }
+
+    fn show_steering(&mut self, prompt: &str, resumes: bool) {
+        self.show_prompt(prompt);
+        if matches!(images::blocks(prompt, &self.options.root), Ok(Some(_))) {
+            self.note("  Only the text is sent: images go with the prompt that begins a task");
+        }
+        if !resumes {
+            self.note("  Queued: the agent reads it after the current step");
+        }
+    }
+
+    async fn has_ended(&self, task_id: &TaskId) -> bool {
+        let task = self.connection().reader().task_alone(task_id).await;
+        task.is_ok_and(|task| task.status.is_terminal())
+    }
+
+    /// Sends a message to a task beside the conversation.
+    async fn steer_other(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
+        self.show_prompt(&prompt);
+        match self.connection().send(task_id, prompt, HandlingMode::Steer).await {
+            Ok(()) => self.note(&format!(
+                "  Queued: task {} reads it after its current step",
+                task_id.short()
+            )),
+            Err(error) => self.error(&error.to_string()),
         }
         Ok(())
     }
@@ -175,11 +216,15 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn say_goodbye(&self) {
-        if let Some(task_id) = self.open_task() {
-            eprintln!("The task goes on with: antiphon run --resume {task_id}");
+        let goodbye = if let Some(task_id) = self.open_task() {
+            format!("The task goes on with: antiphon run --resume {task_id}\n")
         } else if self.conversation.session.is_some() {
-            eprintln!("The conversation goes on with: antiphon -c");
-        }
+            "The conversation goes on with: antiphon -c\n".to_owned()
+        } else {
+            return;
+        };
+        // A terminal that is gone just now needs none.
+        let _ = std::io::stderr().write_all(goodbye.as_bytes());
     }
 
     /// Continues the conversation with the newest task.
@@ -220,17 +265,7 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn show_prompt(&mut self, prompt: &str) {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        let text = Destination::Terminal.text(prompt).into_owned();
-        let mut lines = Vec::new();
-        for (index, line) in text.trim_end().lines().enumerate() {
-            let sign = if index == 0 { "› " } else { "  " };
-            let line = Line::from(vec![
-                Span::styled(sign, Style::new().fg(Color::Cyan)),
-                Span::styled(markdown::expand_tabs(line), bold),
-            ]);
-            lines.extend(wrap(&line, self.width(), 2));
-        }
+        let mut lines = prompt_lines(prompt, self.width());
         lines.push(Line::default());
         self.add_lines(lines);
     }
@@ -238,12 +273,7 @@ impl Program<'_, '_> {
     fn show_message(&mut self, message: &Message) {
         match message {
             Message::User(user) => {
-                let texts = user.content.iter().filter_map(|block| match block {
-                    InputBlock::Text(text) => Some(text.text.as_str()),
-                    InputBlock::Image(_) => None,
-                });
-                let text: String = texts.collect();
-                self.show_prompt(&text);
+                self.show_prompt(&text_of(&user.content));
             }
             Message::Assistant(answer) => {
                 let text = Destination::Terminal.text(&answer.text()).into_owned();
@@ -259,4 +289,12 @@ impl Program<'_, '_> {
             Message::ToolResult(_) => {}
         }
     }
+}
+
+/// The first message with its images, as blocks of a user message.
+fn with_images(content: Vec<InputBlock>) -> Result<RawJson, ProjectError> {
+    let unwritable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
+    let message = Message::User(UserMessage { content, timestamp: SystemClock.now() });
+    let mut message = serde_json::to_value(&message).map_err(unwritable)?;
+    RawJson::of(&message["content"].take()).map_err(|error| ProjectError::Failed(error.to_string()))
 }

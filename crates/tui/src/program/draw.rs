@@ -9,9 +9,11 @@ use antiphon_view::text::{fit, one_line};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
-use super::{FRAME, KEPT_LINES_MAX, Program, unusable};
+use super::keys::SECOND_ESCAPE;
+use super::{FRAME, Program, unusable};
 use crate::composer::ComposerView;
 use crate::inline_screen::Cursor;
+use crate::terminal_mode;
 use crate::transcript::TaskTranscript;
 
 /// Rows of the prompt. A longer one scrolls.
@@ -35,14 +37,20 @@ impl Program<'_, '_> {
         if let Some(task) = &mut self.watched {
             self.finished.extend(task.take_finished());
         }
+        if let Some(rows) = self.overlay_rows() {
+            terminal_mode::set_alternate(true);
+            self.screen.draw_overlay(&rows).map_err(unusable)?;
+            (self.is_dirty, self.drawn) = (false, Instant::now());
+            return Ok(());
+        }
+        self.keep_focus_on_tree();
         let (live, cursor) = self.live();
         let finished = std::mem::take(&mut self.finished);
         self.screen.draw(&finished, &live, cursor).map_err(unusable)?;
-        self.kept.extend(finished);
-        while self.kept.len() > KEPT_LINES_MAX {
-            self.kept.pop_front();
-        }
         (self.is_dirty, self.drawn) = (false, Instant::now());
+        if let Some(question) = &mut self.question {
+            question.is_on_screen(self.drawn, !self.composer.is_empty());
+        }
         Ok(())
     }
 
@@ -73,10 +81,10 @@ impl Program<'_, '_> {
         let status = self.status(width);
         let mut below = self.lists(width, rows / 2);
         let free = rows.saturating_sub(composer.len() + 2 + below.len());
-        let own = self.watched.as_ref().map(|task| &task.task_id);
-        let own = own.filter(|_| self.is_working || self.is_suspended);
+        let selected = self.focus.as_ref().map(|focus| &focus.selected);
         let board = (width, BOARD_ROWS_MAX.min(free / 2));
-        below.extend(self.board.lines(own, board, SystemClock.now()));
+        let board = self.board.lines(self.own_task(), selected, board, SystemClock.now());
+        below.extend(board);
         let free = rows.saturating_sub(composer.len() + 2 + below.len());
         let mut lines = self.above(width);
         // The end of what is written is the newest.
@@ -90,11 +98,15 @@ impl Program<'_, '_> {
     }
 
     /// What still changes of the transcript, and queued prompts.
-    fn above(&self, width: usize) -> Vec<Line<'static>> {
-        let mut lines = self.watched.as_ref().map_or(Vec::new(), TaskTranscript::live_lines);
+    fn above(&mut self, width: usize) -> Vec<Line<'static>> {
+        let mut lines = self.watched.as_mut().map_or(Vec::new(), TaskTranscript::live_lines);
         for prompt in &self.queue {
             let text = format!("  ⋯ queued: {}", one_line(prompt));
             lines.push(Line::styled(fit(&text, width), DIM));
+        }
+        if let Some(warning) = &self.warning {
+            let warning = Line::styled(warning.clone(), Style::new().fg(Color::Yellow));
+            lines.extend(crate::wrap::wrap(&warning, width, 2));
         }
         lines
     }
@@ -107,10 +119,14 @@ impl Program<'_, '_> {
     }
 
     fn hint(&self) -> &'static str {
-        if self.question.is_some() {
-            "y once, t for this task, a always, n no; or type why not"
+        if let Some(question) = &self.question {
+            question.hint()
+        } else if self.addressee.is_some() {
+            "A message to the selected task; Esc takes it back"
         } else if self.is_working {
             "Enter steers, Tab queues, Esc interrupts"
+        } else if self.escaped.is_some_and(|at| at.elapsed() < SECOND_ESCAPE) {
+            "Esc again goes back to an earlier message"
         } else if self.is_suspended {
             "Enter resumes the task, or type how it should go on"
         } else {
@@ -120,8 +136,20 @@ impl Program<'_, '_> {
 
     fn status(&mut self, width: usize) -> Line<'static> {
         let working = self.is_working;
+        if let Some(focus) = &self.focus {
+            let style = Style::new().fg(Color::Yellow);
+            return Line::styled(fit(focus.hint(), width), style);
+        }
+        if let Some(task_id) = &self.addressee {
+            let text = format!("to task {}", task_id.short());
+            return Line::styled(fit(&text, width), Style::new().fg(Color::Magenta));
+        }
         let text = match &mut self.watched {
-            Some(task) if working => task.activity(),
+            Some(task) if working => {
+                let left = task.context_left(&self.options.windows);
+                let left = left.map_or(String::new(), |left| format!(" · {left}% context left"));
+                task.activity() + &left
+            }
             Some(_) | None if self.is_suspended => "⏸ interrupted".to_owned(),
             Some(_) | None => self.options.default_status(),
         };

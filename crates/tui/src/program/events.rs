@@ -61,11 +61,15 @@ impl Program<'_, '_> {
         }
         self.position = event.position;
         self.board.apply(event);
+        self.overlay_event(event);
         self.is_dirty = true;
-        let Some(task) = &mut self.watched else { return Ok(Next::Continue) };
-        if !task.concerns(event) {
+        if !self.watched.as_ref().is_some_and(|task| task.concerns(event)) {
+            if self.asked_task.as_ref() == Some(&event.task_id) {
+                self.follow_questions(event).await?;
+            }
             return Ok(Next::Continue);
         }
+        let Some(task) = &mut self.watched else { return Ok(Next::Continue) };
         let is_own = event.task_id == task.task_id;
         task.event(event).map_err(unusable)?;
         if is_own && let EventBody::StatusChanged(change) = &event.body {

@@ -1,26 +1,33 @@
 //! Keys: what each does to the prompt, the lists beneath it, the question and the task.
 
-use antiphon_core::{ApprovalReply, Decision};
+use std::time::{Duration, Instant};
+
 use antiphon_project::error::ProjectError;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
-use crate::completion::{completions, project_files};
+use crate::completion::completions;
 use crate::composer::{ComposerView, Motion};
 use crate::inline_screen::Size;
+
+/// A second Esc within this time goes back to an earlier message.
+pub(super) const SECOND_ESCAPE: Duration = Duration::from_secs(2);
 
 impl Program<'_, '_> {
     pub(super) async fn input(&mut self, event: Event) -> Result<Next, ProjectError> {
         let next = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(key).await?,
+            Event::Paste(_) if self.overlay.is_some() => Next::Continue,
             Event::Paste(text) => {
+                self.focus = None;
                 if !self.composer.paste(&text) {
                     self.error(
                         "the pasted text is too long: save it to a file and name that with @",
                     );
                 }
                 self.complete();
+                self.typed_beside_question();
                 Next::Continue
             }
             Event::Resize(columns, rows) => {
@@ -29,6 +36,7 @@ impl Program<'_, '_> {
                 if let Some(task) = &mut self.watched {
                     task.resize(width);
                 }
+                self.resize_overlay();
                 Next::Continue
             }
             Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {
@@ -42,23 +50,38 @@ impl Program<'_, '_> {
         Ok(next)
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
     async fn key(&mut self, key: KeyEvent) -> Result<Next, ProjectError> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if control && key.code == KeyCode::Char('c') {
-            self.list = None;
-            return self.interrupt_or_quit().await;
-        }
-        if self.list.is_some() {
-            return self.list_key(key).await;
-        }
-        if self.question.as_ref().is_some_and(|asked| asked.question.is_none())
-            && self.composer.is_empty()
-            && let Some(decision) = answer(key)
-        {
-            self.reply(ApprovalReply { decision, comment: None, answer: None }).await?;
+        if self.overlay.is_some() {
+            self.overlay_key(key)?;
             return Ok(Next::Continue);
         }
+        if control && key.code == KeyCode::Char('c') {
+            (self.list, self.focus, self.addressee) = (None, None, None);
+            let next = self.interrupt_or_quit().await;
+            self.typed_beside_question();
+            return next;
+        }
+        if self.list.is_some() {
+            let next = self.list_key(key).await;
+            self.typed_beside_question();
+            return next;
+        }
+        if self.focus.is_some() && !control {
+            self.tree_key(key).await?;
+            self.typed_beside_question();
+            return Ok(Next::Continue);
+        }
+        if self.question_key(key).await? {
+            return Ok(Next::Continue);
+        }
+        let next = self.plain_key(key, control).await;
+        self.typed_beside_question();
+        next
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
+    async fn plain_key(&mut self, key: KeyEvent, control: bool) -> Result<Next, ProjectError> {
         if control {
             return self.control_key(key.code).await;
         }
@@ -68,7 +91,7 @@ impl Program<'_, '_> {
             }
             KeyCode::Enter => return self.enter().await,
             KeyCode::Tab => self.tab(),
-            KeyCode::Esc => self.escape().await,
+            KeyCode::Esc => self.escape().await?,
             KeyCode::Up => self.up(),
             KeyCode::Down => self.down(),
             _ => self.edit(key),
@@ -90,8 +113,9 @@ impl Program<'_, '_> {
             KeyCode::Char('w') => self.composer.remove(Motion::WordLeft),
             KeyCode::Char('y') => self.composer.insert_removed(),
             KeyCode::Char('j') => drop(self.composer.insert("\n")),
-            KeyCode::Char('p') => self.up(),
+            KeyCode::Char('p') => self.open_palette().await?,
             KeyCode::Char('n') => self.down(),
+            KeyCode::Char('o') if !self.focus_tree() => self.note("nothing else is at work"),
             KeyCode::Left => self.composer.go(Motion::WordLeft),
             KeyCode::Right => self.composer.go(Motion::WordRight),
             KeyCode::Home => self.composer.go(Motion::Start),
@@ -99,7 +123,7 @@ impl Program<'_, '_> {
             KeyCode::Char('r') => self.search_history(),
             KeyCode::Char('t') => self.show_transcript().await?,
             KeyCode::Char('g') => self.edit_outside().await?,
-            KeyCode::Char('l') => self.screen.resize(self.screen.size()),
+            KeyCode::Char('l') => self.screen.redraw(),
             KeyCode::Char('z') => self.suspend()?,
             _ => {}
         }
@@ -129,17 +153,17 @@ impl Program<'_, '_> {
     }
 
     /// Looks for completions of what is typed.
-    fn complete(&mut self) {
+    pub(super) fn complete(&mut self) {
         let (_, word) = self.composer.word_before_cursor();
-        let files = match &mut self.files {
-            Some(files) => files,
-            none if word.starts_with('@') => none.insert(project_files(&self.options.root)),
-            none => none.get_or_insert_default(),
-        };
-        self.completions = completions(&self.composer, files);
-        if files.is_empty() {
-            self.files = None;
+        if word.starts_with('@') {
+            self.files.refresh();
         }
+        self.completions = completions(&self.composer, self.files.known());
+    }
+
+    /// Begins to read the files of the project.
+    pub(super) fn read_files(&mut self) {
+        self.files.refresh();
     }
 
     async fn enter(&mut self) -> Result<Next, ProjectError> {
@@ -151,14 +175,16 @@ impl Program<'_, '_> {
             return Ok(Next::Continue);
         }
         let typed = self.composer.text().trim_end().to_owned();
-        if let Some(list) = self.completions.take() {
-            let value = list.selected().value.clone();
-            if value.trim_end() != typed && !typed.contains(' ') || value.starts_with('@') {
-                self.accept(&value);
-                if !value.starts_with('/') {
-                    return Ok(Next::Continue);
-                }
+        if let Some(value) = self.take_completion()
+            && (value.trim_end() != typed && !typed.contains(' ') || value.starts_with('@'))
+        {
+            self.accept(&value);
+            if !value.starts_with('/') {
+                return Ok(Next::Continue);
             }
+        }
+        if !self.question_text().await? {
+            return Ok(Next::Continue);
         }
         let prompt = self.composer.take();
         if let Err(error) = self.history.add(&prompt) {
@@ -169,10 +195,6 @@ impl Program<'_, '_> {
     }
 
     async fn submit(&mut self, prompt: String) -> Result<Next, ProjectError> {
-        if self.question.is_some() && !prompt.trim().is_empty() && !prompt.starts_with('/') {
-            self.reply_typed(&prompt).await?;
-            return Ok(Next::Continue);
-        }
         if let Some(command) = prompt.strip_prefix('!') {
             self.shell_command(command.trim()).await?;
             return Ok(Next::Continue);
@@ -186,6 +208,12 @@ impl Program<'_, '_> {
         Ok(Next::Continue)
     }
 
+    /// The selected completion; the list is closed.
+    fn take_completion(&mut self) -> Option<String> {
+        let list = self.completions.take()?;
+        list.selected().map(|choice| choice.value.clone())
+    }
+
     fn accept(&mut self, value: &str) {
         let (start, _) = self.composer.word_before_cursor();
         self.composer.replace_back_to(start, value);
@@ -194,8 +222,7 @@ impl Program<'_, '_> {
 
     /// Takes a completion, or queues the prompt while a task works.
     fn tab(&mut self) {
-        if let Some(list) = self.completions.take() {
-            let value = list.selected().value.clone();
+        if let Some(value) = self.take_completion() {
             self.accept(&value);
         } else if self.is_working && !self.composer.text().trim().is_empty() {
             let prompt = self.composer.take();
@@ -203,10 +230,21 @@ impl Program<'_, '_> {
         }
     }
 
-    async fn escape(&mut self) {
-        if self.completions.take().is_none() {
-            self.interrupt().await;
+    /// Closes what is open, or interrupts the turn. Twice, with nothing to interrupt, goes back to an earlier message.
+    async fn escape(&mut self) -> Result<(), ProjectError> {
+        if self.completions.take().is_some() || self.addressee.take().is_some() {
+            return Ok(());
         }
+        if self.is_working {
+            self.interrupt().await;
+            return Ok(());
+        }
+        let is_second = self.escaped.take().is_some_and(|at| at.elapsed() < SECOND_ESCAPE);
+        if is_second && self.composer.is_empty() && self.question.is_none() {
+            return self.list_earlier().await;
+        }
+        self.escaped = Some(Instant::now());
+        Ok(())
     }
 
     fn up(&mut self) {
@@ -239,7 +277,11 @@ impl Program<'_, '_> {
         }
         if let Some(prompt) = self.history.later() {
             let prompt = prompt.to_owned();
-            self.composer.set(&prompt);
+            return self.composer.set(&prompt);
+        }
+        // Below the prompt is the tree.
+        if self.composer.is_empty() {
+            self.focus_tree();
         }
     }
 
@@ -250,7 +292,7 @@ impl Program<'_, '_> {
             value: Picked::Prompt(prompt.to_owned()),
         });
         let entries: Vec<_> = entries.collect();
-        self.list = ChoiceList::new("Earlier prompts: Enter takes one, Esc none", entries);
+        self.list = ChoiceList::new("Earlier prompts", entries);
         if self.list.is_none() {
             self.note("no earlier prompt has this text");
         }
@@ -263,28 +305,19 @@ impl Program<'_, '_> {
             KeyCode::Up => list.up(),
             KeyCode::Down | KeyCode::Tab => list.down(),
             KeyCode::Enter => {
-                let picked = list.selected().value.clone();
+                let Some(picked) = list.selected().map(|choice| choice.value.clone()) else {
+                    return Ok(Next::Continue);
+                };
                 self.list = None;
-                self.pick(picked).await?;
+                return self.pick(picked).await;
             }
             KeyCode::Esc => self.list = None,
+            KeyCode::Backspace => list.widen(),
+            KeyCode::Char('p') if key.modifiers.contains(KeyModifiers::CONTROL) => list.up(),
+            KeyCode::Char('n') if key.modifiers.contains(KeyModifiers::CONTROL) => list.down(),
+            KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => list.narrow(c),
             _ => {}
         }
         Ok(Next::Continue)
-    }
-}
-
-/// The answer to a question that a key gives.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
-fn answer(key: KeyEvent) -> Option<Decision> {
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return None;
-    }
-    match key.code {
-        KeyCode::Char('y') => Some(Decision::AllowOnce),
-        KeyCode::Char('t') => Some(Decision::AllowTask),
-        KeyCode::Char('a') => Some(Decision::AllowAlways),
-        KeyCode::Char('n') => Some(Decision::Deny),
-        _ => None,
     }
 }

@@ -11,7 +11,6 @@ use tokio::process::Command;
 use super::{Program, unusable};
 use crate::composer::PROMPT_BYTES_MAX;
 use crate::inline_screen::Size;
-use crate::sgr;
 use crate::terminal_mode::TerminalMode;
 
 impl Program<'_, '_> {
@@ -26,19 +25,11 @@ impl Program<'_, '_> {
         self.outside(&shell, &["-c", command]).await
     }
 
-    /// Shows everything in the user's pager.
-    pub(super) async fn show_transcript(&mut self) -> Result<(), ProjectError> {
-        self.draw()?;
-        let file = tempfile::NamedTempFile::new().map_err(unusable)?;
-        let mut text = String::new();
-        for line in &self.kept {
-            text.push_str(&sgr::encode(line));
-            text.push('\n');
-        }
-        file.as_file().write_all(text.as_bytes()).map_err(unusable)?;
-        let pager = format!("{} \"$1\"", self.options.pager);
-        let path = file.path().to_string_lossy().into_owned();
-        self.outside("/bin/sh", &["-c", &pager, "sh", &path]).await
+    /// Runs another command of this program with the terminal.
+    pub(super) async fn own_command(&mut self, arguments: &[&str]) -> Result<(), ProjectError> {
+        self.show_prompt(&format!("antiphon {}", arguments.join(" ")));
+        let program = self.options.program.clone();
+        self.outside(&program, arguments).await
     }
 
     /// Lets the user write the prompt in an editor.

@@ -1,11 +1,15 @@
 //! Approvals of the watched task and those below it, answered where the prompt is.
 
+use std::time::Instant;
+
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, ApprovalReply, Decision, Event, EventBody};
 use antiphon_project::error::ProjectError;
-use antiphon_view::{ApprovalQuestion, Colors, typed_reply};
+use antiphon_view::{ApprovalQuestion, Colors};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::Program;
+use crate::asked_question::{Answer, AskedQuestion};
 use crate::sgr;
 
 impl Program<'_, '_> {
@@ -14,27 +18,32 @@ impl Program<'_, '_> {
         let is_over = match (&event.body, &self.question) {
             (EventBody::ApprovalRequested(_), None) => true,
             (EventBody::ApprovalDecided(decided), Some(asked)) => {
-                decided.approval_id == asked.approval_id
+                decided.approval_id == asked.approval.approval_id
             }
-            (body, Some(asked)) => body.ends_task() && asked.task_id == event.task_id,
+            (body, Some(asked)) => body.ends_task() && asked.approval.task_id == event.task_id,
             _ => false,
         };
         if is_over { self.ask_next().await } else { Ok(()) }
     }
 
-    /// Shows the oldest question of the watched tree that has no answer.
+    /// Shows the oldest question without an answer of the watched tree, or of the task that the user named.
     pub(super) async fn ask_next(&mut self) -> Result<(), ProjectError> {
-        self.question = None;
-        let Some(task) = &self.watched else { return Ok(()) };
+        (self.question, self.warning) = (None, None);
+        let watched = self.watched.as_ref();
+        if watched.is_none() && self.asked_task.is_none() {
+            return Ok(());
+        }
         let pending = self.connection().approvals(ApprovalSelector::Pending).await?;
         let ours = |approval: &Approval| {
-            approval.task_id == task.task_id || task.has_below(&approval.task_id)
+            let task_id = &approval.task_id;
+            self.asked_task.as_ref() == Some(task_id)
+                || watched.is_some_and(|task| task.task_id == *task_id || task.has_below(task_id))
         };
         let mut pending = pending.into_iter().filter(ours);
         let Some(approval) = pending.next() else { return Ok(()) };
         let more = pending.count();
-        let is_below = approval.task_id != task.task_id;
-        let name = is_below.then(|| format!("task {}", approval.task_id));
+        let is_own = watched.is_some_and(|task| task.task_id == approval.task_id);
+        let name = (!is_own).then(|| format!("task {}", approval.task_id));
         let question = ApprovalQuestion {
             approval: &approval,
             task: name.as_deref(),
@@ -48,25 +57,80 @@ impl Program<'_, '_> {
             task.finish();
         }
         self.add_lines(lines);
-        self.question = Some(approval);
+        self.question = Some(AskedQuestion::new(approval));
         Ok(())
     }
 
-    /// Answers the question with a line that the person typed. What is no answer leaves it open.
-    pub(super) async fn reply_typed(&mut self, line: &str) -> Result<(), ProjectError> {
-        let Some(approval) = &self.question else { return Ok(()) };
-        match typed_reply(approval, line) {
-            Ok(reply) => self.reply(reply).await,
-            Err(possible) => {
-                self.note(&format!("  {possible}"));
-                Ok(())
+    /// A second without a key has passed since the question appeared: keys answer it.
+    pub(super) fn question_is_ready(&mut self) {
+        if let Some(question) = &mut self.question {
+            question.be_ready();
+            self.is_dirty = true;
+        }
+    }
+
+    /// A key while the prompt is empty. Returns false when it is a key like any other.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
+    pub(super) async fn question_key(&mut self, key: KeyEvent) -> Result<bool, ProjectError> {
+        let is_plain = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        let Some(question) = self.question.as_mut().filter(|_| self.composer.is_empty()) else {
+            return Ok(false);
+        };
+        let answer = match key.code {
+            KeyCode::Char(c) if is_plain => question.key(c),
+            // Esc does not interrupt here.
+            _ if question.confirms() => {
+                question.typed(Instant::now());
+                self.is_dirty = true;
+                return Ok(true);
+            }
+            _ => return Ok(false),
+        };
+        self.answered(answer).await
+    }
+
+    /// A text that was sent while a question is on the screen. Returns false when it remains in the prompt.
+    pub(super) async fn question_text(&mut self) -> Result<bool, ProjectError> {
+        let Some(question) = self.question.as_mut().filter(|_| self.addressee.is_none()) else {
+            return Ok(true);
+        };
+        let text = self.composer.whole_text();
+        if (text.trim().is_empty() && !question.takes_default()) || text.starts_with(['/', '!']) {
+            return Ok(true);
+        }
+        let answer = question.text(&text, Instant::now());
+        if matches!(answer, Answer::Decided(_) | Answer::Asks) {
+            self.composer.take();
+        }
+        self.answered(answer).await?;
+        Ok(false)
+    }
+
+    async fn answered(&mut self, answer: Answer) -> Result<bool, ProjectError> {
+        self.warning = None;
+        match answer {
+            Answer::Decided(reply) => self.decide(reply).await.map(|()| true),
+            Answer::Asks => Ok(true),
+            Answer::Refused(why) => {
+                self.warning = Some(why);
+                Ok(false)
+            }
+            Answer::Unrelated => Ok(false),
+        }
+    }
+
+    /// Something that does not answer was typed.
+    pub(super) fn typed_beside_question(&mut self) {
+        if let Some(question) = &mut self.question {
+            question.typed(Instant::now());
+            if self.composer.is_empty() {
+                question.prompt_is_empty();
             }
         }
     }
 
-    /// Answers the question.
-    pub(super) async fn reply(&mut self, reply: ApprovalReply) -> Result<(), ProjectError> {
-        let Some(approval) = self.question.take() else { return Ok(()) };
+    async fn decide(&mut self, reply: ApprovalReply) -> Result<(), ProjectError> {
+        let Some(AskedQuestion { approval, .. }) = self.question.take() else { return Ok(()) };
         let done = match reply.decision {
             Decision::AllowOnce if approval.question.is_some() => "  ✓ answered",
             Decision::AllowOnce => "  ✓ allowed once",

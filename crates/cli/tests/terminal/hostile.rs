@@ -1,0 +1,73 @@
+//! Text that controls a terminal, wherever it comes from, is shown as what it is.
+
+use crate::world::World;
+
+/// Sets the title, clears the screen, moves the cursor and reverses text; in TOML.
+const HOSTILE: &str = r"evil\u001b]0;pwned\u0007\u001b[2J\u001b[999D\rOVER\u009b2J\u202eend";
+
+/// The sequences that the program itself writes.
+fn without_own_sequences(written: &str) -> String {
+    let mut rest = String::new();
+    let mut text = written;
+    while let Some((before, after)) = text.split_once('\x1b') {
+        rest.push_str(before);
+        let end = after.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let (parameters, last) = after.split_at(end);
+        let is_own = match (parameters, last.chars().next()) {
+            ("[?2026" | "[?25" | "[?2004" | "[?1049", Some('h' | 'l')) => true,
+            (parameters, Some('A' | 'C' | 'K' | 'J' | 'H' | 'm')) => {
+                parameters[1..].chars().all(|c| c.is_ascii_digit() || c == ';')
+            }
+            _ => false,
+        };
+        if is_own {
+            text = &last[1..];
+        } else {
+            rest.push('\x1b');
+            text = after;
+        }
+    }
+    rest.push_str(text);
+    rest
+}
+
+fn assert_harmless(written: &str) {
+    let rest = without_own_sequences(written);
+    let bad = rest.chars().find(|c| {
+        (c.is_control() && !matches!(c, '\r' | '\n')) || matches!(c, '\u{202e}' | '\u{2066}')
+    });
+    assert_eq!(bad, None, "{}", rest.escape_debug());
+    assert!(!written.contains("\rOVER"), "{}", written.escape_debug());
+}
+
+#[test]
+fn texts_of_models_tools_files_and_people_do_not_control_the_terminal() {
+    let world = World::new();
+    world.write("evil\x1b[2J\u{202e}.txt", "a file");
+    world.write("out.txt", "out \x1b]0;pwned\x07\x1b[2J\x1b[999D\rOVER\u{9b}2J\u{202e}end\n");
+    let call = "{ name = \"bash\", arguments = { command = \"cat out.txt\" } }";
+    world.script(&format!(
+        "[[reply]]\nwhen = {{ turn = 0 }}\nsteps = [{{ thinking = \"{HOSTILE}\" }}, {{ text = \"# {HOSTILE}\\n\\n```rust\\n{HOSTILE}\\n```\\n[{HOSTILE}](http://{HOSTILE})\\n\" }}, {{ call = {call} }}]\n\
+         [[reply]]\nsteps = [{{ text = \"finished {HOSTILE}\" }}]\n"
+    ));
+    let mut screen = world.chat((40, 100));
+    screen.press("@evil");
+    screen.until(r"evil\u{1b}[2J\u{202e}.txt");
+    screen.press("\x03");
+    screen.paste("go \x1b[2J\u{9b}2J \u{202e}now");
+    screen.press("\r");
+    screen.until("finished");
+    screen.until("tokens");
+    screen.press("\x14");
+    screen.until("q closes");
+    screen.press("/evil\r");
+    screen.until("n N, q closes");
+    screen.press("q");
+    screen.until("Ask anything");
+    screen.press("/sessions\r");
+    screen.until("Conversations");
+    screen.press("\x1b");
+    screen.until_gone("Conversations");
+    assert_harmless(&screen.written());
+    screen.quit();
+}

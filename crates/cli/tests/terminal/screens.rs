@@ -1,0 +1,176 @@
+//! What a person sees, as files: `screens/NAME.txt`.
+
+use std::fs;
+use std::path::Path;
+
+use crate::screen::Screen;
+use crate::world::World;
+
+const SIZE: (u16, u16) = (30, 100);
+
+/// Compares the screen with its file, or writes it.
+fn assert_screen(name: &str, screen: &Screen) {
+    let text = stable(&screen.text());
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/terminal/screens/{name}.txt"));
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, format!("{text}\n")).unwrap();
+        return;
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected.trim_end(), "{name}: UPDATE=1 writes the file anew");
+}
+
+/// The text without what differs from run to run: times, ids, folders and versions.
+fn stable(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut words: Vec<String> = Vec::new();
+        let mut after_number = false;
+        for word in line.split(' ') {
+            let is_time =
+                matches!(word.trim_end_matches([',', ':']), "s" | "ms" | "min") && after_number;
+            let number = word.trim_end_matches(',').trim_start_matches('$');
+            after_number =
+                !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+            if is_time && let Some(last) = words.last_mut() {
+                "N".clone_into(last);
+            }
+            words.push(match word {
+                "⠋" | "⠙" | "⠹" | "⠸" | "⠼" | "⠴" | "⠦" | "⠧" | "⠇" | "⠏" => {
+                    "⠋".to_owned()
+                }
+                word if word.starts_with('/') && word.contains("/project") => "~/harbor".to_owned(),
+                word if word == env!("CARGO_PKG_VERSION") => "VERSION".to_owned(),
+                word if is_id(word) => "01a2b3c4".to_owned(),
+                word => word.to_owned(),
+            });
+        }
+        lines.push(words.join(" "));
+    }
+    lines.join("\n")
+}
+
+/// Whether a word looks like the short id of a task.
+fn is_id(word: &str) -> bool {
+    word.len() == 8
+        && word.chars().all(|c| c.is_ascii_hexdigit())
+        && word.chars().any(|c| c.is_ascii_digit())
+}
+
+fn said(world: &World, replies: &str, prompt: &str, until: &str) -> Screen {
+    world.script(replies);
+    let mut screen = world.chat(SIZE);
+    screen.press(prompt);
+    screen.press("\r");
+    screen.until(until);
+    screen
+}
+
+const ANSWER: &str = r##"
+[[reply]]
+steps = [
+  { thinking = "The user wants an overview. I begin with the code." },
+  { text = """
+# Overview
+
+A **small** program, see [the page](https://example.com/page):
+
+```rust
+// says hello
+fn main() { println!("hello {}", 1); }
+```
+
+| part | lines |
+|------|------:|
+| core | 1200 |
+| cli | 80 |
+
+- one
+  1. first
+  2. second
+
+Done.""" },
+]
+"##;
+
+#[test]
+fn an_answer_with_code_a_table_and_a_list() {
+    let world = World::new();
+    let mut screen = said(&world, ANSWER, "What is this?", "tokens");
+    screen.until("Ask anything");
+    assert_screen("answer", &screen);
+    screen.press("\x14");
+    screen.until("q closes");
+    assert_screen("transcript", &screen);
+    screen.press("/println\r");
+    screen.until("1 of 1");
+    assert_screen("transcript_search", &screen);
+    screen.press("q");
+    screen.until("Ask anything");
+    screen.press("\x1b");
+    screen.until("Esc again goes back");
+    screen.press("\x1b");
+    screen.until("Go on from before");
+    assert_screen("earlier", &screen);
+    screen.press("\r");
+    screen.until("› What is this?");
+    screen.press("\x03");
+    screen.quit();
+}
+
+#[test]
+fn a_question_about_an_edit_shows_the_difference() {
+    let world = World::new();
+    world.write("a.txt", "one\ntwo\nthree\n");
+    let edits = r#"[{ old = "one\ntwo\n", new = "one\n2\n" }]"#;
+    let replies = format!(
+        "[[reply]]\nwhen = {{ turn = 0 }}\nsteps = [{{ text = \"I change it.\" }}, {{ call = {{ name = \"read\", arguments = {{ path = \"a.txt\" }} }} }}]\n\
+         [[reply]]\nwhen = {{ turn = 1 }}\nsteps = [{{ call = {{ name = \"edit\", arguments = {{ path = \"a.txt\", edits = {edits} }} }} }}]\n\
+         [[reply]]\nsteps = [{{ text = \"Changed.\" }}]\n"
+    );
+    world.script(&replies);
+    world.config("[permissions]\nask = [\"edit(a.txt)\"]\n");
+    let mut screen = world.chat(SIZE);
+    screen.press("Change it\r");
+    screen.until("y once, t for this task");
+    assert_screen("question", &screen);
+    screen.press("a");
+    screen.until("Always? y");
+    assert_screen("question_always", &screen);
+    screen.press("x");
+    screen.until("Not allowed");
+    screen.press("\x7f");
+    screen.until("y once, t for this task");
+    screen.press("y");
+    screen.until("Changed.");
+    screen.until("Ask anything");
+    assert_screen("edit", &screen);
+    screen.quit();
+}
+
+#[test]
+fn lists_of_commands_files_and_everything() {
+    let world = World::new();
+    world.write("src/login.rs", "");
+    world.script(ANSWER);
+    let mut screen = world.chat(SIZE);
+    screen.press("/");
+    screen.until("/help");
+    assert_screen("commands", &screen);
+    screen.press("\x03");
+    screen.press("@log");
+    screen.until("› @log");
+    screen.until("src/login.rs");
+    assert_screen("files", &screen);
+    screen.press("\x03");
+    screen.press("\x10");
+    screen.until("Commands, conversations, tasks, files");
+    screen.press("log");
+    screen.until("files: log");
+    screen.until_gone("Show keys and commands");
+    assert_screen("palette", &screen);
+    screen.press("\x1b");
+    screen.until_gone("Commands, conversations");
+    screen.quit();
+}

@@ -1,0 +1,66 @@
+//! A project with scripts, and the program in it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::project_folder::{ProjectFolder, home, trust};
+use crate::screen::Screen;
+
+/// A project.
+pub(crate) struct World(ProjectFolder);
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self(ProjectFolder::new())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Writes the user's configuration.
+    pub(crate) fn config(&self, text: &str) {
+        let folder = home(self.path()).join(".config/antiphon");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), text).unwrap();
+    }
+
+    pub(crate) fn trust(&self) {
+        trust(self.path());
+    }
+
+    /// A script whose replies are these, as TOML.
+    pub(crate) fn script(&self, replies: &str) {
+        self.write("s.toml", &format!("name = \"s\"\n{replies}"));
+    }
+
+    /// A command at a controlling terminal of this size.
+    pub(crate) fn command(&self, (rows, columns): (u16, u16), arguments: &[&str]) -> Command {
+        let mut command = Command::new("setsid");
+        let script = format!("stty rows {rows} cols {columns}; exec \"$0\" \"$@\"");
+        command.args(["--ctty", "--wait", "sh", "-c", &script]);
+        command.arg(assert_cmd::cargo::cargo_bin!("antiphon")).args(arguments);
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("TERM", "xterm-256color");
+        command
+    }
+
+    /// The program with the script, at its first prompt.
+    pub(crate) fn chat(&self, size: (u16, u16)) -> Screen {
+        let mut screen = self.start(size, &[]);
+        screen.until("Ask anything");
+        screen
+    }
+
+    pub(crate) fn start(&self, size: (u16, u16), more: &[&str]) -> Screen {
+        let begin = ["chat", "--model", "scripted/s", "--script", "s.toml"];
+        Screen::start(self.command(size, &[&begin, more].concat()), size)
+    }
+}

@@ -1,0 +1,111 @@
+//! The whole transcript of a task on the alternate screen, over everything else.
+
+use antiphon_core::{Event, Seq, TaskId};
+use antiphon_process::Connection;
+use antiphon_project::error::ProjectError;
+use antiphon_view::display::escaped;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::text::Line;
+
+use super::{Program, unusable};
+use crate::asked_question::AskedQuestion;
+use crate::document::{Entry, text_of};
+use crate::pager::{Pager, PagerNext};
+use crate::terminal_mode;
+
+/// A transcript that is shown, and up to which event.
+pub(super) struct Overlay {
+    task_id: TaskId,
+    seen: Seq,
+    pager: Pager,
+}
+
+impl Program<'_, '_> {
+    /// Shows everything that was said in the conversation.
+    pub(super) async fn show_transcript(&mut self) -> Result<(), ProjectError> {
+        let watched = self.watched.as_ref().map(|task| task.task_id.clone());
+        let last = self.conversation.session.as_ref().map(|(_, task)| task.clone());
+        match watched.or(last) {
+            Some(task_id) => self.show_transcript_of(&task_id).await,
+            None => self.note("nothing was said yet"),
+        }
+        Ok(())
+    }
+
+    /// Shows everything that was said in a task, and in the conversation before it.
+    pub(super) async fn show_transcript_of(&mut self, task_id: &TaskId) {
+        let size = self.screen.size();
+        match read(self.connection(), task_id).await {
+            Ok((title, seen, entries)) => {
+                let pager = Pager::new(title, entries, size);
+                self.overlay = Some(Overlay { task_id: task_id.clone(), seen, pager });
+                self.question.iter_mut().for_each(AskedQuestion::was_hidden);
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
+        self.is_dirty = true;
+    }
+
+    pub(super) fn overlay_event(&mut self, event: &Event) {
+        let Some(overlay) = &mut self.overlay else { return };
+        if event.task_id == overlay.task_id && event.seq > overlay.seen {
+            overlay.seen = event.seq;
+            if let Some(entry) = Entry::of(event) {
+                overlay.pager.add(entry);
+            }
+        }
+    }
+
+    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Result<(), ProjectError> {
+        let Some(overlay) = &mut self.overlay else { return Ok(()) };
+        let suspends =
+            key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL);
+        if overlay.pager.key(key) == PagerNext::Close || suspends {
+            self.close_overlay()?;
+        }
+        if suspends { self.suspend() } else { Ok(()) }
+    }
+
+    pub(super) fn close_overlay(&mut self) -> Result<(), ProjectError> {
+        self.overlay = None;
+        self.is_dirty = true;
+        terminal_mode::set_alternate(false);
+        self.screen.close_overlay().map_err(unusable)
+    }
+
+    pub(super) fn resize_overlay(&mut self) {
+        let size = self.screen.size();
+        if let Some(overlay) = &mut self.overlay {
+            overlay.pager.resize(size);
+        }
+    }
+
+    /// The rows of the overlay, if one is open.
+    pub(super) fn overlay_rows(&self) -> Option<Vec<Line<'static>>> {
+        let mut rows = self.overlay.as_ref()?.pager.screen();
+        if self.question.is_some()
+            && let Some(last) = rows.last_mut()
+        {
+            let style = Style::new().fg(Color::Yellow).add_modifier(Modifier::REVERSED);
+            *last = Line::styled("A question waits for you: q closes this", style);
+        }
+        Some(rows)
+    }
+}
+
+async fn read(
+    connection: &Connection,
+    task_id: &TaskId,
+) -> Result<(String, Seq, Vec<Entry>), ProjectError> {
+    let state = connection.reader().task(task_id).await?;
+    let conversation = &state.conversation;
+    let mut entries: Vec<Entry> =
+        conversation.messages().iter().cloned().map(Entry::Message).collect();
+    if let Some(antiphon_core::Message::User(summary)) = conversation.summary() {
+        let at = conversation.kept_from().min(entries.len());
+        entries.insert(at, Entry::compacted(&text_of(&summary.content)));
+    }
+    let title = format!("{} {}", escaped(&state.created.agent), task_id.short());
+    Ok((title, state.seq, entries))
+}
