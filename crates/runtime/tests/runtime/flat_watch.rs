@@ -9,6 +9,7 @@ use antiphon_core::{Approval, Position, TaskId};
 use antiphon_runtime::{ApprovalPolicy, Follower, Orchestrator, RuntimeDeps, Settings};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use crate::counted_reads::{Cost, CountedReads};
 use crate::flat_cost::ECHO;
@@ -89,20 +90,22 @@ async fn a_follower_waits_for_an_append_that_is_acknowledged_late_before_it_read
         let (release, until) = oneshot::channel();
         *late.0.until.lock().expect("no panic") = Some(until);
         let invoke = orchestrator.clone();
-        let first = tokio::spawn(async move { invoke.invoke(new_task("go")).await });
+        let mut first = JoinSet::new();
+        first.spawn(async move { invoke.invoke(new_task("go")).await });
         while events(&*memory).await.len() == known {
             tokio::task::yield_now().await;
         }
         let second = run(&orchestrator).await;
         counted.take();
         if released {
-            let reading = tokio::spawn(async move {
+            let mut reading = JoinSet::new();
+            reading.spawn(async move {
                 end_of(&second, &mut waiting).await;
                 waiting
             });
             tokio::task::yield_now().await;
             release.send(()).expect("it waits");
-            waiting = reading.await.expect("no panic");
+            waiting = reading.join_next().await.expect("it reads").expect("no panic");
             assert_eq!(counted.take(), Cost::default(), "everything was in memory");
         } else {
             // Nothing acknowledges the first append: its events come from the journal.
@@ -110,7 +113,8 @@ async fn a_follower_waits_for_an_append_that_is_acknowledged_late_before_it_read
             assert!(counted.take().reads > 0);
             release.send(()).expect("it waits");
         }
-        let first = first.await.expect("no panic").expect("accepted").task_id;
+        let first = first.join_next().await.expect("a task").expect("no panic");
+        let first = first.expect("accepted").task_id;
         orchestrator.rest(&first).await.expect("an end");
         end_of(&first, &mut waiting).await;
     }

@@ -54,9 +54,9 @@ fn office(
 }
 
 async fn plan_of(orchestrator: &Orchestrator) -> Approval {
-    let pending = orchestrator.approvals(ApprovalSelector::Pending).await.expect("a list");
-    let [approval] = &*pending else { panic!("one plan: {pending:?}") };
-    approval.clone()
+    let mut pending = orchestrator.approvals(ApprovalSelector::Pending).await.expect("a list");
+    assert_eq!(pending.len(), 1, "one plan: {pending:?}");
+    pending.remove(0)
 }
 
 fn acts(tools: &Counting) -> Vec<String> {
@@ -93,15 +93,15 @@ async fn nothing_is_changed_before_the_plan_is_accepted() {
     assert_eq!((state.plan, state.access), (Some(again), TaskAccess::PlanFirst));
     assert_eq!(acts(&tools), [""; 0]);
 
-    let text = Some("1. Act, and say so.".to_owned());
-    let changed = ApprovalReply::answering(Answer { choices: Vec::new(), text: text.clone() });
+    let text = "1. Act, and say so.".to_owned();
+    let answer = Answer { choices: Vec::new(), text: Some(text.clone()) };
+    let changed = ApprovalReply::answering(answer);
     let id = plan_of(&orchestrator).await.approval_id;
     orchestrator.answer(&id, &changed, "me").await.expect("accepted");
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!(state.status, TaskStatus::Completed);
     assert!(results(&state).contains("1. Act, and say so."), "{}", results(&state));
-    let accepted =
-        Plan { text: text.unwrap_or_default(), status: PlanStatus::Accepted, comment: None };
+    let accepted = Plan { text, status: PlanStatus::Accepted, comment: None };
     assert_eq!((state.plan, state.access), (Some(accepted), TaskAccess::Permitted));
     assert_eq!(acts(&tools), [r#"act {"on":"it"}"#]);
 }

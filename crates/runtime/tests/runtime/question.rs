@@ -48,8 +48,11 @@ fn read_by_model(state: &TaskState) -> (String, bool) {
         Message::User(_) | Message::Assistant(_) => None,
     });
     let result = result.expect("a result");
-    let [InputBlock::Text(text)] = result.content.as_slice() else { panic!("{result:?}") };
-    (text.text.clone(), result.is_error)
+    let text = match result.content.as_slice() {
+        [InputBlock::Text(text)] => Some(text.text.clone()),
+        _ => None,
+    };
+    (text.expect("a text"), result.is_error)
 }
 
 async fn asked(orchestrator: &Orchestrator) -> (TaskId, Approval) {
@@ -57,8 +60,9 @@ async fn asked(orchestrator: &Orchestrator) -> (TaskId, Approval) {
     let state = orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::InputRequired);
     assert_eq!(state.waiting_for, Some(WaitingFor::Approval));
-    let [approval] = &*pending(orchestrator).await else { panic!("one question") };
-    (task_id, approval.clone())
+    let mut pending = pending(orchestrator).await;
+    assert_eq!(pending.len(), 1, "one question");
+    (task_id, pending.remove(0))
 }
 
 #[tokio::test]

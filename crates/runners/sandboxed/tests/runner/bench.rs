@@ -85,6 +85,7 @@ impl Bench {
             shutdown: Cancel::never(),
             limits: antiphon_core::TaskLimits::default(),
             dispatches: antiphon_core::port::DispatchPermission::Allowed,
+            display: Arc::new(antiphon_core::port::HiddenAnswer),
             updates: Box::new(antiphon_core::port::NoTaskUpdates),
             input: Arc::new(antiphon_core::port::UncheckedInput),
         }
