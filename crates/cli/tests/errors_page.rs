@@ -26,7 +26,7 @@ const VARIABLE_CODES: [(&str, &str, &str); 5] = [
     ("crates/runtime/src/task/control/interrupt.rs", "const INTERRUPTED: &str = ", ";"),
     ("crates/runtime/src/runner/run_in_runner.rs", "fail_runner(\"", ","),
     ("crates/runtime/src/task/step/ask_model.rs", "let code = match ", "};"),
-    ("crates/runtime/src/task/step.rs", "let code = match ", "};"),
+    ("crates/runtime/src/task/step/task_end.rs", "let code = match ", "};"),
     ("crates/runtime/src/inbox/start_agent.rs", "let why = if ", ";"),
 ];
 
