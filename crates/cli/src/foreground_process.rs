@@ -6,7 +6,7 @@
 //!
 //! | what happens                           | then the foreground process                                     |
 //! |----------------------------------------|-----------------------------------------------------------------|
-//! | it gets a signal of the terminal       | does nothing: the working process has got it too                |
+//! | it gets a signal of the terminal       | does nothing, except at its end ([`hang_up`]): all have got it  |
 //! | it gets a signal of another process    | passes it on                                                    |
 //! | it is killed                           | is gone, and the kernel kills the working process too           |
 //! | the working process ends               | ends with the same exit code                                    |
@@ -26,8 +26,8 @@ use rustix::process::{
 };
 
 use crate::commands::may_work_for_others;
-use crate::keyboard;
 use crate::terminal_mode::TerminalMode;
+use crate::{hang_up, keyboard};
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
@@ -111,6 +111,7 @@ enum End {
 }
 
 fn watch(mut child: Child, received: &SignalFd) -> End {
+    let own = std::process::id();
     loop {
         let info = match received.read_signal() {
             Ok(Some(info)) => info,
@@ -126,8 +127,9 @@ fn watch(mut child: Child, received: &SignalFd) -> End {
                 }
             }
             Some(Signal::SIGUSR1) if is_of_child => return End::Code(left(&child)),
-            // Signals of the terminal have a positive code, and go to the whole group.
-            Some(signal) if info.ssi_code <= 0 => pass_on(&child, signal),
+            Some(Signal::SIGHUP) if info.ssi_code > 0 => hang_up::tell_group(),
+            // Other signals of the terminal have a positive code too, and go to the whole group.
+            Some(signal) if info.ssi_code <= 0 && info.ssi_pid != own => pass_on(&child, signal),
             Some(_) | None => {}
         }
     }

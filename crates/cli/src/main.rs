@@ -7,6 +7,7 @@ mod commands;
 mod environment;
 mod failure;
 mod foreground_process;
+mod hang_up;
 mod hints;
 mod interface;
 mod keyboard;

@@ -22,6 +22,7 @@ mod command;
 mod completion;
 mod composer;
 mod document;
+mod hang_up;
 mod highlight;
 mod history;
 mod images;

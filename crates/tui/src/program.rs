@@ -36,6 +36,7 @@ use crate::choice::ChoiceList;
 use crate::command::Command;
 use crate::completion::Completions;
 use crate::composer::Composer;
+use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
 use crate::project_files::ProjectFiles;
@@ -100,14 +101,20 @@ pub async fn run(
 ) -> Result<(), ProjectError> {
     terminal_mode::restore_at_panic();
     let mode = TerminalMode::enter().map_err(unusable)?;
+    let mut terminal_end = HangUp::watch().map_err(unusable)?;
     let mut program = Program::new(attachment, options);
     let ended = match program.begin().await {
-        Ok(()) => program.run().await,
+        Ok(()) => program.run(&mut terminal_end).await,
         Err(error) => Err(error),
     };
-    program.screen.clear().map_err(unusable)?;
+    let cleared = program.screen.clear().map_err(unusable);
     terminal_mode::set_alternate(false);
     drop(mode);
+    if terminal_end.has_come() {
+        // What failed since then failed because of it.
+        return Ok(());
+    }
+    cleared?;
     ended?;
     program.say_goodbye();
     Ok(())
@@ -238,7 +245,14 @@ impl<'a, 'p> Program<'a, 'p> {
         Ok(())
     }
 
-    async fn run(&mut self) -> Result<(), ProjectError> {
+    async fn run(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
+        let ended = self.follow(terminal_end).await;
+        self.leave_task().await;
+        ended
+    }
+
+    /// Follows keys, tasks and signals until one of them ends the program.
+    async fn follow(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
         let cannot = |error| ProjectError::Failed(format!("cannot listen for signals: {error}"));
         let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
@@ -252,6 +266,7 @@ impl<'a, 'p> Program<'a, 'p> {
             let ready_at = self.question.as_ref().and_then(AskedQuestion::ready_at);
             let next = tokio::select! {
                 biased;
+                () = terminal_end.comes() => Next::Quit,
                 key = next_key(&mut self.keys) => match key {
                     Some(Ok(event)) => self.input(event).await?,
                     // The terminal is gone.
@@ -286,7 +301,6 @@ impl<'a, 'p> Program<'a, 'p> {
                 }
             };
             if next == Next::Quit {
-                self.leave_task().await;
                 return Ok(());
             }
         }

@@ -134,6 +134,19 @@ fn escape_interrupts_and_enter_resumes() {
 }
 
 #[test]
+fn the_end_of_a_terminal_that_sends_no_signal_interrupts_the_task() {
+    let project = Project::new();
+    project.script("s", &["echo one >> effects; sleep 60"]);
+    let mut terminal = chat(&project, "s");
+    terminal.press("go");
+    terminal.press(ENTER);
+    until("the call", || project.read("effects") == "one\n");
+    // It is not the controlling terminal of the program, so the kernel sends nothing.
+    terminal.hang_up();
+    assert_eq!(project.tasks()[0]["waiting_for"], "resume");
+}
+
+#[test]
 fn the_program_goes_on_when_the_owner_is_killed() {
     let project = Project::new();
     project.script("owner", &["sleep 30"]);

@@ -51,11 +51,11 @@ fn the_prompt_works_at_every_size_and_after_every_resize() {
     for (index, (rows, columns)) in [(10, 40), (5, 20), (50, 200), (24, 80)].into_iter().enumerate()
     {
         screen.resize(rows, columns);
-        let word = format!("word{index}");
-        screen.press(&word);
-        screen.until(&format!("› {word}"));
+        let text = format!("word{index}");
+        screen.press(&text);
+        screen.until(&format!("› {text}"));
         screen.press(ENTER);
-        screen.until(&format!("said {word}."));
+        screen.until(&format!("said {text}."));
         screen.until("Ask any");
     }
     screen.quit();
@@ -126,6 +126,36 @@ fn a_signal_ends_the_program_and_the_terminal_is_as_before() {
         let (begun, left) = (written.rfind("\x1b[?1049h"), written.rfind("\x1b[?1049l"));
         assert!(begun < left, "{written:?}");
     }
+}
+
+#[test]
+fn every_process_ends_when_the_terminal_is_closed() {
+    let world = World::new();
+    world.script(
+        "delay_ms = 200\n[[reply]]\nsteps = [{ text = \"a long answer that goes on and on\" }]\n",
+    );
+    // At the prompt, while the model answers, and while another program has the terminal.
+    for (keys, shown) in
+        [("", "Ask anything"), ("go\r", "a long"), ("!echo $((6*7)); sleep 1000\r", "42")]
+    {
+        let mut screen = world.chat((24, 80));
+        screen.press(keys);
+        screen.until(shown);
+        screen.hang_up();
+    }
+}
+
+#[test]
+fn a_single_prompt_ends_when_the_terminal_that_was_opened_for_it_is_closed() {
+    let world = World::new();
+    world.script(
+        "delay_ms = 200\n[[reply]]\nsteps = [{ text = \"a long answer that goes on and on\" }]\n",
+    );
+    let size = (24, 80);
+    let arguments = ["run", "--model", "scripted/s", "--script", "s.toml", "go"];
+    let mut screen = Screen::start(world.command(size, &arguments), size);
+    screen.until("a long");
+    screen.hang_up();
 }
 
 #[test]

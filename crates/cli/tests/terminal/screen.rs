@@ -112,6 +112,11 @@ impl Screen {
         self.terminal.end()
     }
 
+    /// Closes the terminal, and waits until the processes at it have ended.
+    pub(crate) fn hang_up(self) {
+        self.terminal.hang_up();
+    }
+
     /// Quits with an empty prompt.
     pub(crate) fn quit(mut self) -> String {
         self.press("\x04");

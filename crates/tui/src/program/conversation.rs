@@ -1,6 +1,8 @@
 //! What a prompt becomes: a new task of the conversation, a message to the task that works, or one that is sent when the
 //! task has ended.
 
+use std::io::Write as _;
+
 use antiphon_api::RunTarget;
 use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{
@@ -213,11 +215,15 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn say_goodbye(&self) {
-        if let Some(task_id) = self.open_task() {
-            eprintln!("The task goes on with: antiphon run --resume {task_id}");
+        let goodbye = if let Some(task_id) = self.open_task() {
+            format!("The task goes on with: antiphon run --resume {task_id}\n")
         } else if self.conversation.session.is_some() {
-            eprintln!("The conversation goes on with: antiphon -c");
-        }
+            "The conversation goes on with: antiphon -c\n".to_owned()
+        } else {
+            return;
+        };
+        // A terminal that is gone just now needs none.
+        let _ = std::io::stderr().write_all(goodbye.as_bytes());
     }
 
     /// Continues the conversation with the newest task.
