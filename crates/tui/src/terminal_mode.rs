@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crossterm::{ExecutableCommand, QueueableCommand};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 /// The alternate screen is shown.
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
@@ -57,6 +58,14 @@ fn restore() -> io::Result<()> {
     output.write_all(b"\x1b[?25h\x1b[0m")?;
     output.flush()?;
     disable_raw_mode()
+}
+
+/// Has the reader of keys look at the terminal again: it leaves keys that come at the same moment as a new size until the
+/// next key. Setting a mode, also the same, reports that there is something to read.
+pub(crate) fn look_for_keys() {
+    let terminal = io::stdin();
+    // A terminal that is gone has none.
+    let _ = tcgetattr(&terminal).and_then(|mode| tcsetattr(&terminal, OptionalActions::Now, &mode));
 }
 
 /// Restores the terminal before a panic is reported.

@@ -51,11 +51,11 @@ fn the_prompt_works_at_every_size_and_after_every_resize() {
     for (index, (rows, columns)) in [(10, 40), (5, 20), (50, 200), (24, 80)].into_iter().enumerate()
     {
         screen.resize(rows, columns);
-        let word = format!("word{index}");
-        screen.press(&word);
-        screen.until(&format!("› {word}"));
+        let text = format!("word{index}");
+        screen.press(&text);
+        screen.until(&format!("› {text}"));
         screen.press(ENTER);
-        screen.until(&format!("said {word}."));
+        screen.until(&format!("said {text}."));
         screen.until("Ask any");
     }
     screen.quit();

@@ -41,7 +41,7 @@ fn stable(text: &str) -> String {
                     "⠋".to_owned()
                 }
                 word if word.starts_with('/') && word.contains("/project") => "~/harbor".to_owned(),
-                word if word == env!("CARGO_PKG_VERSION") => "VERSION".to_owned(),
+                env!("CARGO_PKG_VERSION") => "VERSION".to_owned(),
                 word if is_id(word) => "01a2b3c4".to_owned(),
                 word => word.to_owned(),
             });
@@ -67,7 +67,7 @@ fn said(world: &World, replies: &str, prompt: &str, until: &str) -> Screen {
     screen
 }
 
-const ANSWER: &str = r##"
+const ANSWER: &str = r#"
 [[reply]]
 steps = [
   { thinking = "The user wants an overview. I begin with the code." },
@@ -92,7 +92,7 @@ fn main() { println!("hello {}", 1); }
 
 Done.""" },
 ]
-"##;
+"#;
 
 #[test]
 fn an_answer_with_code_a_table_and_a_list() {

@@ -10,6 +10,7 @@ use crate::choice::{Choice, ChoiceList};
 use crate::completion::completions;
 use crate::composer::{ComposerView, Motion};
 use crate::inline_screen::Size;
+use crate::terminal_mode;
 
 /// A second Esc within this time goes back to an earlier message.
 pub(super) const SECOND_ESCAPE: Duration = Duration::from_secs(2);
@@ -37,6 +38,7 @@ impl Program<'_, '_> {
                     task.resize(width);
                 }
                 self.resize_overlay();
+                terminal_mode::look_for_keys();
                 Next::Continue
             }
             Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {
