@@ -204,8 +204,9 @@ pub(crate) fn result(mut json: Value) -> Result<Value, Failure> {
 pub(crate) fn http_error(status: StatusCode, json: &Value) -> Failure {
     let error = json.get("error").unwrap_or(json);
     let details = error.get("details").and_then(Value::as_array);
-    let reasons = details.into_iter().flatten().filter_map(|detail| detail.get("reason")?.as_str());
-    let code = reasons.filter_map(a2a::reason_to_error_code).next();
+    let mut reasons =
+        details.into_iter().flatten().filter_map(|detail| detail.get("reason")?.as_str());
+    let code = reasons.find_map(a2a::reason_to_error_code);
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default();
     match code.filter(|code| *code != error_code::INTERNAL_ERROR) {
         Some(code) => Failure::error(code, message),

@@ -1,4 +1,4 @@
-//! The runner `a2a`: a remote agent that speaks the Agent2Agent protocol (A2A) 1.0 works on a task.
+//! The runner `a2a`: a remote agent that speaks the `Agent2Agent` protocol (A2A) 1.0 works on a task.
 //!
 //! [`A2aRunner`] sends the message of a task with a `messageId` that is the id of the task, so that an agent that knows
 //! the id starts the work once. Then it follows the remote task: by its stream, and by `GetTask` where there is no stream

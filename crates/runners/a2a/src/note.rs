@@ -65,5 +65,7 @@ impl Note {
 
 /// The first 16 digits of the SHA-256 of a text.
 pub(crate) fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let digest = Sha256::digest(text.as_bytes());
+    let first = digest.iter().take(8).fold(0_u64, |first, byte| first << 8 | u64::from(*byte));
+    format!("{first:016x}")
 }

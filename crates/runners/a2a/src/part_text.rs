@@ -29,7 +29,7 @@ pub(crate) fn of_text_parts(parts: &[Part]) -> String {
     let (mut text, mut was_text) = (String::new(), true);
     for part in parts {
         let is_text = part.as_text().is_some();
-        if !text.is_empty() && !(is_text && was_text) {
+        if !(text.is_empty() || is_text && was_text) {
             text.push('\n');
         }
         text.push_str(&of_part(part));
@@ -47,7 +47,7 @@ pub(crate) fn only_data(parts: &[Part]) -> Option<&Value> {
 }
 
 fn of_part(part: &Part) -> String {
-    let name = part.filename.as_deref().map(words).unwrap_or_else(|| "file".to_owned());
+    let name = part.filename.as_deref().map_or_else(|| "file".to_owned(), words);
     match &part.content {
         PartContent::Text(text) => text.clone(),
         PartContent::Data(data) => data.to_string(),

@@ -103,7 +103,7 @@ impl RemoteWork {
         let text = text.unwrap_or_default();
         let more = text.strip_prefix(self.shown.as_str()).map(str::to_owned);
         let is_first = self.shown.is_empty();
-        self.shown = text.clone();
+        self.shown.clone_from(&text);
         match more {
             Some(more) if more.is_empty() => TextChange::Nothing,
             Some(more) => TextChange::More(more),

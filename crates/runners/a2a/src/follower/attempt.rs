@@ -141,12 +141,12 @@ impl Follower {
             Some(StreamResponse::Task(task)) => self.begin(task).await?,
             Some(StreamResponse::StatusUpdate(update)) => {
                 self.record_begin(&update.task_id, &update.context_id).await?;
-                let task_id = self.remote_task_id(&update.task_id)?;
+                let task_id = remote_task_id(&update.task_id)?;
                 self.take(connection, &task_id, StreamResponse::StatusUpdate(update)).await?;
             }
             Some(StreamResponse::ArtifactUpdate(update)) => {
                 self.record_begin(&update.task_id, &update.context_id).await?;
-                let task_id = self.remote_task_id(&update.task_id)?;
+                let task_id = remote_task_id(&update.task_id)?;
                 self.take(connection, &task_id, StreamResponse::ArtifactUpdate(update)).await?;
             }
         }
@@ -156,11 +156,6 @@ impl Follower {
     async fn begin(&mut self, task: Task) -> Result<(), Stop> {
         self.record_begin(&task.id, &task.context_id).await?;
         self.record_task(task).await
-    }
-
-    fn remote_task_id(&self, text: &str) -> Result<TaskId, Stop> {
-        let id = TaskId::parse(text);
-        Ok(id.map_err(|error| Failure::Refused(format!("the id of its task: {error}")))?)
     }
 
     /// Reads the task, and records what is new.
@@ -240,4 +235,8 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+fn remote_task_id(text: &str) -> Result<TaskId, Failure> {
+    TaskId::parse(text).map_err(|error| Failure::Refused(format!("the id of its task: {error}")))
 }
