@@ -1,7 +1,5 @@
 //! What the runner keeps in the journal beside the events: which messages of the remote task were recorded.
 
-use std::fmt::Write as _;
-
 use a2a::Message;
 use antiphon_followed_task::RUNNER_NOTE;
 use serde::{Deserialize, Serialize};
@@ -68,8 +66,6 @@ impl Note {
 /// The first 16 digits of the SHA-256 of a text.
 pub(crate) fn digest(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(8).fold(String::with_capacity(16), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let first = digest.iter().take(8).fold(0_u64, |first, byte| first << 8 | u64::from(*byte));
+    format!("{first:016x}")
 }

@@ -33,6 +33,9 @@ async function collect(stream) {
 
 const statusOf = (event) => event.value.status?.state;
 
+// A task that ends early is the only event.
+const artifactOf = (event) => (event.$case === "task" ? event.value.artifacts[0] : event.value.artifact);
+
 async function main() {
   const transports = [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })];
   const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
@@ -46,8 +49,8 @@ async function main() {
   assert.equal(events[0].$case, "task");
   const taskId = events[0].value.id;
   assert.equal(statusOf(events.at(-1)), TaskState.TASK_STATE_COMPLETED);
-  const whole = events.filter((event) => event.$case === "artifactUpdate").at(-1);
-  assert.equal(whole.value.artifact.parts[0].content.value, "You said hi");
+  const artifact = events.map(artifactOf).filter((found) => found).at(-1);
+  assert.equal(artifact.parts[0].content.value, "You said hi");
   console.log("stream");
 
   const again = await collect(client.sendMessageStream(request(id(1), text("hi"))));

@@ -34,6 +34,21 @@ async def collect(stream):
     return [event async for event in stream]
 
 
+def state(event):
+    return (event.task if event.HasField("task") else event.status_update).status.state
+
+
+def artifact(events):
+    """The artifact after these events. A task that ends early is the only event."""
+    found = None
+    for event in events:
+        if event.HasField("artifact_update"):
+            found = event.artifact_update.artifact
+        elif event.HasField("task") and event.task.artifacts:
+            found = event.task.artifacts[0]
+    return found
+
+
 async def until(stream, state):
     async for event in stream:
         task = event.task if event.HasField("task") else event.status_update
@@ -52,9 +67,8 @@ async def main(url, token, binding):
     events = await collect(client.send_message(request(f"{run}-1", Part(text="hi"))))
     assert events[0].HasField("task"), events
     task_id = events[0].task.id
-    assert events[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED, events
-    whole = [event.artifact_update for event in events if event.HasField("artifact_update")][-1]
-    assert whole.artifact.parts[0].text == "You said hi", whole
+    assert state(events[-1]) == TaskState.TASK_STATE_COMPLETED, events
+    assert artifact(events).parts[0].text == "You said hi", events
     print("stream")
 
     again = await collect(client.send_message(request(f"{run}-1", Part(text="hi"))))
@@ -76,7 +90,7 @@ async def main(url, token, binding):
     assert (await anext(following)).task.id == stalled
     canceled = await client.cancel_task(CancelTaskRequest(id=stalled))
     assert canceled.status.state == TaskState.TASK_STATE_CANCELED, canceled
-    assert (await collect(following))[-1].status_update.status.state == TaskState.TASK_STATE_CANCELED
+    assert state((await collect(following))[-1]) == TaskState.TASK_STATE_CANCELED
     await collect(stream)
     print("subscribe and cancel")
 

@@ -237,7 +237,6 @@ impl Follower {
     }
 }
 
-fn remote_task_id(text: &str) -> Result<TaskId, Stop> {
-    let id = TaskId::parse(text);
-    Ok(id.map_err(|error| Failure::Refused(format!("the id of its task: {error}")))?)
+fn remote_task_id(text: &str) -> Result<TaskId, Failure> {
+    TaskId::parse(text).map_err(|error| Failure::Refused(format!("the id of its task: {error}")))
 }

@@ -103,10 +103,10 @@ impl Local {
     /// Waits until a task has this status, and returns its detail.
     pub(crate) async fn until_status(&self, task_id: &TaskId, status: TaskStatus) -> Value {
         let is = |body: &EventBody| matches!(body, EventBody::StatusChanged(change) if change.status == status);
-        match self.until(task_id, is).await.body {
-            EventBody::StatusChanged(change) => change.detail.unwrap_or_default(),
-            other => panic!("{other:?}"),
-        }
+        let EventBody::StatusChanged(change) = self.until(task_id, is).await.body else {
+            panic!("it waited for another event")
+        };
+        change.detail.unwrap_or_default()
     }
 
     pub(crate) async fn summary(&self, task_id: &TaskId) -> TaskSummary {
