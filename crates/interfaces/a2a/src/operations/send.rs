@@ -11,7 +11,7 @@ use antiphon_interface_transport::ApiError;
 use antiphon_project::{
     TaskRequest, check_message_allowed, check_start_allowed, restrict_to_agent,
 };
-use antiphon_runtime::{NewTask, OrchestratorError, TaskMessage};
+use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, OrchestratorError, TaskMessage};
 use serde_json::json;
 
 use super::{AgentRequest, Source};
@@ -124,15 +124,26 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     let provenance = principal.provenance();
     let task = NewTask { payer, provenance, ..factory.task(task).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
-    let (accepted, mut attached) =
-        orchestrator.invoke_attached(NewTask { key: Some(key), ..task }).await?;
-    let source = attached.take_follower().map(|follower| (follower, attached.take_deltas()));
-    // The task goes on without its client.
-    attached.detach();
+    let (accepted, source) = create(orchestrator, NewTask { key: Some(key), ..task }).await?;
     if !accepted.deduplicated {
         state.trace(&request.parts.headers, &accepted.task_id);
     }
     Ok(Sent { task_id: accepted.task_id, source, decided: false })
+}
+
+/// Creates the task, which goes on without its client, also one that disconnects while the task is created.
+async fn create(
+    orchestrator: &Orchestrator,
+    task: NewTask,
+) -> Result<(AcceptedTask, Option<Source>), OrchestratorError> {
+    let creating = orchestrator.clone();
+    let created = async move {
+        let (accepted, mut attached) = creating.invoke_attached(task).await?;
+        let source = attached.take_follower().map(|follower| (follower, attached.take_deltas()));
+        attached.detach();
+        Ok((accepted, source))
+    };
+    orchestrator.run_detached(created).await?
 }
 
 /// The session of a `contextId`: one that the caller may continue. Others are refused alike.
