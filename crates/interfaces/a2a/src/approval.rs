@@ -45,16 +45,9 @@ pub(crate) async fn decide(
     root: &TaskId,
     decision: ApprovalDecision,
 ) -> Result<(), A2aError> {
-    let by = match caller {
-        Caller::Owner => "a2a".to_owned(),
-        Caller::Key(key) if caller.principal().is_admin && caller.agent().is_none() => {
-            format!("a2a, key {} ({})", key.id, key.name)
-        }
-        Caller::Key(_) => {
-            let message =
-                "only the owner and a person's key of level `admin` may decide an approval";
-            return Err(antiphon_project::forbidden(message).into());
-        }
+    let Some(by) = caller.decider("a2a") else {
+        let message = "only the owner and a person's key of level `admin` may decide an approval";
+        return Err(antiphon_project::forbidden(message).into());
     };
     if decision.decision == Decision::Expire {
         return Err(A2aError::param("decision", "only time expires an approval"));

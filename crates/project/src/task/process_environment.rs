@@ -107,6 +107,10 @@ impl ProcessEnvironment {
         let agent = agent.transpose()?.map(|entry| entry.definition);
         self.check_model(&request, agent.as_deref())?;
         let message = message(&request)?;
+        let provenance = match &request.source {
+            None => Provenance::Owner,
+            Some(source) => Provenance::Event(source.to_string()),
+        };
         let conversation = conversation(orchestrator, request.session).await?;
         let system_prompt = match (request.system, &conversation.system_prompt) {
             (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
@@ -130,7 +134,7 @@ impl ProcessEnvironment {
             root: project.root(),
             rules: &self.rules,
         };
-        Ok(NewTask { provenance: Provenance::Owner, ..builder.build(spec)? })
+        Ok(NewTask { provenance, ..builder.build(spec)? })
     }
 
     /// Checks that the model can be reached. A session without a requested model brings its own, which the

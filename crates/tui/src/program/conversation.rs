@@ -63,6 +63,7 @@ impl Program<'_, '_> {
             session,
             limits: TaskLimits::default(),
             output_schema: None,
+            source: None,
             route: self.options.route.clone(),
         };
         let request =

@@ -41,6 +41,7 @@ impl Run {
             session: self.session(attachment.connection()).await?,
             limits: order.limits,
             output_schema: order.output_schema,
+            source: None,
             route: Route { process: Some(process), ..order.route },
         };
         let request = RawJson::of(&request);
