@@ -71,6 +71,7 @@ test-peers: setup
 	@scripts/need cargo-nextest python3 python3-venv npm
 	@scripts/step "MCP servers" scripts/mcp-servers
 	@scripts/step "A client of editors' protocol" scripts/acp-clients
+	@scripts/step "MCP clients" scripts/mcp-clients
 	@scripts/step "A small model" scripts/local-model true
 	@scripts/step "OpenAI's client" python3 crates/interfaces/openai_api/tests/chat/openai_sdk.py --install
 	@scripts/step "SDKs of A2A" scripts/a2a-sdks

@@ -1,6 +1,6 @@
 //! Messages to a task, and results of tools that the client runs.
 
-use antiphon_core::{HandlingMode, InteractionId, ToolCallId};
+use antiphon_core::{HandlingMode, InteractionId, SourceName, ToolCallId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -18,12 +18,15 @@ pub struct SendMessage {
     /// When the model reads it: `queue` (with the next turn) or `steer` (after the current step).
     #[serde(default)]
     pub mode: HandlingMode,
+    /// Source that the message comes from, such as a program. Absent: it is the word of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<SourceName>,
 }
 
 impl SendMessage {
     /// A message that is a text.
     pub fn text(text: &str, mode: HandlingMode) -> Result<Self, serde_json::Error> {
-        Ok(Self { text: to_raw_value(text)?, mode })
+        Ok(Self { text: to_raw_value(text)?, mode, from: None })
     }
 }
 

@@ -12,6 +12,7 @@ mod doctor;
 mod inbox;
 mod journal;
 mod keys;
+mod mcp;
 mod models;
 mod projects;
 mod reply;
@@ -56,6 +57,8 @@ pub(crate) fn may_work_for_others(arguments: Vec<OsString>) -> bool {
 pub(crate) enum Command {
     Chat(Box<chat::Chat>),
     Acp(acp::Acp),
+    #[command(subcommand)]
+    Mcp(mcp::Mcp),
     Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
@@ -96,6 +99,7 @@ impl Command {
             Self::Serve(serve) => serve.log_format(),
             Self::Chat(_)
             | Self::Acp(_)
+            | Self::Mcp(_)
             | Self::Demo(_)
             | Self::Run(_)
             | Self::Agents(_)
@@ -147,6 +151,7 @@ impl Command {
             Self::Usage(usage) => usage.run_at(server).await,
             Self::Chat(_) => Err(not_through_server("chat")),
             Self::Acp(_) => Err(not_through_server("acp")),
+            Self::Mcp(_) => Err(not_through_server("mcp")),
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
@@ -173,6 +178,7 @@ impl Command {
         match self {
             Self::Chat(chat) => Box::pin(chat.run(environment, remaining_work)).await,
             Self::Acp(acp) => Box::pin(acp.run(environment)).await,
+            Self::Mcp(mcp) => Box::pin(mcp.run(environment)).await,
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, remaining_work)).await,
             Self::Agents(agents) => agents.run(environment).await,

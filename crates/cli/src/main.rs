@@ -18,6 +18,7 @@ mod remaining_work;
 mod request_drop;
 mod screen;
 mod server_args;
+mod standard_streams;
 mod stop_signal;
 mod terminal;
 mod terminal_mode;

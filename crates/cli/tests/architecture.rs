@@ -116,6 +116,20 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "antiphon-view",
         ],
     ),
+    (
+        "antiphon-mcp-server",
+        &[
+            "antiphon-api",
+            "antiphon-client",
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-permissions",
+            "antiphon-process",
+            "antiphon-project",
+            "antiphon-runtime",
+            "antiphon-view",
+        ],
+    ),
     ("antiphon-anthropic-api", &["antiphon-core", "antiphon-interface-transport"]),
     ("antiphon-schedule", &["antiphon-core", "antiphon-project", "antiphon-runtime"]),
     ("antiphon-client", &["antiphon-api", "antiphon-core"]),
@@ -200,12 +214,13 @@ fn the_project_library_depends_on_no_terminal_and_no_argument_parser() {
 }
 
 /// The interfaces, by package name.
-const INTERFACES: [&str; 7] = [
+const INTERFACES: [&str; 8] = [
     "antiphon-a2a-api",
     "antiphon-acp",
     "antiphon-anthropic-api",
     "antiphon-file-drop",
     "antiphon-http",
+    "antiphon-mcp-server",
     "antiphon-openai-api",
     "antiphon-schedule",
 ];
@@ -285,12 +300,13 @@ const ADAPTERS: [&str; 14] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 16] = [
+const WIRING: [&str; 17] = [
     "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",
     "commands/journal.rs",
+    "commands/mcp/serve.rs",
     "commands/request.rs",
     "commands/restore.rs",
     "commands/serve.rs",

@@ -32,8 +32,10 @@ const VARIABLE_CODES: [(&str, &str, &str); 6] = [
 ];
 
 /// Files that write the code of a failed task as they found it.
-const RELAYED_CODES: [&str; 3] = [
+const RELAYED_CODES: [&str; 5] = [
     "crates/interfaces/acp/src/turn.rs",
+    "crates/interfaces/mcp_server/src/failure.rs",
+    "crates/interfaces/mcp_server/src/task_view.rs",
     "crates/interfaces/openai_api/src/responses/response_format.rs",
     "crates/interfaces/openai_api/src/responses/stored_response.rs",
 ];

@@ -143,8 +143,18 @@ impl Participant {
         }
     }
 
-    /// The events of a task and its descendants behind a position, and deltas, across owners.
+    /// The events of a task of this process and its descendants behind a position, and deltas, across owners. The
+    /// next owner gets the task with what `process` gives to it.
     pub fn follow(&self, process: TaskProcess, started: &RunStarted) -> FollowedTask {
+        self.followed(Some(process), started)
+    }
+
+    /// The same of a task that this process gives nothing to, such as the task of another process.
+    pub fn watch(&self, started: &RunStarted) -> FollowedTask {
+        self.followed(None, started)
+    }
+
+    fn followed(&self, process: Option<TaskProcess>, started: &RunStarted) -> FollowedTask {
         FollowedTask {
             participant: self.clone(),
             process,
@@ -181,7 +191,8 @@ async fn free_for_server(shared: std::sync::Weak<Shared>, wanted: CancellationTo
 /// The events of a task and its descendants, and deltas, across owners of the journal.
 pub struct FollowedTask {
     participant: Participant,
-    process: TaskProcess,
+    /// What this process gives to the task; absent for a task of another process.
+    process: Option<TaskProcess>,
     task_id: TaskId,
     root: TaskId,
     position: Position,
@@ -220,9 +231,9 @@ impl FollowedTask {
     }
 
     async fn open(&self) -> Result<LiveStream, ProjectError> {
-        if !self.is_first {
+        if let Some(process) = self.process.as_ref().filter(|_| !self.is_first) {
             let target = RunTarget::Attach(self.task_id.clone());
-            self.participant.start(&self.process, target, None).await?;
+            self.participant.start(process, target, None).await?;
         }
         let Connection::Server(server, _) = self.participant.connection().await? else {
             return Err(no_owner());

@@ -7,6 +7,7 @@ mod a2a;
 mod aliases;
 mod budget;
 mod context_windows;
+mod mcp_server;
 mod models;
 mod peers;
 pub(crate) mod project_file;
@@ -32,6 +33,7 @@ pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
 pub use context_windows::ContextWindows;
+pub use mcp_server::McpServerConfig;
 pub use models::ModelConfig;
 pub use peers::PeerConfig;
 pub(crate) use providers::built_in_address;
@@ -89,6 +91,8 @@ pub struct UserSettings {
     pub webhooks: BTreeMap<SourceName, WebhookConfig>,
     /// Agents that are exposed over A2A.
     pub a2a: A2aConfig,
+    /// Agents that are exposed over MCP.
+    pub mcp_server: McpServerConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -156,6 +160,7 @@ struct File {
     telemetry: TelemetryConfig,
     webhooks: BTreeMap<SourceName, WebhookConfig>,
     a2a: A2aConfig,
+    mcp_server: McpServerConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -205,6 +210,7 @@ impl UserSettings {
             telemetry: file.telemetry,
             webhooks: file.webhooks,
             a2a: file.a2a,
+            mcp_server: file.mcp_server,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

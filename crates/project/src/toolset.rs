@@ -1,6 +1,7 @@
 //! The tools of a project, the sandbox they run in, and the permission gate in front of them.
 
 mod control_tool;
+mod mcp_login;
 pub(crate) mod mcp_pool;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::hidden_paths::hidden_paths;
 use crate::project::Project;
 use crate::settings::{SandboxConfig, UserSettings};
 use control_tool::ControlTool;
+pub use mcp_login::{McpLogin, PendingLogin};
 pub use mcp_pool::{McpPool, UsedServers};
 
 /// First argument of the process that runs shell commands in the sandbox.

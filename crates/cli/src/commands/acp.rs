@@ -1,18 +1,15 @@
 //! `antiphon acp`: the Agent Client Protocol on standard input and output, for editors.
 
-use std::io;
-use std::os::fd::AsFd as _;
-
 use antiphon_acp::{AcpConfig, SessionChoice};
 use antiphon_core::ModelRef;
 use antiphon_permissions::PermissionMode;
 use antiphon_project::environment::Environment;
 use clap::Args;
-use tokio::fs::File;
 
 use super::run::ModeName;
 use crate::failure::Failure;
 use crate::interface::interface;
+use crate::standard_streams::StandardStreams;
 use crate::stop_signal::{StopSignal, StopSignals};
 
 /// Serve an editor on standard input and output (Agent Client Protocol).
@@ -46,11 +43,7 @@ impl Acp {
         let choice = SessionChoice { agent: self.agent, model: self.model, mode };
         let config = AcpConfig { environment: environment.clone(), interface, choice };
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
-        let (input, output) = (io::stdin().as_fd().try_clone_to_owned(), io::stdout());
-        let output = output.as_fd().try_clone_to_owned();
-        let unusable = |error: io::Error| Failure::failed(format!("cannot start: {error}"));
-        let input = File::from_std(input.map_err(unusable)?.into());
-        let output = File::from_std(output.map_err(unusable)?.into());
+        let StandardStreams { input, output } = StandardStreams::open()?;
         let mut is_stopped = false;
         let stop = async {
             stop_signal.received().await;

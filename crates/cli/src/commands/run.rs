@@ -62,6 +62,7 @@ Examples:
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that is there or not")]
 pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,

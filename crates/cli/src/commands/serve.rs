@@ -14,8 +14,9 @@ use antiphon_a2a_api::A2a;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{
-    Interface, ServerConfig, ServerDeps, ServerLimits, serve, serve_waiting,
+    ExposedAgents, Interface, ServerConfig, ServerDeps, ServerLimits, serve, serve_waiting,
 };
+use antiphon_mcp_server::McpServer;
 use antiphon_permissions::PermissionMode;
 use antiphon_process::{Ownership, Reservation, SocketFile, keys, token};
 use antiphon_project::control_orders::{Execution, ProjectOrders, REQUEST_FOLDERS};
@@ -144,6 +145,8 @@ impl Serve {
         let terminals = settings.terminals.keys().cloned().collect();
         let webhooks = webhooks(&settings.webhooks, environment)?;
         let a2a_settings = settings.a2a.clone();
+        let agents = settings.mcp_server.agents.as_ref();
+        let mcp = McpServer::new(ExposedAgents::of_setting(agents));
         let (journal, address) = self.journal(&project, limits).await?;
         let a2a = a2a::a2a(&a2a_settings, project.state(), address.url.as_deref())?;
         let role = OwnerRole::Server(self.process());
@@ -179,7 +182,7 @@ impl Serve {
             removed: owner.own.take_removed(),
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
-        let (telemetry, interface) = (Some(telemetry), interface(webhooks, &a2a));
+        let (telemetry, interface) = (Some(telemetry), interface(webhooks, &a2a, &mcp));
         let server = ServerConfig { deps, keys, telemetry, interface };
         a2a.resume_push(&orchestrator);
         let ended = self.serve((server, address), &server_files, services).await;
@@ -413,8 +416,9 @@ async fn ask_for_journal(
 }
 
 /// All HTTP interfaces.
-fn interface(webhooks: Webhooks, a2a: &A2a) -> Interface {
+fn interface(webhooks: Webhooks, a2a: &A2a, mcp: &McpServer) -> Interface {
     antiphon_http::interface(Some(webhooks))
         .merge(crate::interface::model_apis())
         .merge(a2a.interface())
+        .merge(mcp.interface())
 }

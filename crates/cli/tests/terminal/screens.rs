@@ -111,7 +111,7 @@ fn an_answer_with_code_a_table_and_a_list() {
     screen.press("\x1b");
     screen.until("Esc again goes back");
     screen.press("\x1b");
-    screen.until("Go on from before");
+    screen.until("type to search\n  › What is this?");
     assert_screen("earlier", &screen);
     screen.press("\r");
     screen.until("› What is this?");

@@ -47,10 +47,10 @@ pub(crate) async fn decide(
     root: &TaskId,
     decision: ApprovalDecision,
 ) -> Result<(), A2aError> {
-    let by = decider(caller).ok_or_else(|| {
+    let Some(by) = caller.decider("a2a") else {
         let message = "only the owner and a person's key of level `admin` may decide an approval";
-        antiphon_project::forbidden(message)
-    })?;
+        return Err(antiphon_project::forbidden(message).into());
+    };
     if decision.decision == Decision::Expire {
         return Err(A2aError::param("decision", "only time expires an approval"));
     }

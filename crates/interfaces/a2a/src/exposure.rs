@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use antiphon_core::{AgentName, TaskSummary};
-use antiphon_interface_transport::{AppState, Caller};
-use antiphon_keys::Peer;
+use antiphon_interface_transport::{AppState, Caller, ExposedAgents};
 use antiphon_outbound::OutboundRules;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
@@ -26,15 +25,6 @@ pub struct A2aConfig {
     pub push_folder: PathBuf,
 }
 
-/// Agents that clients see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExposedAgents {
-    /// These, for every client that can reach the server. The first one is at the well-known address.
-    Listed(Vec<AgentName>),
-    /// All that are defined, for clients on this machine.
-    AllOnLoopback,
-}
-
 impl A2aConfig {
     /// All agents for clients on this machine, without TLS.
     pub fn new(push_folder: PathBuf) -> Self {
@@ -49,14 +39,7 @@ impl A2aConfig {
 
     /// Agents that the client of a request sees: those that are defined, in the order of the settings.
     pub(crate) fn visible(&self, state: &AppState, parts: &Parts) -> Vec<AgentName> {
-        let defined = state.deps.task_factory.agents();
-        match &self.agents {
-            ExposedAgents::Listed(names) => {
-                names.iter().filter(|name| defined.contains(name)).cloned().collect()
-            }
-            ExposedAgents::AllOnLoopback if is_local(parts) => defined,
-            ExposedAgents::AllOnLoopback => Vec::new(),
-        }
+        self.agents.visible(&*state.deps.task_factory, &parts.extensions)
     }
 
     /// The agent of a path, if the client sees it.
@@ -83,21 +66,8 @@ impl A2aConfig {
     }
 }
 
-fn is_local(parts: &Parts) -> bool {
-    match parts.extensions.get::<Peer>() {
-        Some(Peer::Socket) => true,
-        Some(Peer::Address(address)) => address.to_canonical().is_loopback(),
-        None => false,
-    }
-}
-
 /// Whether a caller may see a task through the interface of an agent: a root task of the agent that the caller's own
 /// key pays for. The owner and `admin` keys of persons see all of them.
 pub(crate) fn may_see(caller: &Caller, agent: &AgentName, task: &TaskSummary) -> bool {
-    let sees_all = match caller {
-        Caller::Owner => true,
-        Caller::Key(_) => caller.principal().is_admin && caller.agent().is_none(),
-    };
-    let own = sees_all || (task.payer.is_some() && task.payer == caller.payer());
-    own && task.parent.is_none() && task.agent == agent.as_str()
+    caller.may_see(task) && task.agent == agent.as_str()
 }

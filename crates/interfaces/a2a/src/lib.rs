@@ -26,9 +26,10 @@ mod watcher;
 
 use std::sync::Arc;
 
+pub use antiphon_interface_transport::ExposedAgents;
 use antiphon_interface_transport::Interface;
 
-pub use crate::exposure::{A2aConfig, ExposedAgents};
+pub use crate::exposure::A2aConfig;
 pub use crate::push::PushError;
 use crate::push::PushService;
 

@@ -89,6 +89,7 @@ async fn start(
         limits: antiphon_core::TaskLimits::default(),
         output_schema: None,
         plan: false,
+        source: None,
         route: Route { process: Some(process.clone()), ..Route::default() },
     };
     let key = Uuid::new_v4().to_string();
@@ -110,7 +111,7 @@ async fn continue_task(
     let message = json!({ "content": blocks });
     let text = serde_json::value::to_raw_value(&message);
     let text = text.map_err(|error| ProjectError::Failed(error.to_string()))?;
-    let message = SendMessage { text, mode: HandlingMode::Steer };
+    let message = SendMessage { text, mode: HandlingMode::Steer, from: None };
     let key = Uuid::new_v4().to_string();
     server.answer(server.client.send_message(&last.task_id, &message, Some(&key)).await)?;
     let target = match last.status {

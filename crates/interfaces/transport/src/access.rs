@@ -2,6 +2,7 @@
 
 pub(crate) mod api_keys;
 pub(crate) mod caller;
+pub(crate) mod exposure;
 pub(crate) mod hosts;
 pub(crate) mod key_watch;
 pub(crate) mod open_requests;

@@ -221,7 +221,8 @@ card = "https://peer.example.com.evil.org/card"
     assert!(!settings.sandbox.network && !settings.sandbox.unix_sockets);
     assert!(settings.mcp.0.is_empty() && settings.terminals.is_empty());
     assert_eq!(settings.peers.keys().collect::<Vec<_>>(), ["good"]);
-    let remote: Vec<&str> = settings.a2a.remote.keys().map(|name| name.as_str()).collect();
+    let remote: Vec<&str> =
+        settings.a2a.remote.keys().map(antiphon_core::AgentName::as_str).collect();
     assert_eq!(remote, ["good"]);
     let notes = settings.policy.narrowed().join("\n");
     for part in [

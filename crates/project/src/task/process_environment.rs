@@ -110,6 +110,10 @@ impl ProcessEnvironment {
         self.check_model(&request, agent.as_deref())?;
         let message = message(&request)?;
         let access = if request.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted };
+        let provenance = match &request.source {
+            None => Provenance::Owner,
+            Some(source) => Provenance::Event(source.to_string()),
+        };
         let conversation = conversation(orchestrator, request.session).await?;
         let system_prompt = match (request.system, &conversation.system_prompt) {
             (_, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
@@ -133,7 +137,7 @@ impl ProcessEnvironment {
             root: project.root(),
             rules: &self.rules,
         };
-        Ok(NewTask { provenance: Provenance::Owner, access, ..builder.build(spec)? })
+        Ok(NewTask { provenance, access, ..builder.build(spec)? })
     }
 
     /// Checks that the model can be reached. A session without a requested model brings its own, which the

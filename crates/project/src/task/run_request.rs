@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use antiphon_core::{ModelRef, RawJson, SessionId, TaskId, TaskLimits};
+use antiphon_core::{ModelRef, RawJson, SessionId, SourceName, TaskId, TaskLimits};
 use serde::{Deserialize, Serialize};
 
 use crate::models::Route;
@@ -37,6 +37,9 @@ pub struct RunRequest {
     /// Whether it only reads until a person has accepted its plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan: bool,
+    /// The source that the prompt comes from, such as a program; the owner when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceName>,
     /// How the model is reached, and what the process gave to the task.
     #[serde(default)]
     pub route: Route,

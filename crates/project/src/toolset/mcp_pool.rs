@@ -19,12 +19,16 @@ use uuid::Uuid;
 use crate::environment::Environment;
 use crate::project::Project;
 use crate::settings::UserSettings;
+use crate::state::state_base;
 
 /// How long MCP servers whose tools are not cached may take to list them.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long MCP servers may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Folder of logins to MCP servers, in the user's state folder.
+pub(super) const LOGINS: &str = "mcp-logins";
 
 /// The MCP servers of all processes whose tasks run here.
 #[derive(Debug)]
@@ -91,6 +95,7 @@ impl McpPool {
             environment: variables.clone(),
             workspace: Some(self.workspace.clone()),
             cache_file: Some(self.cache_file.clone()),
+            token_folder: state_base(&settings.environment).ok().map(|base| base.join(LOGINS)),
         };
         let servers = Arc::new(Mcp::new(config.clone(), options));
         let kept = Arc::clone(&servers);

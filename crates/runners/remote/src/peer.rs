@@ -100,7 +100,7 @@ impl Peer {
             let reason = format!("the message cannot be written as JSON: {error}");
             RemoteError::Refused { reason }
         })?;
-        let body = SendMessage { text, mode: message.mode };
+        let body = SendMessage { text, mode: message.mode, from: None };
         let sent = self.client.send_message(task_id, &body, Some(&message.id.to_string())).await;
         match sent {
             Ok(_) => Ok(()),

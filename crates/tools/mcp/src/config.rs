@@ -106,6 +106,18 @@ pub struct HttpConfig {
     pub headers: BTreeMap<String, SecretString>,
     /// Variable that holds the bearer token.
     pub bearer_token_env: Option<String>,
+    /// How `antiphon mcp login` logs in.
+    pub oauth: OAuthConfig,
+}
+
+/// How a user logs in to a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OAuthConfig {
+    /// Id of this client at the authorization server, which does not register clients itself.
+    pub client_id: Option<String>,
+    /// Scopes to ask for; those that the server names when empty.
+    pub scopes: Vec<String>,
 }
 
 /// Why a configuration of servers is invalid.

@@ -37,6 +37,7 @@ use crate::connection::call::http_cause;
 use crate::connection::client::McpClient;
 use crate::connection::limited_transport::LimitedTransport;
 use crate::connection::traffic::Traffic;
+use crate::oauth::Login;
 use crate::server::process::{ProcessGroup, ServerProcess};
 use crate::transport::http::{Http, HttpError};
 use crate::transport::stdio::StdioTransport;
@@ -56,6 +57,8 @@ pub(crate) struct ConnectionContext {
     pub(crate) workspace: Option<std::path::PathBuf>,
     /// The HTTP client, or why it could not be created.
     pub(crate) http: Result<Http, String>,
+    /// Folder of the tokens of users who have logged in.
+    pub(crate) token_folder: Option<std::path::PathBuf>,
 }
 
 /// The part of a connection that calls use.
@@ -127,10 +130,14 @@ impl OpenConnection {
                     .await
             }
             Launch::Http(http) => {
+                let tokens = connection_context.token_folder.as_deref();
+                let login = tokens.map(|folder| Arc::new(Login::new(folder, server, &http.url)));
                 let transport = connection_context
                     .http
                     .clone()
-                    .and_then(|client| client.transport(http, &connection_context.environment))
+                    .and_then(|client| {
+                        client.transport(server, http, &connection_context.environment, login)
+                    })
                     .map_err(OpenError::Permanent)?;
                 Self::perform_handshake(transport, traffic, workspace, handshake, None).await
             }
@@ -167,7 +174,12 @@ impl OpenConnection {
                 let reason = refusal(&error);
                 let hopeless = matches!(
                     http_error(&error),
-                    Some(HttpError::Connect(_) | HttpError::Unauthorized(_) | HttpError::Moved(_))
+                    Some(
+                        HttpError::Connect(_)
+                            | HttpError::Unauthorized(_)
+                            | HttpError::LoginRequired(_)
+                            | HttpError::Moved(_)
+                    )
                 );
                 let reason = match process {
                     Some(process) => format!("{reason}; it {}", process.stop().await),

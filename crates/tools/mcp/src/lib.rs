@@ -19,6 +19,7 @@ mod catalog;
 mod config;
 mod connection;
 mod mcp;
+pub mod oauth;
 mod server;
 mod transport;
 
@@ -27,8 +28,8 @@ pub use catalog::schema::{SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX};
 pub use catalog::{DESCRIPTION_BYTES_MAX, LIST_BYTES_MAX};
 pub use config::globs::{GlobError, ToolGlobs};
 pub use config::{
-    ConfigError, HttpConfig, Launch, McpConfig, SERVER_NAME_BYTES_MAX, SERVERS_MAX, ServerConfig,
-    ServerName, StdioConfig,
+    ConfigError, HttpConfig, Launch, McpConfig, OAuthConfig, SERVER_NAME_BYTES_MAX, SERVERS_MAX,
+    ServerConfig, ServerName, StdioConfig,
 };
 pub use connection::content::{BLOCKS_MAX, TEXT_BYTES_MAX};
 pub use connection::limited_transport::REQUESTS_MAX;

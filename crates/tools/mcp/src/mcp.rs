@@ -38,6 +38,8 @@ pub struct McpOptions {
     pub workspace: Option<PathBuf>,
     /// File that caches tool lists between runs; absent: no cache.
     pub cache_file: Option<PathBuf>,
+    /// Folder of the tokens of `antiphon mcp login`; absent: no server is logged in.
+    pub token_folder: Option<PathBuf>,
 }
 
 /// The tools of all configured servers. On drop, kills the servers' processes; call
@@ -57,6 +59,7 @@ impl Mcp {
             environment: options.environment,
             workspace: options.workspace,
             http,
+            token_folder: options.token_folder,
         };
         let servers = config
             .0

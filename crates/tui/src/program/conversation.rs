@@ -64,6 +64,7 @@ impl Program<'_, '_> {
             limits: TaskLimits::default(),
             output_schema: None,
             plan: false,
+            source: None,
             route: self.options.route.clone(),
         };
         let request =

@@ -42,6 +42,7 @@ impl Run {
             limits: order.limits,
             output_schema: order.output_schema,
             plan: self.plan,
+            source: None,
             route: Route { process: Some(process), ..order.route },
         };
         let request = RawJson::of(&request);

@@ -20,10 +20,7 @@ pub(super) fn a2a(
     let hosts = settings.push_hosts.iter().map(String::as_str);
     let push_hosts = OutboundRules::parse(hosts)
         .map_err(|error| Failure::usage(format!("[a2a] push_hosts: {error}")))?;
-    let agents = match &settings.agents {
-        Some(agents) => ExposedAgents::Listed(agents.clone()),
-        None => ExposedAgents::AllOnLoopback,
-    };
+    let agents = ExposedAgents::of_setting(settings.agents.as_ref());
     let config = A2aConfig {
         agents,
         url: settings.url.clone(),

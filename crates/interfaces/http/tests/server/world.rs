@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use antiphon_a2a_api::{A2a, A2aConfig};
+use antiphon_a2a_api::{A2a, A2aConfig, ExposedAgents};
 use antiphon_api::{AgentChange, AgentOrigin};
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{
@@ -17,6 +17,7 @@ use antiphon_core::{
 };
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{Listeners, ServerConfig, ServerDeps, ServerLimits, Token};
+use antiphon_mcp_server::McpServer;
 use antiphon_project::{DefinedAgent, TaskFactory, TaskRequest};
 use antiphon_runtime::{Budget, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps};
 use antiphon_test_server::{RunningServer, runtime_deps};
@@ -233,7 +234,8 @@ pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> Ser
     let interface = antiphon_http::interface(webhooks)
         .merge(antiphon_openai_api::interface_beside(antiphon_anthropic_api::models))
         .merge(antiphon_anthropic_api::interface())
-        .merge(a2a.interface());
+        .merge(a2a.interface())
+        .merge(McpServer::new(ExposedAgents::AllOnLoopback).interface());
     ServerConfig::new(deps, interface)
 }
 

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{AgentName, ErrorCode, Sender};
+use antiphon_core::{AgentName, ErrorCode, Provenance, Sender, SourceName, TaskSummary};
 use antiphon_keys::{
     KeyGrant, KeyHolder, KeyRefusal, Level, Peer, RateDecision, parse_authorization,
 };
@@ -136,6 +136,30 @@ impl Caller {
         Ok(self.principal().sender()?)
     }
 
+    /// Who decides, as an interface records it: the owner, or a person whose key has level `admin`. `None`: the caller
+    /// may not decide.
+    pub fn decider(&self, interface: &str) -> Option<String> {
+        match self {
+            Self::Owner => Some(interface.to_owned()),
+            Self::Key(allowed) => allowed
+                .may_decide(Level::Admin)
+                .then(|| format!("{interface}, key {} ({})", allowed.id, allowed.name)),
+        }
+    }
+
+    /// Whether the caller may see a root task through an interface for foreign clients: its own key pays for it. The
+    /// owner and persons' keys of level `admin` see all of them.
+    pub fn may_see(&self, task: &TaskSummary) -> bool {
+        let is_own = task.payer.is_some() && task.payer == self.payer();
+        task.parent.is_none() && (is_own || self.decider("").is_some())
+    }
+
+    /// Where a message comes from that the caller sends in the name of a source: it is no word of a person.
+    pub fn provenance_of(&self, source: &SourceName) -> Provenance {
+        let provenance = self.principal().provenance();
+        if provenance.is_person() { Provenance::Event(source.to_string()) } else { provenance }
+    }
+
     /// On whose authority the request is made.
     pub fn principal(&self) -> Principal {
         let is_admin = match self {
@@ -196,13 +220,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Decider {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let allowed = match Caller::from_request_parts(parts, state).await? {
-            Caller::Owner => return Ok(Self { by: OWNER.to_owned() }),
-            Caller::Key(allowed) => allowed,
-        };
-        if allowed.may_decide(Level::Admin) {
-            return Ok(Self { by: format!("{OWNER}, key {} ({})", allowed.id, allowed.name) });
+        let caller = Caller::from_request_parts(parts, state).await?;
+        if let Some(by) = caller.decider(OWNER) {
+            return Ok(Self { by });
         }
+        let Caller::Key(allowed) = caller else { return Err(unauthorized()) };
         Err(match allowed.holder {
             KeyHolder::Agent(_) => {
                 let message = "an agent's key may not decide: use a person's key";

@@ -35,6 +35,8 @@ pub enum Tag {
     Chat,
     /// A2A: agents of other systems.
     A2a,
+    /// MCP: agents as tools.
+    Mcp,
     /// State of the server.
     Server,
     /// The description of the API.
@@ -43,7 +45,7 @@ pub enum Tag {
 
 impl Tag {
     /// All tags, in the order of the page.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Tasks,
         Self::Agents,
         Self::Sessions,
@@ -51,6 +53,7 @@ impl Tag {
         Self::Money,
         Self::Chat,
         Self::A2a,
+        Self::Mcp,
         Self::Server,
         Self::About,
     ];
@@ -64,6 +67,7 @@ impl Tag {
             Self::Money => "money",
             Self::Chat => "chat",
             Self::A2a => "a2a",
+            Self::Mcp => "mcp",
             Self::Server => "server",
             Self::About => "about",
         }
@@ -78,6 +82,7 @@ impl Tag {
             Self::Money => "Usage, cost and spend limits.",
             Self::Chat => "Chat completions, compatible with OpenAI's API.",
             Self::A2a => "The Agent2Agent protocol (A2A) 1.0.",
+            Self::Mcp => "The Model Context Protocol (MCP).",
             Self::Server => "Health and metrics of the server.",
             Self::About => "The description of this API.",
         }

@@ -10,7 +10,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-use super::{ConfigError, HttpConfig, Launch, ServerConfig, StdioConfig};
+use super::{ConfigError, HttpConfig, Launch, OAuthConfig, ServerConfig, StdioConfig};
 use crate::config::globs::ToolGlobs;
 
 /// Largest time limit of a call or a start, in seconds: a day.
@@ -31,6 +31,7 @@ pub(super) struct Table {
     url: Option<String>,
     headers: Option<BTreeMap<String, SecretString>>,
     bearer_token_env: Option<String>,
+    oauth: Option<OAuthConfig>,
     #[serde(default)]
     allow: ToolGlobs,
     #[serde(default)]
@@ -97,6 +98,7 @@ fn launch(table: &Table) -> Result<Launch, ConfigError> {
         (Some(command), None) => {
             misplaced("headers", table.headers.is_some(), "command")?;
             misplaced("bearer_token_env", table.bearer_token_env.is_some(), "command")?;
+            misplaced("oauth", table.oauth.is_some(), "command")?;
             let env = table.env.clone().unwrap_or_default();
             let inherit_env = table.inherit_env.clone().unwrap_or_default();
             env.keys().chain(&inherit_env).try_for_each(|name| variable(name))?;
@@ -124,6 +126,7 @@ fn launch(table: &Table) -> Result<Launch, ConfigError> {
                 url: address(url, has_key)?,
                 headers,
                 bearer_token_env: table.bearer_token_env.clone(),
+                oauth: table.oauth.clone().unwrap_or_default(),
             }))
         }
         (None, None) | (Some(_), Some(_)) => Err(ConfigError::Launch),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url, redirect};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -22,7 +24,8 @@ use rmcp::transport::{StreamableHttpClientTransport, WorkerTransport};
 use secrecy::{ExposeSecret, SecretString};
 use sse_stream::Sse;
 
-use crate::config::HttpConfig;
+use crate::config::{HttpConfig, ServerName};
+use crate::oauth::Login;
 use crate::transport::sse::events;
 use crate::transport::wire::{MESSAGE_BYTES_MAX, decode, encode};
 
@@ -62,6 +65,9 @@ pub(crate) enum HttpError {
     Broken(String),
     #[error("requires a key (HTTP {0}): set `bearer_token_env` or `headers` in its configuration")]
     Unauthorized(u16),
+    /// The server asks for a login, and there is none, or it does not hold any longer.
+    #[error("requires a login: run `antiphon mcp login {0}`")]
+    LoginRequired(ServerName),
     #[error("points to another place (HTTP {0}): set its `url` to where it is now")]
     Moved(u16),
     #[error("answered with more than {MESSAGE_BYTES_MAX} bytes")]
@@ -80,7 +86,10 @@ pub(crate) struct Http(Client);
 #[derive(Clone)]
 pub(crate) struct HttpServer {
     client: Client,
+    name: ServerName,
     headers: HeaderMap,
+    /// The login of the user, if the configuration has no key.
+    login: Option<Arc<Login>>,
 }
 
 /// The protocol over HTTP.
@@ -114,8 +123,10 @@ impl Http {
     /// Creates the transport for a server. The error says which setting is missing or invalid.
     pub(crate) fn transport(
         &self,
+        name: &ServerName,
         config: &HttpConfig,
         environment: &BTreeMap<String, String>,
+        login: Option<Arc<Login>>,
     ) -> Result<HttpTransport, String> {
         let mut headers = HeaderMap::new();
         for (name, value) in &config.headers {
@@ -129,7 +140,8 @@ impl Http {
             }
             headers.insert(AUTHORIZATION, secret(&format!("Bearer {token}").into())?);
         }
-        let server = HttpServer { client: self.0.clone(), headers };
+        let login = login.filter(|_| !headers.contains_key(AUTHORIZATION));
+        let server = HttpServer { client: self.0.clone(), name: name.clone(), headers, login };
         let mut settings = StreamableHttpClientTransportConfig::with_uri(config.url.as_str());
         settings.retry_config = Arc::new(retry_policy());
         settings.max_sse_event_size = MESSAGE_BYTES_MAX;
@@ -167,6 +179,29 @@ fn redirect_policy(attempt: redirect::Attempt<'_>) -> redirect::Action {
 }
 
 impl HttpServer {
+    /// Sends a request. With a login that the server refuses, once more after it was renewed.
+    async fn send(&self, request: RequestBuilder) -> Answer<Response> {
+        let Some(login) = &self.login else { return send(request).await };
+        let again = request.try_clone();
+        let token = login.token().await;
+        let response = send(authorized(request, token.as_deref())?).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        if let (Some(refused), Some(again)) = (token, again)
+            && let Some(renewed) = login.renewed(&refused).await
+        {
+            let response = send(authorized(again, Some(&renewed))?).await?;
+            if response.status() != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+        }
+        if asks_for_login(&response) {
+            return Err(StreamableHttpError::Client(HttpError::LoginRequired(self.name.clone())));
+        }
+        Ok(response)
+    }
+
     fn ready(
         &self,
         request: RequestBuilder,
@@ -200,7 +235,7 @@ impl StreamableHttpClient for HttpServer {
             .header(ACCEPT, format!("{JSON}, {EVENTS}"))
             .header(CONTENT_TYPE, JSON)
             .body(encode(&message)?);
-        let response = send(self.ready(request, session.as_deref(), headers)).await?;
+        let response = self.send(self.ready(request, session.as_deref(), headers)).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -233,7 +268,7 @@ impl StreamableHttpClient for HttpServer {
     ) -> Answer<()> {
         let request = self.client.delete(uri.as_ref());
         // The answer does not matter: the server decides when its sessions end.
-        send(self.ready(request, Some(session.as_ref()), headers)).await.map(drop)
+        self.send(self.ready(request, Some(session.as_ref()), headers)).await.map(drop)
     }
 
     async fn get_stream(
@@ -248,7 +283,7 @@ impl StreamableHttpClient for HttpServer {
         if let Some(id) = last_event_id {
             request = request.header(LAST_EVENT_ID, id);
         }
-        let response = send(self.ready(request, session.as_deref(), headers)).await?;
+        let response = self.send(self.ready(request, session.as_deref(), headers)).await?;
         match response.status() {
             StatusCode::OK if content_type(&response) == EVENTS => Ok(events(response, None)),
             // Only this error makes `rmcp` stop retrying.
@@ -258,6 +293,21 @@ impl StreamableHttpClient for HttpServer {
             status => Err(failure(status, "")),
         }
     }
+}
+
+fn authorized(request: RequestBuilder, token: Option<&str>) -> Answer<RequestBuilder> {
+    let Some(token) = token else { return Ok(request) };
+    let header = secret(&format!("Bearer {token}").into());
+    let header =
+        header.map_err(|reason| StreamableHttpError::Client(HttpError::Connect(reason)))?;
+    Ok(request.header(AUTHORIZATION, header))
+}
+
+/// Whether a refusal says where to log in, or how to authenticate: with a token.
+fn asks_for_login(response: &Response) -> bool {
+    let challenges = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    let mut schemes = challenges.filter_map(|value| value.to_str().ok()?.split_whitespace().next());
+    schemes.any(|scheme| scheme.eq_ignore_ascii_case("bearer"))
 }
 
 async fn send(request: RequestBuilder) -> Answer<Response> {

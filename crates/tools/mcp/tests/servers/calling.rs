@@ -185,6 +185,7 @@ async fn a_server_may_know_the_workspace() {
         environment: crate::world::environment(),
         workspace: Some(workspace.clone()),
         cache_file: None,
+        token_folder: None,
     };
     let mcp = antiphon_mcp::Mcp::new(crate::world::config(json!({"s": hostile(&[])})), options);
     mcp.connect_all(crate::world::START).await;

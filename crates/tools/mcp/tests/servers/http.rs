@@ -16,7 +16,10 @@ fn with_token(server: &HttpServer, token: &str) -> Mcp {
         server.config(),
         json!({"bearer_token_env": "TOKEN", "headers": {"X-Team": "blue"}}),
     )});
-    Mcp::new(config(servers), McpOptions { environment, workspace: None, cache_file: None })
+    Mcp::new(
+        config(servers),
+        McpOptions { environment, workspace: None, cache_file: None, token_folder: None },
+    )
 }
 
 #[tokio::test]

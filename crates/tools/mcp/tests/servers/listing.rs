@@ -187,6 +187,7 @@ async fn a_known_list_is_there_at_once_and_its_server_starts_when_called() {
             environment: environment(),
             workspace: None,
             cache_file: Some(folder.path().join("mcp.json")),
+            token_folder: None,
         };
         Mcp::new(config(json!({"s": server})), options)
     };
@@ -219,6 +220,7 @@ async fn a_server_that_was_replaced_by_a_newer_one_is_understood() {
             environment: environment(),
             workspace: None,
             cache_file: Some(folder.path().join("mcp.json")),
+            token_folder: None,
         };
         let server = with(hostile(&[]), json!({"cwd": folder.path()}));
         Mcp::new(config(json!({"s": server})), options)

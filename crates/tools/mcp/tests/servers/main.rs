@@ -10,6 +10,7 @@ mod dying;
 mod flooding;
 mod http;
 mod listing;
+mod oauth;
 mod process;
 mod real;
 mod world;

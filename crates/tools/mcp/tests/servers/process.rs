@@ -33,7 +33,7 @@ async fn a_server_inherits_what_it_is_given_and_no_keys() {
     let more =
         json!({"env": {"MODE": "test"}, "inherit_env": ["GITHUB_TOKEN", "NOT_SET"], "cwd": "/"});
     let servers = json!({"s": with(hostile(&[]), more)});
-    let options = McpOptions { environment, workspace: None, cache_file: None };
+    let options = McpOptions { environment, workspace: None, cache_file: None, token_folder: None };
     let mcp = Mcp::new(config(servers), options);
     mcp.connect_all(START).await;
     let got: std::collections::BTreeMap<String, String> =

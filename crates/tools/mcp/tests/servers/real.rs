@@ -32,6 +32,7 @@ async fn everything_of_server_everything() {
         environment: environment(),
         workspace: Some(workspace.path().to_owned()),
         cache_file: None,
+        token_folder: None,
     };
     let mcp = Mcp::new(config(servers), options);
     mcp.connect_all(START).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_api::{MessageAccepted, SendMessage, SendToolResult};
-use antiphon_core::{TaskId, TaskSummary, ToolResult};
+use antiphon_core::{Sender, TaskId, TaskSummary, ToolResult};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, post_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
 use antiphon_project::{Principal, check_message_allowed, parse_blocks, parse_message};
@@ -119,12 +119,20 @@ pub(crate) async fn send_message(
 ) -> Result<(StatusCode, axum::Json<MessageAccepted>), ApiError> {
     let orchestrator = &state.deps.orchestrator;
     check_message_allowed(orchestrator, &caller.principal(), &task_id).await?;
+    let (from, provenance) = match wire.from {
+        // An agent speaks as itself.
+        Some(source) if caller.agent().is_none() => {
+            let provenance = caller.provenance_of(&source);
+            (Sender::External(source), provenance)
+        }
+        Some(_) | None => (caller.sender()?, caller.principal().provenance()),
+    };
     let message = TaskMessage {
         message: parse_message("text", &wire.text)?,
         mode: wire.mode,
-        from: caller.sender()?,
+        from,
         key: idempotency::key(&caller, Principal::TASK_MESSAGES, &headers)?,
-        provenance: caller.principal().provenance(),
+        provenance,
     };
     orchestrator.check_budget_for_message(caller.payer().as_deref(), &task_id, &message).await?;
     let interaction_id = orchestrator.send_message(&task_id, message).await?;
