@@ -124,7 +124,8 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     let provenance = principal.provenance();
     let task = NewTask { payer, provenance, ..factory.task(task).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
-    let (accepted, source) = create(orchestrator, NewTask { key: Some(key), ..task }).await?;
+    let (accepted, source) =
+        create_detached(orchestrator, NewTask { key: Some(key), ..task }).await?;
     if !accepted.deduplicated {
         state.trace(&request.parts.headers, &accepted.task_id);
     }
@@ -132,7 +133,7 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
 }
 
 /// Creates the task, which goes on without its client, also one that disconnects while the task is created.
-async fn create(
+async fn create_detached(
     orchestrator: &Orchestrator,
     task: NewTask,
 ) -> Result<(AcceptedTask, Option<Source>), OrchestratorError> {
