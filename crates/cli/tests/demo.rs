@@ -49,12 +49,12 @@ impl Environment {
     }
 
     /// Starts a demo and waits until it shows this chapter.
-    fn start_until(&self, arguments: &[&str], scene: &str) -> Child {
+    fn start_until(&self, arguments: &[&str], chapter: &str) -> Child {
         let mut command = self.demo(&[&["--json"], arguments].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        let wanted = format!("\"scene\":\"{scene}\"");
-        assert!(lines.any(|line| line.unwrap().contains(&wanted)), "there was no {scene}");
+        let wanted = format!("\"chapter\":\"{chapter}\"");
+        assert!(lines.any(|line| line.unwrap().contains(&wanted)), "there was no {chapter}");
         child
     }
 

@@ -173,7 +173,7 @@ fn recorded_codes() -> (Codes, Codes) {
         let codes = if path.starts_with(INBOX) { &mut requests } else { &mut tasks };
         for found in parts(&text, "\"code\": ", ",") {
             match found["\"code\": ".len()..].strip_prefix('"') {
-                Some(code) => drop(codes.insert(code.trim_end_matches('"').to_owned())),
+                Some(code) => drop(codes.insert(code.split('"').next().unwrap_or(code).to_owned())),
                 None => drop(variable.insert(path.clone())),
             }
         }

@@ -154,8 +154,9 @@ fn every_way_into_a_program_is_a_question_unless_a_person_types() {
     }
     std::thread::sleep(A_WHILE);
     assert_eq!(said(&project), "from the owner\nfrom a key\n", "nothing was typed");
-    let shown = project.out(&["agents", "status"]);
-    assert!(shown.contains("5 messages wait: a person has to answer"), "{shown}");
+    until("the status says why they wait", || {
+        project.out(&["agents", "status"]).contains("5 messages wait: a person has to answer")
+    });
     // A write key cannot answer its own question.
     let asked = question(&project, "the write key");
     let line = format!("POST /v1/approvals/{}", asked["approval_id"].as_str().unwrap());
