@@ -78,6 +78,7 @@ fn an_agent_without_a_file_is_replaced_by_the_users_and_not_by_the_projects() {
     assert_eq!(world.write("project/a.md", &agent("project's")), Changes::default());
     assert_eq!(world.description("a").as_deref(), Some("remote"));
     assert_eq!(world.catalog.entry("a").unwrap().shadows, [world.path("project/a.md")]);
+    assert_eq!(world.remove("project/a.md"), Changes::default());
     assert_eq!(world.write("user/a.md", &agent("user's")).changed, names(&["a"]));
     assert_eq!(world.description("a").as_deref(), Some("user's"));
     assert_eq!(world.remove("user/a.md").changed, names(&["a"]));

@@ -47,8 +47,8 @@ pub(super) async fn an_agent_has_its_last_state(journal: TestJournal) -> Outcome
         equal("the agent", &journal.agents(10).await?, &vec![expected])?;
     }
     // Each message that it reads counts, also several in one turn.
-    for read in [1, 2] {
-        journal.write(draft(&task(1), at(9), vec![queued(read).into()])).await?;
+    for (seq, read) in [(7, 1), (8, 2)] {
+        journal.write(draft(&task(1), at(seq), vec![queued(read).into()])).await?;
     }
     journal.write(draft(&task(1), at(9), vec![taken(1), taken(2)])).await?;
     let agents = journal.agents(10).await?;

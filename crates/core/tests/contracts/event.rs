@@ -112,7 +112,7 @@ fn an_event_of_an_unknown_type_is_refused_with_the_types_there_are() {
          status_changed, state_changed, message_appended, message_queued, request_sent, replied, \
          approval_requested, approval_decided, tool_refused, tool_started, tool_requested, \
          dispatched, awaited, handed_over, relayed, usage_recorded, budget_raised, \
-         output_rejected, compacted"
+         output_rejected, todo_changed, compacted"
     );
 }
 

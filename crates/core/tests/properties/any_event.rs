@@ -293,8 +293,8 @@ fn question() -> impl Strategy<Value = Question> {
 
 fn todo() -> impl Strategy<Value = EventBody> {
     let statuses = [TodoStatus::Pending, TodoStatus::InProgress, TodoStatus::Done];
-    let item =
-        (text(), select(statuses.to_vec())).prop_map(|(text, status)| TodoItem { text, status });
+    let item = ("[^\\pC]{1,12}", select(statuses.to_vec()))
+        .prop_map(|(text, status)| TodoItem { text, status });
     vec(item, 0..4).prop_map(|items| TodoChanged { items }.into())
 }
 

@@ -63,7 +63,7 @@ async fn an_agent_chooses_its_tools_itself() {
     let more = json!({ "model": "helper", "tools": weather(), "tool_choice": "none" });
     settled(&ask(&server, &with("hello", &more)).await);
     let offered: Vec<String> = server.requested()[0].tools.iter().map(|t| t.name.clone()).collect();
-    assert_eq!(offered, ["look"]);
+    assert_eq!(offered, ["look", "ask_user", "todo"]);
     for (model, choice, param) in [("helper", "required", "tool_choice"), ("boss", "auto", "tools")]
     {
         let more = json!({ "model": model, "tools": weather(), "tool_choice": choice });
