@@ -73,9 +73,9 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 14] = [
-    "acp", "chat", "demo", "request", "reply", "serve", "keys", "token", "trust", "projects",
-    "backup", "restore", "journal", "doctor",
+const LOCAL_COMMANDS: [&str; 15] = [
+    "acp", "chat", "demo", "mcp", "request", "reply", "serve", "keys", "token", "trust",
+    "projects", "backup", "restore", "journal", "doctor",
 ];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal

@@ -12,7 +12,7 @@ use crate::server::{Project, Server};
 use crate::webhooks::{SECRET, signed};
 
 /// How long something may take that comes by itself.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(40);
 
 /// Longer than a message waits when nothing holds it up.
 const A_WHILE: Duration = Duration::from_secs(2);

@@ -21,7 +21,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// How long something may take that comes by itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Pieces that wait to be read. When there are more, the command waits.
 const PIECES_MAX: usize = 1024;

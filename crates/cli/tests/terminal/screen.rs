@@ -49,6 +49,17 @@ impl Screen {
         self.until_seen(text, |screen| screen.text().contains(text));
     }
 
+    /// Waits until a line of the screen or of the scrollback has the text.
+    pub(crate) fn until_written(&mut self, text: &str) {
+        self.feed();
+        while !self.all_lines().iter().any(|line| line.contains(text)) {
+            if let Err(error) = self.terminal.receive() {
+                panic!("`{text}` {error}:\n{}", self.text());
+            }
+            self.feed();
+        }
+    }
+
     /// Waits until the screen does not show the text any longer.
     pub(crate) fn until_gone(&mut self, text: &str) {
         self.until_seen(text, |screen| !screen.text().contains(text));

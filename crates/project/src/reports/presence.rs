@@ -44,13 +44,14 @@ async fn live_page(
         let rows = orchestrator.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
         // It may have ended since.
         let Some(task) = rows.into_iter().next() else { continue };
-        // A program in a terminal has no turns.
-        let is_silent = is_resident(&task) && live.status.messages_processed == 0;
-        let may_wait = is_silent || task.wait.is_some();
+        let waiting = counts.get(&live.task_id).copied().unwrap_or_default();
+        // The start or a message of a program in a terminal can wait. One look for each of the others is saved.
+        let may_rest = waiting > 0 || live.status.messages_processed == 0;
+        let may_wait = (is_resident(&task) && may_rest) || task.wait.is_some();
         let waits = if may_wait { waits(orchestrator, &task).await? } else { None };
         let presence = AgentPresence {
             resident: is_resident(&task),
-            waiting: counts.get(&live.task_id).copied().unwrap_or_default(),
+            waiting,
             agent: live.agent,
             task_id: live.task_id,
             id: Some(live.status.id),
