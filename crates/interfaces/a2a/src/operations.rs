@@ -111,7 +111,7 @@ impl AgentRequest {
             let message = format!("the task has ended: {}; get it", summary.status.as_str());
             return Err(A2aError::unsupported(message));
         }
-        self.updates(&summary.task_id, None).await
+        self.updates(&summary.task_id, None, KnownWait::Continues).await
     }
 
     /// The task and its updates from now on. `from` begins at or before the current state.
@@ -119,8 +119,12 @@ impl AgentRequest {
         &self,
         task_id: &TaskId,
         from: Option<Source>,
+        wait: KnownWait,
     ) -> Result<Reply, A2aError> {
-        let (task, watcher) = self.watch(task_id, from).await?;
+        let (task, mut watcher) = self.watch(task_id, from).await?;
+        if wait == KnownWait::Ends && task.status.state == TaskState::InputRequired {
+            watcher.end();
+        }
         let state = Arc::clone(&self.state);
         Ok(Reply::Updates(Box::new(Updates { state, task: Some(task), watcher })))
     }
@@ -147,6 +151,15 @@ impl AgentRequest {
             Watcher::new(orchestrator, &summary, state, source, Until::Interrupted).await?;
         Ok((task, watcher))
     }
+}
+
+/// What a stream does whose task waits for a person at its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KnownWait {
+    /// It ends after the task.
+    Ends,
+    /// It goes on: the task is about to continue, or the client waits for the answer of another one.
+    Continues,
 }
 
 /// Where a watcher reads from.

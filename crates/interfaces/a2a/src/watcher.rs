@@ -99,6 +99,11 @@ impl Watcher {
         Ok(watcher)
     }
 
+    /// Yields no further update.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
     /// The next update; `None` at the end. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Update>, A2aError> {
         loop {

@@ -14,7 +14,7 @@ use antiphon_project::{
 use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, OrchestratorError, TaskMessage};
 use serde_json::json;
 
-use super::{AgentRequest, Source};
+use super::{AgentRequest, KnownWait, Source};
 use crate::error::A2aError;
 use crate::exposure::may_see;
 use crate::reply::{AwaitedTask, Reply};
@@ -62,8 +62,10 @@ pub(crate) async fn stream(
     params: SendMessageRequest,
 ) -> Result<Reply, A2aError> {
     let configuration = params.configuration.clone();
-    let Sent { task_id, source, .. } = accept(request, params, configuration).await?;
-    request.updates(&task_id, source).await
+    let Sent { task_id, source, decided } = accept(request, params, configuration).await?;
+    // A task that waits for a person already does not change by itself: it is the only event.
+    let wait = if decided { KnownWait::Continues } else { KnownWait::Ends };
+    request.updates(&task_id, source, wait).await
 }
 
 /// Accepts a message. It is durable when this returns.

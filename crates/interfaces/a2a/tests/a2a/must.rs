@@ -97,6 +97,15 @@ async fn a_subscription_begins_with_the_task() {
 }
 
 #[tokio::test]
+async fn a_stream_of_a_task_that_waits_for_a_person_already_ends_with_the_task() {
+    let world = World::new().await;
+    let task = world.task("m1", "act").await;
+    let events = world.stream("SendStreamingMessage", message("m1", "act")).await;
+    assert_eq!(events, [json!({ "task": task })]);
+    world.ended().await;
+}
+
+#[tokio::test]
 async fn all_streams_of_a_task_see_the_same() {
     let world = World::new().await;
     let task = world.stalling("m1").await;
