@@ -1,7 +1,7 @@
 //! A server of the Model Context Protocol: agents of the project as tools of any MCP client.
 //!
 //! It is served on standard input and output ([`serve`]) and over HTTP at `/mcp` ([`McpServer`]), with the same handler
-//! ([`handler`]). Both protocol generations are spoken: with `initialize` (2025-11-25 and older) and without
+//! (`handler`). Both protocol generations are spoken: with `initialize` (2025-11-25 and older) and without
 //! (2026-07-28).
 //!
 //! | MCP                        | project                                                                       |
