@@ -5,7 +5,7 @@
 //! | [`JournalLog`]   | `append`, `read`, `first_events`, `history`, `answered`, `check_append` | every task, every runner   |
 //! | [`TaskIndex`]    | `tasks`                                                              | a runner, for its own task |
 //! | [`JournalIndex`] | `sessions`, `approvals`, `agents`, `queued`, `reply`, `spending`, `checkpoint` | the orchestrator |
-//! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`Run`](super::Run)        |
+//! | [`TaskJournal`]  | [`JournalLog`] and [`TaskIndex`]                                     | [`RunnerTask`](super::RunnerTask) |
 //! | [`Journal`]      | [`TaskJournal`] and [`JournalIndex`]                                 | the orchestrator           |
 //!
 //! Guarantees of the log:
