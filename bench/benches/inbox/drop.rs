@@ -28,8 +28,8 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
     let (orchestrator, _asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
     let stop = CancellationToken::new();
     let orders = Arc::new(Sending(orchestrator.clone()));
-    let door = watch(folder.path(), Settings::default(), orders, stop.clone());
-    let (watched, times) = tokio::join!(door, model_requests(folder.path(), stop));
+    let service = watch(folder.path(), Settings::default(), orders, stop.clone());
+    let (watched, times) = tokio::join!(service, model_requests(folder.path(), stop));
     watched?;
     orchestrator.shutdown(Duration::ZERO).await;
     times

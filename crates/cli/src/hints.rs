@@ -1,4 +1,4 @@
-//! What the user can do next, in words of the command line.
+//! Next steps for the user, in words of the command line.
 
 use antiphon_core::{TaskId, TaskSummary, WaitingFor};
 use antiphon_process::{Connection, ProjectAccess};

@@ -1,4 +1,4 @@
-//! What a project is, for every interface: settings, agent files, prompts, task building, and the wiring of
+//! A project, for every interface: settings, agent files, prompts, task building, and the wiring of
 //! runtime, tools and runners.
 //!
 //! This library reads no environment variable, no current folder and no terminal: the binary captures them

@@ -11,7 +11,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{ApprovalPolicy, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
 
-use crate::task::LAPS;
+use crate::task::STEPS;
 use crate::world::{Careful, Counting, events, new_task, world};
 
 const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
@@ -35,7 +35,7 @@ impl Scene {
         gate: Arc<Careful>,
         approvals: ApprovalPolicy,
     ) -> Self {
-        let world = world(journal.clone(), &tools, LAPS);
+        let world = world(journal.clone(), &tools, STEPS);
         let settings = Settings { approvals, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { gate: gate.clone(), settings, ..world });
         Self { journal, tools, gate, orchestrator }

@@ -1,4 +1,4 @@
-//! What a command gets beyond the sandbox of its task.
+//! Access of a command beyond the sandbox of its task.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the follower records in the local task.
+//! Records of the follower in the local task.
 
 use a2a::{Message, Role, Task, TaskState, TaskStatus};
 use antiphon_core::port::{AnswerChange, Append, Clock, Expected, JournalError, SystemClock};

@@ -1,4 +1,4 @@
-//! What a command did in the network, in words for the model.
+//! Network traffic of a command, in words for the model.
 
 use std::fmt::Write;
 

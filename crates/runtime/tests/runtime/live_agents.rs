@@ -1,4 +1,4 @@
-//! An office: live agents, on a clock that only moves when no agent works.
+//! Live agents, on a clock that only moves when no agent works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +34,13 @@ impl Clock for RuntimeClock {
 }
 
 /// Agents that are always there, and who looks after them.
-pub(crate) struct Office {
+pub(crate) struct LiveAgents {
     pub(crate) team: Team,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) orchestrator: Orchestrator,
 }
 
-impl Office {
+impl LiveAgents {
     /// Every agent may talk to every other, and answers from this script.
     pub(crate) fn of(names: &[&str], script: String) -> Self {
         let add = |roster: Roster, name: &&str| roster.with(clerk(name));
