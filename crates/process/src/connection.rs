@@ -13,6 +13,7 @@ mod project_access;
 mod server_error;
 mod server_record;
 mod sessions;
+mod task_order;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use inbox::{
 };
 pub use interaction_search::FoundInteraction;
 pub use ownership::{Ownership, Reservation};
+pub use task_order::{PeerCancellation, ReadingTime};
 
 pub use project_access::ProjectAccess;
 

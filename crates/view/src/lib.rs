@@ -9,6 +9,7 @@ mod approval;
 mod approval_answer;
 mod canvas;
 mod colors;
+pub mod conversation_text;
 mod deferred;
 mod descendants;
 pub mod display;
