@@ -53,21 +53,20 @@ async fn a_viewer_that_never_reads_delays_no_other() {
 }
 
 #[tokio::test]
-#[ignore = "takes a while unless the screen is built with optimization"]
-async fn a_hundred_megabytes_take_a_bounded_place() {
-    let world = World::new(script("yes 0123456789abcdef | head -c 100000000; echo; echo the end"));
-    let begun = std::time::Instant::now();
+async fn the_output_of_many_recordings_takes_a_bounded_place() {
+    // Enough for a third recording, which replaces the first.
+    let much = MUCH.replace("1600000", "3600000").replace("; read y", "");
+    let world = World::new(script(&much));
     let running = world.begin(None).await;
     let task_id = running.task_id.clone();
     while !world.events(&task_id).await.last().is_some_and(EventBody::ends_task) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    println!("{:?}", begun.elapsed());
     running.ended().await.unwrap();
     let place = world.folder().join(task_id.as_str());
     let files = std::fs::read_dir(place).unwrap().flatten();
     let bytes: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
-    assert!(bytes < 2 * RECORDING_BYTES_MAX + 1024 * 1024, "{bytes}");
+    assert!(bytes <= 2 * RECORDING_BYTES_MAX + 1024 * 1024, "{bytes}");
 }
 
 #[tokio::test]
