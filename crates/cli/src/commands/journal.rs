@@ -11,11 +11,12 @@ use antiphon_sqlite::{
     Compacted, MaintenanceStep, OpenError, PruneMode, PruneSelection, Pruned, Repaired,
     SqliteJournal, Verified,
 };
+use antiphon_view::text::size;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::backup::{blocking, size};
+use super::backup::blocking;
 use crate::failure::Failure;
 use crate::terminal;
 
