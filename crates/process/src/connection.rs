@@ -28,8 +28,8 @@ use antiphon_core::{
     Provenance, Provider, RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use antiphon_runtime::{
-    LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskMessage,
-    TaskState,
+    LimitRaise, NoTools, OpenGate, Orchestrator, OrchestratorSettings, Recovered, RuntimeDeps,
+    TaskMessage, TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
 use uuid::Uuid;
@@ -347,7 +347,7 @@ fn reader_of(journal: Arc<dyn Journal>) -> Orchestrator {
         runners: Vec::new(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

@@ -9,7 +9,9 @@ use antiphon_core::port::{ApprovalSelector, JournalIndex};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
 };
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    ApprovalPolicy, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+};
 
 use crate::task::STEPS;
 use crate::world::{Careful, Counting, events, new_task, world};
@@ -36,7 +38,7 @@ impl Scene {
         approvals: ApprovalPolicy,
     ) -> Self {
         let world = world(journal.clone(), &tools, STEPS);
-        let settings = Settings { approvals, ..world.settings };
+        let settings = OrchestratorSettings { approvals, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { gate: gate.clone(), settings, ..world });
         Self { journal, tools, gate, orchestrator }
     }

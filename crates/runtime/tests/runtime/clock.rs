@@ -9,7 +9,7 @@ use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{BootTime, Clock, Journal};
 use antiphon_core::{EventBody, Position, TaskId, TaskLimits, TaskStatus};
 use antiphon_runtime::{
-    ApprovalPolicy, Arrival, NewTask, Orchestrator, RuntimeDeps, Settings, TaskState,
+    ApprovalPolicy, Arrival, NewTask, Orchestrator, OrchestratorSettings, RuntimeDeps, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
@@ -213,7 +213,7 @@ const WAYS: [(Processes, i64); 6] = [
 fn asking(clock: &Arc<SetClock>, journal: &Arc<MemoryJournal>) -> Orchestrator {
     let deps = world(Arc::clone(journal) as Arc<dyn Journal>, &Arc::default(), STEPS);
     let approvals = ApprovalPolicy::Wait { timeout: Some(Duration::from_secs(30)) };
-    let settings = Settings { approvals, ..deps.settings };
+    let settings = OrchestratorSettings { approvals, ..deps.settings };
     let clock = Arc::clone(clock) as Arc<dyn Clock>;
     Orchestrator::new(RuntimeDeps { clock, settings, gate: Arc::<Careful>::default(), ..deps })
 }

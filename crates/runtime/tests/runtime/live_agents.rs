@@ -9,7 +9,7 @@ use antiphon_core::{
     InteractionId, Message, MessageQueued, ModelRef, Position, Replied, Sender, TaskId,
 };
 use antiphon_runtime::{
-    Arrival, Orchestrator, OrchestratorError, Receipt, RuntimeDeps, Settings, TaskState,
+    Arrival, Orchestrator, OrchestratorError, OrchestratorSettings, Receipt, RuntimeDeps, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -120,10 +120,10 @@ impl LiveAgents {
 }
 
 fn world(team: &Team, clock: &Arc<dyn Clock>, journal: Arc<dyn Journal>) -> RuntimeDeps {
-    let settings = Settings {
+    let settings = OrchestratorSettings {
         restart_after: Duration::from_millis(1),
         storage_wait_max: Some(Duration::ZERO),
-        ..Settings::default()
+        ..OrchestratorSettings::default()
     };
     RuntimeDeps { clock: Arc::clone(clock), journal, settings, ..team.world() }
 }

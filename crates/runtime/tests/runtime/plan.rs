@@ -10,7 +10,8 @@ use antiphon_core::{
     TaskAccess, TaskId, TaskStatus,
 };
 use antiphon_runtime::{
-    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState,
+    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+    TaskState,
 };
 
 use crate::world::{Careful, Counting, Death, Mortal, events, new_task, world};
@@ -49,7 +50,7 @@ fn live_agents(
     approvals: ApprovalPolicy,
 ) -> Orchestrator {
     let world = world(journal, tools, PLANS);
-    let settings = Settings { approvals, ..world.settings };
+    let settings = OrchestratorSettings { approvals, ..world.settings };
     Orchestrator::new(RuntimeDeps { settings, ..world })
 }
 
@@ -141,7 +142,7 @@ async fn a_call_beside_the_plan_waits_for_the_decision_about_the_plan() {
     for (decision, acted) in [(Decision::AllowOnce, 1), (Decision::Deny, 0)] {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let world = world(journal, &tools, PLANS_AND_ACTS);
-        let settings = Settings { approvals: WAIT, ..world.settings };
+        let settings = OrchestratorSettings { approvals: WAIT, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..world });
         let task_id = orchestrator.invoke(planning()).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("at rest");

@@ -8,7 +8,9 @@ use antiphon_core::port::{Provider, RandomIds, Runner, SystemClock};
 use antiphon_core::{
     HandlingMode, ModelRef, PriceTable, RawJson, RunnerConfig, TaskStatus, UserMessage,
 };
-use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use chrono::Utc;
 use serde_json::json;
 use tokio::time::timeout;
@@ -45,7 +47,7 @@ fn orchestrator(world: &World) -> Orchestrator {
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

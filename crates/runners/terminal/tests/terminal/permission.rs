@@ -14,7 +14,8 @@ use antiphon_core::{
     Position, PriceTable, Provenance, Sender, SourceName, TaskId, TaskStatus, UserMessage,
 };
 use antiphon_runtime::{
-    ApprovalPolicy, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings, TaskMessage,
+    ApprovalPolicy, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+    TaskMessage,
 };
 use async_trait::async_trait;
 use chrono::Utc;
@@ -50,7 +51,7 @@ fn orchestrator_by(world: &World, runner: Arc<dyn Runner>, gate: Arc<dyn Gate>) 
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { approvals, ..Settings::default() },
+        settings: OrchestratorSettings { approvals, ..OrchestratorSettings::default() },
     })
 }
 
