@@ -1,8 +1,6 @@
 //! Inboxes and live agents, through this process or through the server that owns the journal. The answers
 //! are the same.
 
-use std::time::Duration;
-
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 

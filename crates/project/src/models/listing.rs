@@ -69,9 +69,8 @@ pub async fn known_models(
     };
     let listed = listed.iter().filter_map(|it| ModelRef::parse(&format!("{name}/{it}")).ok());
     let prices = &models.settings().prices;
-    let priced = prices.iter().map(|(model, _)| model.clone());
-    let priced = priced.filter(|model| model.provider() == name);
-    let names: BTreeSet<ModelRef> = listed.chain(priced).collect();
+    let of_provider = prices.iter().map(|(model, _)| model).filter(|it| it.provider() == name);
+    let names: BTreeSet<ModelRef> = listed.chain(of_provider.cloned()).collect();
     let known = names.into_iter().map(|model| KnownModel {
         configured,
         price: prices.price(&model),
