@@ -1,4 +1,4 @@
-"""Installs Python packages for the tests, once, into ANTIPHON_CACHE.
+"""Installs Python and npm packages for the tests, once, into ANTIPHON_CACHE.
 
     python = python_env.install("openai-sdk", ["openai==3.49.0"])
 
@@ -9,6 +9,7 @@ package list reinstalls.
 import fcntl
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -39,6 +40,16 @@ def make(folder: pathlib.Path, packages: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, *packages], check=True, stdout=sys.stderr)
+
+
+def install_npm(name: str, folder: pathlib.Path, packages: list[str]) -> None:
+    """Installs npm packages into the `node_modules` of a folder. No script of a package is run. `name` is the calling script."""
+    npm = shutil.which("npm")
+    if not npm:
+        sys.exit(f"{name}: npm is missing: install it (scripts/need npm), then run this again")
+    quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error"]
+    # The standard output of the calling script is the folder alone.
+    subprocess.run([npm, "install", "--prefix", str(folder), *quiet, *packages], check=True, stdout=sys.stderr)
 
 
 def install(name: str, packages: list[str]) -> pathlib.Path:

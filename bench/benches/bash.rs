@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{RawJson, ToolExecutor};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
-use antiphon_shell::{Environment, Settings, Shell, WorkerCommand, worker_main};
+use antiphon_shell::{Environment, Shell, ShellSettings, WorkerCommand, worker_main};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
@@ -76,7 +76,7 @@ fn compare() -> Result<(), Error> {
 fn shell(folder: &Path, mode: SandboxMode, environment: &Environment) -> Result<Shell, Error> {
     let root = folder.join("root");
     std::fs::create_dir_all(&root)?;
-    let settings = Settings {
+    let settings = ShellSettings {
         worker: WorkerCommand { program: std::env::current_exe()?, args: vec![WORKER.into()] },
         policy: Policy {
             mode,

@@ -15,7 +15,9 @@ use antiphon_core::{
     Effect, Event, ModelRef, Position, Provider, RawJson, TaskStatus, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
-use antiphon_runtime::{Follower, Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Follower, Models, NewTask, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_shell::{Environment, Shell, WorkerCommand, worker_main};
@@ -85,7 +87,7 @@ fn measure() -> Result<(), Error> {
 fn shell(folder: &Path) -> Result<Arc<dyn ToolExecutor>, Error> {
     let root = folder.join("root");
     std::fs::create_dir_all(&root)?;
-    let settings = antiphon_shell::Settings {
+    let settings = antiphon_shell::ShellSettings {
         worker: WorkerCommand { program: std::env::current_exe()?, args: vec![WORKER.into()] },
         policy: Policy {
             mode: SandboxMode::Workspace,
@@ -232,7 +234,7 @@ fn world(journal: Arc<dyn Journal>, script: &str) -> Result<RuntimeDeps, Error> 
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

@@ -15,7 +15,9 @@ use antiphon_core::{
 };
 use antiphon_model_transport::{Endpoint, Transport, TransportConfig};
 use antiphon_openai::{ChatCompletions, ChatConfig, ChatQuirks};
-use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use chrono::DateTime;
 use futures_util::{StreamExt, stream};
@@ -134,7 +136,7 @@ fn world(journal: Arc<dyn Journal>, model: &Model<'_>) -> Result<RuntimeDeps, Er
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::port::OrderExecutor;
 use antiphon_core::{Order, OrderError, OrderResult, OrderStatus, Sender};
-use antiphon_file_drop::{Settings, drop_and_wait, watch};
+use antiphon_file_drop::{FileDropSettings, drop_and_wait, watch};
 use antiphon_runtime::{Arrival, Orchestrator, Receipt};
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -28,8 +28,8 @@ async fn dropped() -> Result<Vec<Duration>, Error> {
     let (orchestrator, _asked) = world::orchestrator(world::journal(folder.path())?, &names)?;
     let stop = CancellationToken::new();
     let orders = Arc::new(Sending(orchestrator.clone()));
-    let door = watch(folder.path(), Settings::default(), orders, stop.clone());
-    let (watched, times) = tokio::join!(door, model_requests(folder.path(), stop));
+    let service = watch(folder.path(), FileDropSettings::default(), orders, stop.clone());
+    let (watched, times) = tokio::join!(service, model_requests(folder.path(), stop));
     watched?;
     orchestrator.shutdown(Duration::ZERO).await;
     times

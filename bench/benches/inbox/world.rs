@@ -10,7 +10,9 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Message, ModelRef, Provider, RawJson, Request,
     StopReason,
 };
-use antiphon_runtime::{Models, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use futures_util::stream;
 use serde_json::json;
@@ -67,7 +69,7 @@ pub(crate) fn orchestrator(
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     };
     Ok((Orchestrator::new(world), model_requests))
 }

@@ -1,4 +1,4 @@
-//! What changed between two reads.
+//! Changes between two reads.
 
 use std::path::PathBuf;
 

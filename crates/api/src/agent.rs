@@ -182,7 +182,7 @@ pub struct AgentPresence {
     /// Number of messages it has read.
     pub messages_processed: u64,
     /// `true` for a resident agent: it stays live after its turn and reads its inbox.
-    #[serde(rename = "standing")]
+    #[serde(alias = "standing")]
     pub resident: bool,
     /// Number of interactions in its inbox.
     pub waiting: usize,

@@ -1,7 +1,8 @@
-//! What the user can do next, in words of the command line.
+//! Next steps for the user, in words of the command line.
 
-use antiphon_core::{TaskId, TaskSummary, WaitingFor};
-use antiphon_process::{Connection, ProjectAccess};
+use antiphon_core::{TaskId, TaskSummary};
+use antiphon_process::{Connection, PeerCancellation, ProjectAccess, ReadingTime};
+use antiphon_view::display::escaped;
 
 /// What to do about tasks that no process runs.
 const IDLE: &str = "no process works on running tasks now: continue one with `antiphon run --resume TASK`, all with `antiphon serve`\n";
@@ -26,36 +27,38 @@ pub(crate) fn resume_command(connection: &Connection, task_id: &TaskId) -> Strin
     }
 }
 
-/// When the peers that tasks run on get a cancellation; empty when there are none. `on_peers` names the peers.
-pub(crate) fn delivery_time(connection: &Connection, on_peers: &[String]) -> String {
-    let peers = on_peers.join("`, `");
-    match (connection, on_peers) {
-        (_, []) => String::new(),
-        (Connection::Local(_), _) => format!(
-            "; `{peers}` gets the cancellation when `antiphon serve` runs here, before the task does anything \
-             more there"
+/// When the peers that tasks run on get a cancellation; empty when there are none.
+pub(crate) fn delivery_time(cancellation: &PeerCancellation) -> String {
+    let names = |peers: &[String]| {
+        let escaped: Vec<_> = peers.iter().map(|peer| escaped(peer)).collect();
+        escaped.join("`, `")
+    };
+    match cancellation {
+        PeerCancellation::NoPeers => String::new(),
+        PeerCancellation::WithServer(peers) => format!(
+            "; `{}` gets the cancellation when `antiphon serve` runs here, before the task does anything \
+             more there",
+            names(peers)
         ),
-        (Connection::Server(..), _) => {
-            format!("; `{peers}` gets the cancellation at once, or as soon as it can be reached")
+        PeerCancellation::AtOnce(peers) => {
+            format!(
+                "; `{}` gets the cancellation at once, or as soon as it can be reached",
+                names(peers)
+            )
         }
     }
 }
 
 /// When a task reads a message that was sent to it.
 pub(crate) fn reading_time(connection: &Connection, task: &TaskSummary) -> String {
-    match (connection, task.waiting_for) {
-        (Connection::Local(_), _) | (Connection::Server(..), Some(WaitingFor::Resume)) => {
+    match connection.reading_time(task) {
+        ReadingTime::WhenResumed => {
             format!("the agent reads it with {}", resume_command(connection, &task.task_id))
         }
-        (
-            Connection::Server(..),
-            Some(WaitingFor::Approval | WaitingFor::ToolResult | WaitingFor::Budget),
-        ) => "the agent reads it when the task continues".to_owned(),
-        (Connection::Server(..), Some(WaitingFor::Model)) => {
+        ReadingTime::WhenContinued => "the agent reads it when the task continues".to_owned(),
+        ReadingTime::WhenModelAnswers => {
             "the agent reads it when its model answers, which is tried at once".to_owned()
         }
-        (Connection::Server(..), Some(WaitingFor::Peer | WaitingFor::Storage) | None) => {
-            "the agent reads it while it works".to_owned()
-        }
+        ReadingTime::WhileWorking => "the agent reads it while it works".to_owned(),
     }
 }

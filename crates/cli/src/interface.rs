@@ -1,4 +1,4 @@
-//! What an owner of the journal that is no server has on the project's socket.
+//! Interface on the project's socket of an owner of the journal that is no server.
 
 use antiphon_interface_transport::Interface;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use antiphon_core::port::OrderExecutor;
 use antiphon_file_drop::{
-    FolderTrust, RequestFolder, Settings, WhenAbsent, count_waiting, drop_and_wait, watch,
+    FileDropSettings, FolderTrust, RequestFolder, WhenAbsent, count_waiting, drop_and_wait, watch,
 };
 use antiphon_project::control_orders::REQUEST_FOLDERS;
 use antiphon_project::request_drop::{DropResponse, RequestDrop};
@@ -49,7 +49,7 @@ impl RequestDrop for FileDrop {
 
 /// Settings of the file drop. A folder that the user does not trust may have come with a clone: its requests
 /// are refused.
-fn settings(trust: &ProjectTrust) -> Settings {
+fn settings(trust: &ProjectTrust) -> FileDropSettings {
     let folder = |path: &str| RequestFolder { path: path.into(), absent: WhenAbsent::Create };
     let (checker, recorder) = (trust.clone(), trust.clone());
     let trust = FolderTrust::new(
@@ -60,5 +60,9 @@ fn settings(trust: &ProjectTrust) -> Settings {
             }
         },
     );
-    Settings { folders: REQUEST_FOLDERS.map(folder).into(), trust, ..Settings::default() }
+    FileDropSettings {
+        folders: REQUEST_FOLDERS.map(folder).into(),
+        trust,
+        ..FileDropSettings::default()
+    }
 }

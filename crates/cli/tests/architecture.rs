@@ -300,11 +300,12 @@ const ADAPTERS: [&str; 14] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 17] = [
+const WIRING: [&str; 16] = [
     "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
     "commands/demo.rs",
+    "commands/doctor.rs",
     "commands/journal.rs",
     "commands/mcp/serve.rs",
     "commands/request.rs",
@@ -312,8 +313,6 @@ const WIRING: [&str; 17] = [
     "commands/serve.rs",
     "commands/serve/a2a.rs",
     "commands/serve/background_services.rs",
-    "commands/serve/webhooks.rs",
-    "commands/sessions.rs",
     "failure.rs",
     "interface.rs",
     "main.rs",
@@ -330,19 +329,50 @@ fn only_wiring_files_of_the_binary_use_an_adapter() {
     assert_eq!(using, WIRING, "wire adapters in one of these files, and put rules into a library");
 }
 
-/// Lines that a file of the binary may have outside of `commands/`, where every file is one command.
+/// Lines that a file of the binary may have outside of `commands/`.
 const LINES_MAX: usize = 180;
 
+/// Lines that the file of a command may have beside its arguments and their help.
+const COMMAND_LINES_MAX: usize = 240;
+
+/// Files of commands that still have more, with their lines. A number may only become smaller.
+const LONG_COMMANDS: [(&str, usize); 4] = [
+    ("commands/journal.rs", 300),
+    ("commands/send.rs", 300),
+    ("commands/send/lines.rs", 260),
+    ("commands/serve.rs", 380),
+];
+
+/// The lines of a file without the types that `clap` parses.
+fn lines_beside_arguments(text: &str) -> usize {
+    let mut count = 0;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let is_parsed =
+            ["Args", "Parser", "Subcommand", "ValueEnum"].iter().any(|it| line.contains(it));
+        if line.starts_with("#[derive(") && is_parsed {
+            lines.by_ref().take_while(|line| *line != "}").for_each(drop);
+        } else {
+            count += 1;
+        }
+    }
+    count
+}
+
 #[test]
-fn a_file_of_the_binary_that_is_no_command_is_short() {
+fn a_file_of_the_binary_is_short() {
     for (name, text) in files_of_the_binary() {
         // Watching a task is drawing and reading keys; it goes with the terminal program.
-        let is_command = name.starts_with("commands") || name.starts_with("watch");
-        let lines = text.lines().count();
-        assert!(
-            is_command || lines <= LINES_MAX,
-            "{name} has {lines} lines: move rules into a library"
-        );
+        if name.starts_with("watch") {
+            continue;
+        }
+        let (lines, most) = if name.starts_with("commands") {
+            let long = LONG_COMMANDS.iter().find(|(long, _)| *long == name);
+            (lines_beside_arguments(&text), long.map_or(COMMAND_LINES_MAX, |(_, lines)| *lines))
+        } else {
+            (text.lines().count(), LINES_MAX)
+        };
+        assert!(lines <= most, "{name} has {lines} lines: move rules into a library");
     }
 }
 

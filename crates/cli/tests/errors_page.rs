@@ -14,6 +14,19 @@ const REFUSAL: &str = "crates/runtime/src/dispatch/refusal.rs";
 const A2A_ERROR: &str = "crates/interfaces/a2a/src/error.rs";
 const ANSWER_ERROR: &str = "crates/interfaces/transport/src/answer/answer_error.rs";
 const OPENAI_ERROR: &str = "crates/interfaces/openai_api/src/openai_error.rs";
+const ANTHROPIC_ERROR: &str = "crates/interfaces/anthropic_api/src/anthropic_error.rs";
+/// The codes of the constructors with which the MCP server and the ACP interface make JSON-RPC errors.
+const JSON_RPC_ERRORS: [(&str, &str); 8] = [
+    ("parse_error", "-32700"),
+    ("invalid_request", "-32600"),
+    ("method_not_found", "-32601"),
+    ("invalid_params", "-32602"),
+    ("internal_error", "-32603"),
+    ("resource_not_found", "-32002"),
+    ("session_not_found", "-32002"),
+    // Its code is a number in the same file.
+    ("new", ""),
+];
 /// Where answers of chats, responses and messages get their codes.
 const ANSWER_CODES: [&str; 2] =
     ["crates/interfaces/openai_api/src", "crates/interfaces/transport/src/answer"];
@@ -43,6 +56,9 @@ const RELAYED_CODES: [&str; 5] = [
 /// Like [`VARIABLE_CODES`]: the replies that an agent gets to its own requests.
 const REPLY_CODES: (&str, &str, &str) =
     ("crates/runtime/src/inbox/requests.rs", "self.failed_reply(", ")");
+
+/// The replies to requests whose time is over.
+const OVERDUE_REPLIES: &str = "crates/runtime/src/inbox/overdue_requests.rs";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -192,6 +208,8 @@ fn recorded_codes() -> (Codes, Codes) {
         let codes = if path.starts_with(INBOX) { &mut requests } else { &mut tasks };
         codes.extend(found);
     }
+    let overdue = source(OVERDUE_REPLIES);
+    requests.extend(parts(&overdue, "self.failed_reply(", ")").into_iter().flat_map(literals));
     assert!(
         variable.is_empty(),
         "say in VARIABLE_CODES which codes these files write: {variable:?}"
@@ -274,6 +292,45 @@ fn every_code_and_type_of_a_chat_is_on_the_page() {
     let mut types = literals(&part(OPENAI_ERROR, "fn kind(", "\n}"));
     types.extend(quota);
     check("### Chat types", &types);
+}
+
+#[test]
+fn every_type_of_the_messages_api_is_on_the_page() {
+    let mut types = literals(&part(ANTHROPIC_ERROR, "fn kind(", "\n}"));
+    types.extend(literals(&part(ANTHROPIC_ERROR, "let kind = if ", "}")));
+    check("## Messages types", &types);
+}
+
+/// The codes of the JSON-RPC errors that the sources of an interface make: with a constructor of `kind`, or as a number.
+fn json_rpc_codes(folder: &str, kind: &str) -> Codes {
+    let mut codes = Codes::new();
+    for path in sources().iter().filter(|path| path.starts_with(folder)) {
+        let text = source(path);
+        for found in parts(&text, kind, "(") {
+            let name = &found[kind.len()..];
+            let known = JSON_RPC_ERRORS.iter().find(|(constructor, _)| *constructor == name);
+            let (_, code) = known.unwrap_or_else(|| panic!("{path}: which code has `{found}`?"));
+            codes.insert((*code).to_owned());
+        }
+        let numbers = text.match_indices("-32").map(|(at, _)| &text[at..]);
+        let end =
+            |rest: &str| rest[1..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - 1);
+        codes.extend(numbers.map(|rest| rest[..=end(rest)].to_owned()));
+    }
+    codes.remove("");
+    codes
+}
+
+#[test]
+fn every_code_of_json_rpc_is_on_the_page() {
+    let mcp = json_rpc_codes("crates/interfaces/mcp_server/src", "ErrorData::");
+    check("## MCP codes", &mcp);
+    // Other types have names that end like this one.
+    let mut acp = Codes::new();
+    for kind in [" Error::", "(Error::"] {
+        acp.extend(json_rpc_codes("crates/interfaces/acp/src", kind));
+    }
+    check("## ACP codes", &acp);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::time::Duration;
 use antiphon_core::port::{RandomIds, SystemClock, TaskIndex, TaskQuery, TaskSelector};
 use antiphon_core::{ModelRef, Position, Provider, RawJson, TaskStatus, UserMessage};
 use antiphon_runtime::{
-    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorError, OrchestratorSettings,
+    RuntimeDeps,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
@@ -43,7 +44,7 @@ fn orchestrator(folder: &Path, script: &str) -> Orchestrator {
         prices: Arc::default(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

@@ -1,22 +1,25 @@
 //! Spend limits per day and month of UTC. Pure: the caller passes the amount spent, and gets an error
 //! with the time of the next window. A limit that is exactly used up refuses the next spend.
 //!
-//! | file       | subject                                |
-//! |------------|----------------------------------------|
-//! | `price`    | prices of models and costs of answers  |
-//! | `spending` | spending by day, folded from events    |
-//! | `status`   | what is spent, and what the limits are |
+//! | file           | subject                                   |
+//! |----------------|-------------------------------------------|
+//! | `price`        | prices of models and costs of answers     |
+//! | `spend_window` | when a daily or monthly limit begins anew |
+//! | `spending`     | spending by day, folded from events       |
+//! | `status`       | what is spent, and what the limits are    |
 
 pub(crate) mod price;
+pub(crate) mod spend_window;
 pub(crate) mod spending;
 pub(crate) mod status;
 
 use std::num::NonZeroU64;
 
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, Utc};
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::Cost;
+use crate::budget::spend_window::SpendWindow;
 
 /// Spend limits, in billionths of a US dollar. An absent limit does not limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,16 +31,6 @@ pub struct SpendLimits {
     /// Limit per month.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monthly_nano_usd_max: Option<NonZeroU64>,
-}
-
-/// A period that spending is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SpendWindow {
-    /// From midnight to midnight, UTC.
-    Day,
-    /// From the first of a month to the first of the next, UTC.
-    Month,
 }
 
 /// An amount per window: spent since the window began, or added to its limit.
@@ -108,42 +101,5 @@ impl PerWindow {
             SpendWindow::Day => self.today,
             SpendWindow::Month => self.this_month,
         }
-    }
-}
-
-impl SpendWindow {
-    /// Every window.
-    pub const ALL: [Self; 2] = [Self::Day, Self::Month];
-
-    /// The word in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Month => "month",
-        }
-    }
-
-    /// Time when the window of `now` began.
-    pub fn began(self, now: DateTime<Utc>) -> DateTime<Utc> {
-        self.first_day(now).and_time(NaiveTime::MIN).and_utc()
-    }
-
-    /// First day of the window of `now`.
-    pub fn first_day(self, now: DateTime<Utc>) -> NaiveDate {
-        let today = now.date_naive();
-        match self {
-            Self::Day => today,
-            Self::Month => today.with_day(1).unwrap_or(today),
-        }
-    }
-
-    /// Time when the next window begins.
-    pub fn ends(self, now: DateTime<Utc>) -> DateTime<Utc> {
-        let began = self.began(now);
-        let next = match self {
-            Self::Day => began.checked_add_days(Days::new(1)),
-            Self::Month => began.checked_add_months(Months::new(1)),
-        };
-        next.unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
 }

@@ -1,4 +1,4 @@
-//! What a model reads and writes.
+//! Conversations: everything a model reads and writes.
 //!
 //! | file               | subject                                                |
 //! |--------------------|--------------------------------------------------------|

@@ -22,7 +22,7 @@
 //!
 //! # To add an event
 //!
-//! Add it to the list in `event/body.rs`, and to the matches in `event/properties.rs`. Code that
+//! Add it to the list in `event/body.rs`, its fields to a file of `event/body/`, and it to the matches in `event/properties.rs`. Code that
 //! handles only some events matches them with `if let` or `_`, or implements [`EventVisitor`]: it does not
 //! change.
 

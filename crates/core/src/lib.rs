@@ -48,11 +48,12 @@ pub use agent::definition::{
 };
 pub use agent::{AgentState, AgentStatus};
 pub use budget::price::{Cost, Price, PriceError, PriceTable, UsdPerMillion};
+pub use budget::spend_window::SpendWindow;
 pub use budget::spending::{
     Account, AccountSpending, DayRange, RaisedLimit, Spending, SpendingFold,
 };
 pub use budget::status::{BudgetStatus, ScopeStatus, WindowStatus};
-pub use budget::{PerWindow, SpendExceeded, SpendLimits, SpendWindow};
+pub use budget::{PerWindow, SpendExceeded, SpendLimits};
 pub use conversation::chat::{
     CanonicalHeader, CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role,
     TokenUsage,

@@ -1,4 +1,4 @@
-//! What the demo needs of the program it is part of: a client of the server, the journal, and the
+//! Needs of the demo that its program fulfills: a client of the server, the journal, and the
 //! sandbox. The demo uses nothing that another command could not use.
 
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::PriceTable;
 use antiphon_core::port::{Clock as _, SystemClock};
-use antiphon_view::text::{count, elapsed};
+use antiphon_view::text::{count, elapsed, size};
 use antiphon_view::{Colors, LastColumn, Tone, TreeDrawing};
 use serde_json::{Value, json};
 
@@ -158,8 +158,4 @@ fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
-}
-
-fn size(bytes: u64) -> String {
-    format!("{} KiB", bytes.div_ceil(1024))
 }

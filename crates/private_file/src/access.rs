@@ -29,7 +29,7 @@ pub enum AccessError {
         /// Effective user id of this process.
         user: u32,
     },
-    /// Its mode allows other users more than [`Kind`] permits.
+    /// Its mode allows other users more than [`PrivateEntry`] permits.
     #[error("other users can access it (mode {mode:04o}): set its mode to {wanted:o}")]
     Exposed {
         /// The permission bits it has.
@@ -41,7 +41,7 @@ pub enum AccessError {
 
 /// What is checked, and so which permission bits are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum PrivateEntry {
     /// Group and others have no access: 0600.
     File,
     /// Group and others cannot write. They may list the names in it: 0700 or 0755.
@@ -70,15 +70,15 @@ impl From<AccessError> for io::Error {
 }
 
 /// Checks owner and permission bits.
-pub fn check(stat: &Stat, kind: Kind) -> Result<(), AccessError> {
+pub fn check(stat: &Stat, kind: PrivateEntry) -> Result<(), AccessError> {
     let (owner, user) = (stat.st_uid, geteuid().as_raw());
     if owner != user {
         return Err(AccessError::Foreign { owner, user });
     }
     let mode = stat.st_mode & 0o7777;
     let (forbidden, wanted) = match kind {
-        Kind::File => (0o077, 0o600),
-        Kind::Folder => (0o022, 0o700),
+        PrivateEntry::File => (0o077, 0o600),
+        PrivateEntry::Folder => (0o022, 0o700),
     };
     if mode & forbidden != 0 {
         return Err(AccessError::Exposed { mode, wanted });
@@ -104,6 +104,6 @@ pub fn open_at(
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(AccessError::NotRegular);
     }
-    check(&stat, Kind::File)?;
+    check(&stat, PrivateEntry::File)?;
     Ok((File::from(file), stat))
 }

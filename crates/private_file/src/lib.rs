@@ -16,7 +16,7 @@ mod folder;
 mod lock;
 mod write;
 
-pub use access::{AccessError, Kind, check, open, open_at};
+pub use access::{AccessError, PrivateEntry, check, open, open_at};
 pub use folder::{create_folder, parent_of};
 pub use lock::{LockError, lock_within, open_lock_at};
 pub use write::{Durability, create_new_at, write_atomic};

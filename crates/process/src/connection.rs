@@ -13,6 +13,7 @@ mod project_access;
 mod server_error;
 mod server_record;
 mod sessions;
+mod task_order;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ use antiphon_core::{
     Provenance, Provider, RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
 };
 use antiphon_runtime::{
-    LimitRaise, NoTools, OpenGate, Orchestrator, Recovered, RuntimeDeps, Settings, TaskMessage,
-    TaskState,
+    LimitRaise, NoTools, OpenGate, Orchestrator, OrchestratorSettings, Recovered, RuntimeDeps,
+    TaskMessage, TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
 use uuid::Uuid;
@@ -40,6 +41,7 @@ pub use inbox::{
 };
 pub use interaction_search::FoundInteraction;
 pub use ownership::{Ownership, Reservation};
+pub use task_order::{PeerCancellation, ReadingTime};
 
 pub use project_access::ProjectAccess;
 
@@ -345,7 +347,7 @@ fn reader_of(journal: Arc<dyn Journal>) -> Orchestrator {
         runners: Vec::new(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 

@@ -11,6 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
+//! | [`ResumedTasks`]  | interrupted tasks that are resumed, wherever they run                             |
 //! | [`Participant`]   | this process until it ends, with any number of tasks                              |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
 //! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
@@ -20,6 +21,7 @@ mod attached_task;
 mod connection;
 mod owner;
 mod participant;
+mod resumed_tasks;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
@@ -28,11 +30,12 @@ mod watched_task;
 pub use attached_task::{AttachedTask, OwnTask};
 pub use connection::{
     AcceptedInteraction, Connection, FoundInteraction, InboxTarget, OutgoingInteraction, Ownership,
-    ProjectAccess, ProjectServer, ReceiptKind, RejectedInteraction, RequestAnswer, Reservation,
-    SendOutcome,
+    PeerCancellation, ProjectAccess, ProjectServer, ReadingTime, ReceiptKind, RejectedInteraction,
+    RequestAnswer, Reservation, SendOutcome,
 };
 pub use owner::{Owner, keys, token};
 pub use participant::{FollowedTask, Participant};
+pub use resumed_tasks::{ResumedEnd, ResumedTasks};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 pub use tree_reader::TreeReader;

@@ -1,4 +1,4 @@
-//! What the process was started with: environment variables, current folder, and where warnings for the
+//! The environment of a process: environment variables, current folder, and where warnings for the
 //! user go. The binary captures it once; this library reads none of it from the process.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! What holds keys and passwords of the user, and the files of Antiphon itself: neither commands nor file tools
-//! read it, and no project has its root there.
+//! Paths that hold keys and passwords of the user, and the files of Antiphon itself: neither commands nor file tools
+//! read them, and no project has its root there.
 //!
 //! The list follows the home folder of the environment and that of the user's account, and the variables that
 //! tell programs to keep their keys elsewhere. What a program's own settings file says is not known.

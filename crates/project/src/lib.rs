@@ -1,4 +1,4 @@
-//! What a project is, for every interface: settings, agent files, prompts, task building, and the wiring of
+//! A project, for every interface: settings, agent files, prompts, task building, and the wiring of
 //! runtime, tools and runners.
 //!
 //! This library reads no environment variable, no current folder and no terminal: the binary captures them
@@ -51,12 +51,15 @@ pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use reports::dollars::{dollars, nano_usd};
 pub use reports::presence::{
-    LIVE_MAX, agent_presences, idle_agents, live_agents, sort_by_name, unknown_agent,
+    LIVE_MAX, agent_presences, check_stops_here, idle_agents, listed_agents, live_agents,
+    sort_by_name, unknown_agent,
 };
 pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
 pub use reports::sessions::{forked, imported, session_of, session_summary};
-pub use reports::task_tree::{TREE_TASKS_MAX, TreeScope, peer_tasks_below, task_and_descendants};
+pub use reports::task_tree::{
+    TREE_TASKS_MAX, TreeScope, peer_tasks_below, peers_below, task_and_descendants,
+};
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
 pub use request::invocation::{

@@ -30,7 +30,7 @@ use secrecy::SecretString;
 use crate::error::ProjectError;
 use crate::settings::{Key, Kind, Limits, ProviderConfig, UserSettings};
 use crate::task::task_process::digest;
-pub use listing::list_models;
+pub use listing::{KnownModel, ModelSource, known_models, list_models};
 pub use route::Route;
 
 /// Variables that may name a proxy for addresses without TLS.

@@ -3,6 +3,7 @@
 //! The project's `.antiphon` is data that people share: settings, agents, requests. It may come with a clone,
 //! so it has no effect until the user trusts it (`trust`), except for agents that only read. The journal, the token and the keys are in the state folder (`state`).
 
+mod maintenance;
 mod orchestrators;
 mod owner;
 mod root;
@@ -17,6 +18,7 @@ use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use antiphon_toolbox::OutputStore;
 use tokio_util::sync::CancellationToken;
 
+pub use maintenance::RepairOutcome;
 pub use owner::{OwnerRole, ProjectOwner};
 
 use crate::environment::{Environment, Warnings};
@@ -215,7 +217,7 @@ impl Project {
     }
 
     /// Removes the stored results of tasks that are no longer in the journal. Returns of how many.
-    pub fn remove_results(&self, tasks: &[TaskId]) -> Result<usize, ProjectError> {
+    fn remove_results(&self, tasks: &[TaskId]) -> Result<usize, ProjectError> {
         let folder = self.results_folder();
         if !folder.is_dir() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! What clients look at, computed from the orchestrator: usage, diffs, live agents, inboxes, requests,
+//! Reports for clients, computed from the orchestrator: usage, diffs, live agents, inboxes, requests,
 //! sessions and trees of tasks. Nothing here changes anything.
 
 pub(crate) mod agent_detail;

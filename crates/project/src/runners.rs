@@ -91,7 +91,7 @@ fn sandbox(
     let mut policy = toolset::policy(project, settings, mode, overrides.network);
     policy.tmp = project.state().join("workers");
     policy.runs = antiphon_sandbox::Runs::TaskWorker;
-    let runner = antiphon_sandboxed::Settings {
+    let runner = antiphon_sandboxed::SandboxRunnerSettings {
         worker: WorkerCommand { program: "/proc/self/exe".into(), args: vec![TASK_WORKER.into()] },
         policy,
         limits: antiphon_sandboxed::WorkerLimits::default(),

@@ -1,4 +1,4 @@
-//! What a server writes beside its interfaces: its address and token, and telemetry.
+//! Files and reports of a server beside its interfaces: its address and token, and telemetry.
 
 pub mod server_files;
 pub mod telemetry_follower;

@@ -1,4 +1,4 @@
-//! What the user has configured: the user's own file, and the environment.
+//! Settings of the user: the user's own file, and the environment.
 //!
 //! Read once, at the start, into plain values. A file that cannot be parsed is an error that names the
 //! line. Keys are never printed.

@@ -5,6 +5,7 @@ pub mod environments;
 mod gone_process;
 pub mod process_environment;
 pub mod project_task_factory;
+pub(crate) mod registered_processes;
 pub mod run_request;
 pub mod saved_session;
 pub mod task_builder;

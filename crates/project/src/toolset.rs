@@ -265,7 +265,7 @@ pub fn shell(
     let mode = settings.policy.at_most(mode);
     let policy = policy(project, settings, mode, network);
     let has_network = mode == PermissionMode::Full || policy.network == Network::On;
-    let shell = antiphon_shell::Settings {
+    let shell = antiphon_shell::ShellSettings {
         worker: worker(),
         policy,
         network: hosts.filter(|_| !has_network),

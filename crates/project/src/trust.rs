@@ -1,4 +1,4 @@
-//! What a project brings along has no effect until the user trusts it: its settings, its agents whose tools
+//! Trust: parts of a project have no effect until the user trusts them: its settings, its agents whose tools
 //! go beyond reading, and its request folders. They may have come with a clone.
 //!
 //! Files are trusted by their content: changed content is asked about again. A request folder is trusted as

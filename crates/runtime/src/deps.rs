@@ -53,7 +53,7 @@ pub struct RuntimeDeps {
     /// Source of new ids.
     pub ids: Arc<dyn IdSource>,
     /// Policies and timeouts.
-    pub settings: Settings,
+    pub settings: OrchestratorSettings,
 }
 
 impl RuntimeDeps {
@@ -140,7 +140,7 @@ impl RuntimeDeps {
     pub(crate) fn within(&self, environment: &TaskEnvironment) -> Self {
         let TaskEnvironment { models, tools, gate, agents, runners, approvals } =
             environment.clone();
-        let settings = Settings { approvals, ..self.settings };
+        let settings = OrchestratorSettings { approvals, ..self.settings };
         Self { models, tools, gate, agents, runners, settings, ..self.clone() }
     }
 }
@@ -189,7 +189,7 @@ pub enum BreakerState {
 
 /// Policies and timeouts of the orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct OrchestratorSettings {
     /// What happens to a call that needs approval.
     pub approvals: ApprovalPolicy,
     /// How often a task that stopped for a passing reason is restarted.
@@ -216,7 +216,7 @@ pub enum Dispatch {
     Parent,
 }
 
-impl Default for Settings {
+impl Default for OrchestratorSettings {
     fn default() -> Self {
         Self {
             approvals: ApprovalPolicy::Wait { timeout: None },

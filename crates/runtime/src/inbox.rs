@@ -10,7 +10,8 @@
 //! | `reading_order` | which queued messages are read next; pure    |
 //! | `open_requests` | requests of and to a task                    |
 //! | `requests`      | sends requests, delivers replies             |
-//! | `request_waits` | which task waits for which agent; finds cycles |
+//! | `overdue_requests` | answers requests whose time is over       |
+//! | `wait_cycle`    | refuses waits that close a cycle             |
 //! | `residents`     | which agent has which resident task          |
 //! | `start_agent`   | starts and stops resident agents             |
 //! | `inbox_prompt`  | the system prompt of a resident agent        |
@@ -27,11 +28,12 @@ pub(crate) mod inbox_prompt;
 pub(crate) mod input_permission;
 pub(crate) mod lifecycle;
 pub(crate) mod open_requests;
+pub(crate) mod overdue_requests;
 pub(crate) mod peer_tools;
 pub(crate) mod quotas;
 pub(crate) mod reading_order;
-pub(crate) mod request_waits;
 pub(crate) mod requests;
 pub(crate) mod residents;
 pub(crate) mod start_agent;
 pub(crate) mod task_message;
+pub(crate) mod wait_cycle;

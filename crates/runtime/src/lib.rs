@@ -37,8 +37,8 @@ pub use budget::spend_limits::{
     Budget, BudgetRefusal, BudgetScope, BudgetSpent, NoSpendLimits, SpendCeiling, SpendLimitSource,
 };
 pub use deps::{
-    ApprovalPolicy, BreakerState, Dispatch, Models, OpenGate, RuntimeConfig, RuntimeDeps, Settings,
-    TaskEnvironment, TaskEnvironments,
+    ApprovalPolicy, BreakerState, Dispatch, Models, OpenGate, OrchestratorSettings, RuntimeConfig,
+    RuntimeDeps, TaskEnvironment, TaskEnvironments,
 };
 pub use dispatch::child_plan::AD_HOC;
 pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX};

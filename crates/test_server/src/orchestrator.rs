@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Journal, RandomIds, SystemClock};
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson};
-use antiphon_runtime::{Models, RuntimeDeps, Settings};
+use antiphon_runtime::{Models, OrchestratorSettings, RuntimeDeps};
 use antiphon_scripted::{Script, ScriptedProvider};
 
 use crate::tools::{AskBeforeAct, TestTools};
@@ -44,6 +44,6 @@ pub fn runtime_deps(journal: Arc<dyn Journal>, script: &'static str) -> RuntimeD
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     }
 }

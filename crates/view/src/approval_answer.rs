@@ -1,4 +1,4 @@
-//! What a person typed as the answer to an [`ApprovalQuestion`](crate::ApprovalQuestion), and when no answer is needed
+//! The typed answer of a person to an [`ApprovalQuestion`](crate::ApprovalQuestion), and when no answer is needed
 //! any longer.
 
 use antiphon_core::{Approval, ApprovalReply, Decision, Event, EventBody, Question};

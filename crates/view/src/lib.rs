@@ -1,4 +1,4 @@
-//! What people see, as data and text: trees, transcripts, diffs, cost and status lines.
+//! The display for people, as data and text: trees, transcripts, diffs, cost and status lines.
 //!
 //! Nothing here reads the environment or opens the terminal. Functions return values and strings, or
 //! write to a writer of the caller; the width, the colors and the time are arguments. Text of models,
@@ -9,6 +9,7 @@ mod approval;
 mod approval_answer;
 mod canvas;
 mod colors;
+pub mod conversation_text;
 mod deferred;
 mod descendants;
 pub mod display;

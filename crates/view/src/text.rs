@@ -96,6 +96,15 @@ pub fn count(number: u64, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// `812 bytes`, `3.4 MB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
+    let Some((unit, name)) = unit else { return count(bytes, "byte") };
+    let tenths = bytes / (unit / 10);
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
 /// `0.4 s`, `12 s`, `3 min 20 s`.
 pub fn elapsed(time: Duration) -> String {
     let seconds = time.as_secs();

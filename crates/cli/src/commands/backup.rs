@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_sqlite::{BackupError, Progress, Replace, SqliteJournal};
+use antiphon_view::text::size;
 use clap::Args;
 use serde::Serialize;
 
@@ -139,13 +140,4 @@ impl ProgressPrinter {
             });
         }
     }
-}
-
-/// `812 bytes`, `3.4 MB`.
-pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
-    let unit = UNITS.iter().find(|(unit, _)| bytes >= *unit);
-    let Some((unit, name)) = unit else { return terminal::count(bytes, "byte") };
-    let tenths = bytes / (unit / 10);
-    format!("{}.{} {name}", tenths / 10, tenths % 10)
 }

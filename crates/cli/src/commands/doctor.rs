@@ -1,13 +1,15 @@
 //! `antiphon doctor`: shows the checks of the project, and what to fix.
 
+use antiphon_core::SourceName;
+use antiphon_http::Webhook;
 use antiphon_project::checks::{
     CheckStatus, PolicyCheck, ProjectChecks, RunnerCheck, WebhookState,
 };
 use antiphon_project::environment::Environment;
+use antiphon_project::settings::WebhookConfig;
 use antiphon_view::display::escaped;
 use clap::Args;
 
-use super::serve::webhooks::webhook;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -28,19 +30,25 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let checks = ProjectChecks::run(environment, |source, config, environment| {
-            match webhook(source, config, environment) {
-                Ok(Some(_)) => WebhookState::On,
-                Ok(None) => WebhookState::Off,
-                Err(failure) => WebhookState::Invalid(failure.to_string()),
-            }
-        });
+        let checks = ProjectChecks::run(environment, webhook_state);
         let checks = checks.await?;
         terminal::print(&if self.json { terminal::json(&checks)? } else { readable(&checks) });
         match checks.failed().as_slice() {
             [] => Ok(()),
             names => Err(Failure::unavailable(format!("not ready: {}", names.join(", ")))),
         }
+    }
+}
+
+fn webhook_state(
+    source: &SourceName,
+    config: &WebhookConfig,
+    environment: &Environment,
+) -> WebhookState {
+    match Webhook::of_settings(source, config, environment) {
+        Ok(Some(_)) => WebhookState::On,
+        Ok(None) => WebhookState::Off,
+        Err(error) => WebhookState::Invalid(error.to_string()),
     }
 }
 

@@ -6,16 +6,17 @@ use std::time::{Duration, Instant};
 use antiphon_core::TaskId;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_project::environment::Environment;
-use antiphon_project::project::Project;
+use antiphon_project::project::{Project, RepairOutcome};
 use antiphon_sqlite::{
-    Compacted, MaintenanceStep, OpenError, PruneMode, PruneSelection, Pruned, Repaired,
-    SqliteJournal, Verified,
+    Compacted, MaintenanceStep, PruneMode, PruneSelection, Pruned, Repaired, SqliteJournal,
+    Verified,
 };
+use antiphon_view::text::size;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::backup::{blocking, size};
+use super::backup::blocking;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -176,32 +177,12 @@ struct RepairedRow<'a> {
 
 impl Repair {
     async fn run(self, project: &Project) -> Result<(), Failure> {
-        let path = project.journal_path();
-        let found = with_progress({
-            let path = path.clone();
-            move |step| SqliteJournal::verify_file(&path, step)
-        });
-        let sound = match found.await? {
-            Ok(Verified { events, tasks, problems, .. }) if problems.is_empty() => {
-                Some((events, tasks))
-            }
-            Ok(_) | Err(OpenError::Damaged { .. }) => None,
-            Err(error) => return Err(error.into()),
+        let journal = project.clone();
+        let done = with_progress(move |step| journal.repair_journal(step)).await??;
+        let Repaired { events, tasks, events_lost, tasks_cut, before } = match done {
+            RepairOutcome::Repaired(repaired) => repaired,
+            RepairOutcome::Sound(found) => return self.print_sound(&found),
         };
-        if let Some((events, tasks)) = sound {
-            if self.json {
-                let (repaired, events_lost, tasks_cut) = (false, 0, &[][..]);
-                let before = None;
-                let row = RepairedRow { repaired, events, tasks, events_lost, tasks_cut, before };
-                terminal::print(&terminal::json(&row)?);
-            } else {
-                terminal::print("the journal is sound: nothing was changed\n");
-            }
-            return Ok(());
-        }
-        let repaired =
-            with_progress(move |step| SqliteJournal::repair(&path, SystemClock.now(), step));
-        let Repaired { events, tasks, events_lost, tasks_cut, before } = repaired.await??;
         if self.json {
             let (tasks_cut, before) = (tasks_cut.as_slice(), Some(before.as_path()));
             let repaired = true;
@@ -225,6 +206,18 @@ impl Repair {
             ));
         }
         terminal::print(&format!("the damaged journal is kept as {}\n", before.display()));
+        Ok(())
+    }
+
+    fn print_sound(&self, found: &Verified) -> Result<(), Failure> {
+        if !self.json {
+            terminal::print("the journal is sound: nothing was changed\n");
+            return Ok(());
+        }
+        let (events, tasks) = (found.events, found.tasks);
+        let (repaired, events_lost, tasks_cut, before) = (false, 0, &[][..], None);
+        let row = RepairedRow { repaired, events, tasks, events_lost, tasks_cut, before };
+        terminal::print(&terminal::json(&row)?);
         Ok(())
     }
 }
@@ -267,13 +260,9 @@ impl Prune {
     async fn run(self, project: &Project) -> Result<(), Failure> {
         let selection = PruneSelection { ended_before: self.before, keep: self.keep };
         let mode = if self.dry_run { PruneMode::DryRun } else { PruneMode::Remove };
-        let path = project.journal_path();
-        let pruned = with_progress(move |step| {
-            SqliteJournal::prune(&path, selection, mode, SystemClock.now(), step)
-        });
-        let pruned = pruned.await??;
-        // After the journal: a result without its task is swept later, a task without its result is not.
-        let results = if self.dry_run { 0 } else { project.remove_results(&pruned.tasks)? };
+        let journal = project.clone();
+        let pruned = with_progress(move |step| journal.prune_journal(selection, mode, step));
+        let (pruned, results) = pruned.await??;
         self.print(&pruned, results)
     }
 

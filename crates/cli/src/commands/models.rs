@@ -1,13 +1,10 @@
 //! `antiphon models`: models and their prices.
 
-use antiphon_core::{ModelRef, Price};
 use antiphon_process::ProjectServer;
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models as Registry;
-use antiphon_project::models::list_models;
-use antiphon_project::settings::{Key, UserSettings};
+use antiphon_project::models::{KnownModel, ModelSource, Models as Registry, known_models};
+use antiphon_project::settings::UserSettings;
 use clap::Args;
-use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -35,15 +32,6 @@ pub(crate) struct Models {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Row {
-    model: ModelRef,
-    /// Whether its provider has a key or needs none.
-    configured: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price: Option<Price>,
-}
-
 impl Models {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         let registry = Registry::new(UserSettings::load(environment)?);
@@ -51,30 +39,17 @@ impl Models {
         if let Some(name) = self.provider.as_ref().filter(|n| !config.providers.contains_key(*n)) {
             return Err(Failure::usage(format!("there is no provider `{name}`")));
         }
-        let mut rows: Vec<Row> = Vec::new();
+        let source = if self.offline { ModelSource::Prices } else { ModelSource::Provider };
+        let mut rows = Vec::new();
         for (name, provider) in &config.providers {
             if self.provider.as_ref().is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let configured = !matches!(provider.key, Key::Missing { .. });
-            let mut names: Vec<ModelRef> = Vec::new();
-            if configured && !self.offline {
-                match list_models(provider, registry.transport()?).await {
-                    Ok(found) => names.extend(
-                        found.iter().filter_map(|m| ModelRef::parse(&format!("{name}/{m}")).ok()),
-                    ),
-                    Err(error) => terminal::note(&format!("antiphon: {name}: {error}\n")),
-                }
+            let (known, error) = known_models(&registry, name, provider, source).await?;
+            if let Some(error) = error {
+                terminal::note(&format!("antiphon: {name}: {error}\n"));
             }
-            let priced = config.prices.iter().map(|(model, _)| model);
-            names.extend(priced.filter(|model| model.provider() == name).cloned());
-            names.sort();
-            names.dedup();
-            rows.extend(names.into_iter().map(|model| Row {
-                configured,
-                price: config.prices.price(&model),
-                model,
-            }));
+            rows.extend(known);
         }
         self.print(&rows)
     }
@@ -89,17 +64,17 @@ impl Models {
         let mut models = server.answer(server.client.models().await)?;
         models.retain(|model| self.provider.as_ref().is_none_or(|name| model.provider() == name));
         models.sort();
-        let row = |model| Row { configured: true, price: prices.price(&model), model };
+        let row = |model| KnownModel { configured: true, price: prices.price(&model), model };
         self.print(&models.into_iter().map(row).collect::<Vec<_>>())
     }
 
-    fn print(&self, rows: &[Row]) -> Result<(), Failure> {
+    fn print(&self, rows: &[KnownModel]) -> Result<(), Failure> {
         terminal::print(&if self.json { terminal::json(&rows)? } else { table(rows) });
         Ok(())
     }
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[KnownModel]) -> String {
     if rows.is_empty() {
         return "No models are known. `antiphon doctor` says what to set.\n".to_owned();
     }

@@ -6,6 +6,7 @@ use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::state::registry::{KnownProject, Registry, RootStatus};
+use antiphon_view::text::size;
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -165,16 +166,4 @@ fn forget(
     registry.forget(&known, environment)?;
     terminal::print(&format!("deleted the state of {root}\n"));
     Ok(())
-}
-
-/// A size for people.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
-    let mut unit = 0;
-    let mut rest = bytes;
-    while rest >= 10 * 1024 && unit + 1 < UNITS.len() {
-        rest /= 1024;
-        unit += 1;
-    }
-    format!("{rest} {}", UNITS[unit])
 }

@@ -4,7 +4,6 @@ mod a2a;
 mod background_services;
 mod files;
 mod listening;
-pub(super) mod webhooks;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -42,7 +41,6 @@ use crate::terminal;
 use background_services::{BackgroundServices, ServiceDeps};
 use files::{ConnectionLimit, raise_file_limit};
 use listening::{Listening, OpenAddress, Opened};
-use webhooks::webhooks;
 
 /// Largest value of `--connections-max`.
 const CONNECTIONS_MAX: i64 = 1_000_000;
@@ -143,7 +141,7 @@ impl Serve {
         project.prepare_requests()?;
         let schedules = settings.schedules.clone();
         let terminals = settings.terminals.keys().cloned().collect();
-        let webhooks = webhooks(&settings.webhooks, environment)?;
+        let webhooks = Webhooks::of_settings(&settings.webhooks, environment)?;
         let a2a_settings = settings.a2a.clone();
         let agents = settings.mcp_server.agents.as_ref();
         let mcp = McpServer::new(ExposedAgents::of_setting(agents));

@@ -1,22 +1,18 @@
 //! `antiphon sessions`: conversations.
 
-use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SessionQuery, SystemClock};
-use antiphon_core::{
-    AssistantBlock, InputBlock, Message, Session, SessionId, SessionSummary, StopReason,
-    UserMessage,
-};
+use antiphon_core::{Session, SessionId, SessionSummary};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
 use antiphon_project::toolset::Toolset;
-use antiphon_view::display::{escaped, escaped_path};
+use antiphon_view::conversation_text;
+use antiphon_view::display::escaped_path;
 use antiphon_view::text::one_line;
 use clap::Subcommand;
 
@@ -127,14 +123,12 @@ impl Sessions {
     fn print(&self, session: &Session) -> Result<(), Failure> {
         match self {
             Self::Export { file: Some(file), .. } => {
-                saved_session::check_replaceable(file)?;
-                antiphon_session_file::save(file, session)
-                    .map_err(|error| Failure::failed(error.to_string()))?;
+                saved_session::export(session, file)?;
                 let message_count = terminal::count(session.messages.len() as u64, "message");
                 terminal::print(&format!("{message_count} written to {}\n", escaped_path(file)));
             }
             Self::Show { json: true, .. } | Self::Export { file: None, .. } => {
-                terminal::print(&to_json(session)?);
+                terminal::print(&saved_session::to_json(session)?);
             }
             Self::Show { json: false, .. }
             | Self::List { .. }
@@ -185,7 +179,7 @@ pub(super) fn is_file(name: &str) -> bool {
 
 /// Reads a session file.
 pub(super) fn from_file(path: &Path) -> Result<Session, Failure> {
-    antiphon_session_file::load(path).map_err(|error| Failure::usage(error.to_string()))
+    Ok(saved_session::from_file(path)?)
 }
 
 /// Reads a session from its file or from the project.
@@ -196,10 +190,6 @@ async fn load(access: &ProjectAccess<'_>, name: &str) -> Result<Session, Failure
     let connection = access.read()?;
     let summary = connection.find_session(name).await?;
     Ok(connection.session(summary).await?)
-}
-
-fn to_json(session: &Session) -> Result<String, Failure> {
-    antiphon_session_file::to_json(session).map_err(|error| Failure::failed(error.to_string()))
 }
 
 fn table(sessions: &[SessionSummary]) -> String {
@@ -225,80 +215,6 @@ fn readable(session: &Session) -> String {
         session.created_at.format("%F %T"),
         session.updated_at.format("%F %T"),
     );
-    text.push_str(&conversation(&session.system_prompt, &session.messages));
+    text.push_str(&conversation_text::conversation(&session.system_prompt, &session.messages));
     text
-}
-
-/// A queued message as text.
-pub(super) fn waiting(message: &UserMessage) -> String {
-    let mut text = String::new();
-    section(&mut text, "queued", &inputs(&message.content));
-    text
-}
-
-/// The messages as text.
-pub(super) fn conversation(system_prompt: &str, messages: &[Arc<Message>]) -> String {
-    let mut text = String::new();
-    if !system_prompt.is_empty() {
-        section(&mut text, "system", system_prompt);
-    }
-    for message in messages {
-        match &**message {
-            Message::User(user) => section(&mut text, "user", &inputs(&user.content)),
-            Message::Assistant(answer) => {
-                let blocks: Vec<String> = answer.content.iter().map(block).collect();
-                section(&mut text, answer_title(answer.stop_reason), &blocks.join("\n"));
-            }
-            Message::ToolResult(result) => {
-                let title = if result.is_error { "failed" } else { "result" };
-                section(
-                    &mut text,
-                    &format!("{title} of {}", result.tool_name),
-                    &inputs(&result.content),
-                );
-            }
-        }
-    }
-    text
-}
-
-/// The title of an answer, which says whether it is complete.
-fn answer_title(stop_reason: StopReason) -> &'static str {
-    match stop_reason {
-        StopReason::Error => "assistant, broke off",
-        StopReason::Aborted => "assistant, interrupted",
-        StopReason::EndTurn | StopReason::Length | StopReason::ToolUse | StopReason::Unknown => {
-            "assistant"
-        }
-    }
-}
-
-fn section(text: &mut String, title: &str, body: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "\n── {}\n{}", escaped(title), body.trim_end());
-}
-
-fn inputs(blocks: &[InputBlock]) -> String {
-    let texts: Vec<String> = blocks
-        .iter()
-        .map(|block| match block {
-            InputBlock::Text(text) => text.text.clone(),
-            InputBlock::Image(image) => {
-                format!("[{}, {} bytes]", image.mime_type(), image.data().len())
-            }
-        })
-        .collect();
-    texts.join("\n")
-}
-
-fn block(block: &AssistantBlock) -> String {
-    match block {
-        AssistantBlock::Text(text) => text.text.clone(),
-        AssistantBlock::Thinking(thinking) => format!("(thinking) {}", thinking.thinking),
-        AssistantBlock::ToolCall(call) => {
-            let arguments = call.arguments.object().map_or("(malformed)", |json| json.as_str());
-            format!("→ {} {}", escaped(&call.name), escaped(arguments))
-        }
-        AssistantBlock::Opaque(opaque) => format!("[{}]", escaped(&opaque.kind)),
-    }
 }

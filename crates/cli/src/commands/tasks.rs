@@ -14,9 +14,6 @@ use antiphon_core::port::{TaskFilter, TaskSelector};
 use antiphon_core::{HandlingMode, TaskStatus, TaskSummary};
 use antiphon_process::{Connection, ProjectAccess};
 use antiphon_project::task_lookup::find_task;
-use antiphon_project::{TreeScope, task_and_descendants};
-use antiphon_runtime::Orchestrator;
-use antiphon_view::display::escaped;
 use antiphon_view::{Collapse, LastColumn, task_title};
 use clap::Subcommand;
 
@@ -224,24 +221,11 @@ impl Tasks {
 
 async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
     let (connection, task) = unfinished(access, task).await?;
-    let peers = peers_below(connection.reader(), &task).await?;
+    let cancellation = connection.peer_cancellation(&task).await?;
     connection.cancel(&task.task_id).await?;
-    let delivery = delivery_time(&connection, &peers);
+    let delivery = delivery_time(&cancellation);
     terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, task_title(&task)));
     Ok(())
-}
-
-/// Names of the peers that a task and the unfinished tasks below it run on.
-async fn peers_below(reader: &Orchestrator, task: &TaskSummary) -> Result<Vec<String>, Failure> {
-    let tree = task_and_descendants(reader, &task.task_id, TreeScope::Journal).await?;
-    let unfinished = tree.into_iter().flatten().filter(|task| !task.status.is_terminal());
-    let mut peers: Vec<String> = unfinished
-        .filter_map(|task| task.runs_on.peer)
-        .map(|peer| escaped(&peer).into_owned())
-        .collect();
-    peers.sort_unstable();
-    peers.dedup();
-    Ok(peers)
 }
 
 async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {

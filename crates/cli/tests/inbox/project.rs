@@ -146,7 +146,7 @@ impl Project {
     pub(crate) fn task(&self, agent: &str) -> String {
         let listed = self.antiphon(&["tasks", "list", "--json", "--limit", "100"]).json();
         let tasks = listed.as_array().unwrap().iter();
-        let mut own = tasks.filter(|task| task["agent"] == agent && task["standing"] == true);
+        let mut own = tasks.filter(|task| task["agent"] == agent && task["resident"] == true);
         own.next().unwrap()["task_id"].as_str().unwrap().to_owned()
     }
 

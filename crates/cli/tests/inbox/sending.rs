@@ -35,7 +35,7 @@ fn what_is_sent_wakes_an_idle_agent_and_it_answers_in_one_conversation() {
     ];
     assert_eq!(project.said("echo"), expected);
     let status = project.antiphon(&["agents", "status", "--json"]).json();
-    assert_eq!((&status[0]["agent"], &status[0]["standing"]), (&json!("echo"), &json!(true)));
+    assert_eq!((&status[0]["agent"], &status[0]["resident"]), (&json!("echo"), &json!(true)));
     server.end();
 }
 

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use crate::project::{Project, until};
+use antiphon_model_server::ModelServer;
+
+use crate::anthropic_wire;
+use crate::project::{Project, Run, until};
 use crate::pty::Terminal;
 
 const CTRL_C: &str = "\x03";
@@ -41,6 +44,59 @@ fn an_answer_is_formatted_and_the_next_prompt_continues_the_conversation() {
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("antiphon -c"), "{shown}");
     assert_eq!(project.tasks().len(), 2);
+}
+
+/// The terminal program with a provider of a configuration file and its key, which no other process has.
+fn chat_with_provider(project: &Project, url: &str, key: &str) -> Terminal {
+    let config = project.path().join("models.toml");
+    let provider = "kind = \"anthropic\"\napi_key_env = \"OWN_KEY\"\nbase_url";
+    fs::write(&config, format!("[providers.own]\n{provider} = \"{url}\"\n")).unwrap();
+    let mut command = project.command(&["chat", "--model", "own/model-1"]);
+    command.env("TERM", "xterm").env("NO_COLOR", "1");
+    command.env("ANTIPHON_CONFIG", config).env("OWN_KEY", key);
+    let mut terminal = Terminal::start(command);
+    terminal.until("Ask anything");
+    terminal
+}
+
+fn prompt(terminal: &mut Terminal, text: &str, answer: &str) {
+    terminal.press(text);
+    terminal.press(ENTER);
+    terminal.until(answer);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_prompt_has_the_configuration_and_the_keys_of_the_process() {
+    const KEY: &str = "key-of-the-terminal";
+    let model = ModelServer::start(|_, number| match number {
+        2 => anthropic_wire::held_text("Never all of it."),
+        _ => anthropic_wire::text(&format!("Answer {number}.")),
+    });
+    let model = model.await.unwrap();
+    let url = model.url();
+    tokio::task::spawn_blocking(move || {
+        let project = Project::new();
+        let mut terminal = chat_with_provider(&project, &url, KEY);
+        prompt(&mut terminal, "one", "Answer 0.");
+        prompt(&mut terminal, "two", "Answer 1.");
+        // Another process resumes a task of this one, with its own key, and ends.
+        prompt(&mut terminal, "three", "Never");
+        terminal.press(ESC);
+        terminal.until("Enter resumes the task");
+        let mut other = project.command(&["run", "--json", "--resume", "last"]);
+        other.env("ANTIPHON_CONFIG", project.path().join("models.toml")).env("OWN_KEY", "another");
+        let ended = Run::start(other).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.said);
+        terminal.until("Answer 3.");
+        prompt(&mut terminal, "four", "Answer 4.");
+        terminal.press(CTRL_D);
+        assert_eq!(terminal.end().0, 0);
+        let requests = model.requests();
+        let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key")).collect();
+        assert_eq!(keys, [Some(KEY), Some(KEY), Some(KEY), Some("another"), Some(KEY)]);
+    })
+    .await
+    .unwrap();
 }
 
 #[test]

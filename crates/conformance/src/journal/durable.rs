@@ -1,4 +1,4 @@
-//! What a journal still returns after it was closed and opened again.
+//! The contents of a journal after it was closed and opened again.
 //!
 //! Closing is dropping: an answered append needs no other call.
 //!

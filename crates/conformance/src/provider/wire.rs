@@ -1,4 +1,4 @@
-//! What an adapter implements to run this suite.
+//! The trait that an adapter implements to run this suite.
 
 use std::any::Any;
 use std::sync::Arc;

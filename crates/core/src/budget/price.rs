@@ -1,7 +1,8 @@
 //! Prices of models and costs of answers.
 //!
-//! Prices are data: a table from model names to US dollars per million tokens. A model without a
-//! price has an unknown cost, which is not the same as no cost.
+//! Prices are data: a table from model names to US dollars per million tokens. The built-in one is
+//! `crates/project/data/prices.toml`, and settings add to it. A model without a price has an unknown cost,
+//! which is not the same as no cost.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a control request asks for, and what its execution resulted in.
+//! Orders of control requests, and the results of their execution.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

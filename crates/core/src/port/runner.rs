@@ -148,7 +148,7 @@ pub struct RunnerTask {
     pub display: Arc<dyn AnswerDisplay>,
 }
 
-/// Shows the text that an agent elsewhere is writing to those who watch the task, before the journal has it.
+/// Shows the text that an agent elsewhere is writing to the watchers of the task, before the journal has it.
 pub trait AnswerDisplay: Send + Sync {
     /// Shows a change. `after` is the last event of the task before the text.
     fn show(&self, after: Seq, change: AnswerChange<'_>);

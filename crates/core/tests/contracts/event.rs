@@ -48,6 +48,20 @@ fn what_an_earlier_version_did_not_say_means_what_it_meant() {
 }
 
 #[test]
+fn the_earlier_names_of_fields_are_read() {
+    let created = |resident: &str, options: &str| {
+        let data = json!({
+            "agent": "dev", "session_id": "s1", resident: true, options: {"temperature": 0.5},
+        });
+        EventBody::parse("task_created", &data.to_string()).unwrap()
+    };
+    let before = created("standing", "manner");
+    assert_eq!(before, created("resident", "model_options"));
+    let written = serde_json::to_value(&before).unwrap();
+    assert_eq!((&written["resident"], written.get("standing")), (&json!(true), None));
+}
+
+#[test]
 fn a_message_that_an_earlier_version_queued_is_the_users() {
     let queued = |message: Value| {
         let data = json!({"id": UUID, "mode": "steer", "message": message});

@@ -123,7 +123,7 @@ fn the_schema_knows_every_type() {
     assert_eq!(known, Some(json!(types)));
 }
 
-/// Fields without a description, by their place in a schema. Conditions only narrow fields that are described elsewhere.
+/// Fields and types without a description, by their place in a schema. Conditions only narrow fields that are described elsewhere.
 fn undescribed(schema: &Value, place: &str, found: &mut Vec<String>) {
     const CONDITIONS: [&str; 6] = ["if", "then", "else", "allOf", "anyOf", "not"];
     let Some(object) = schema.as_object() else { return };
@@ -133,7 +133,7 @@ fn undescribed(schema: &Value, place: &str, found: &mut Vec<String>) {
             let place = format!("{place}/{name}");
             let is_described =
                 field["description"].as_str().is_some_and(|text| text.ends_with('.'));
-            if keyword == "properties" && !is_described {
+            if !is_described {
                 found.push(place.clone());
             }
             undescribed(field, &place, found);
@@ -147,7 +147,7 @@ fn undescribed(schema: &Value, place: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn every_field_has_a_description() {
+fn every_field_and_every_type_has_a_description() {
     let mut found = Vec::new();
     undescribed(&schema(), "", &mut found);
     assert_eq!(found, [""; 0]);

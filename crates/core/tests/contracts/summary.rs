@@ -293,9 +293,10 @@ fn moved(agent_id: AgentId, from: AgentState, to: AgentState) -> EventBody {
 #[test]
 fn a_live_agent_is_where_it_last_moved_to() {
     use AgentState::{Idle, Reflecting, Thinking, ToolCall};
-    let lap = [(Idle, Thinking), (Thinking, ToolCall), (ToolCall, Reflecting), (Reflecting, Idle)];
+    let changes =
+        [(Idle, Thinking), (Thinking, ToolCall), (ToolCall, Reflecting), (Reflecting, Idle)];
     let mut status = None;
-    for (count, (from, to)) in (1..).zip(lap.into_iter().chain(lap)) {
+    for (count, (from, to)) in (1..).zip(changes.into_iter().chain(changes)) {
         status = LiveAgent::after(status, &moved(agent_id(), from, to), second(count));
         // A step with tools is not another message.
         let now = AgentStatus {

@@ -1,4 +1,4 @@
-//! What the operations do, the same for both bindings.
+//! The operations, the same for both bindings.
 
 mod list;
 mod send;

@@ -1,5 +1,5 @@
-//! What the editor may choose for a session: permission mode, agent and model. Modes are offered twice, since some
-//! editors know only one of the two forms.
+//! Options of a session that the editor may choose: permission mode, agent and model. Modes are offered twice, since
+//! some editors know only one of the two forms.
 
 use antiphon_core::ModelRef;
 use antiphon_permissions::PermissionMode;

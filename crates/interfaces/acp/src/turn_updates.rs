@@ -1,4 +1,4 @@
-//! What the editor sees of a task while it runs: events of the journal and live deltas become updates of the
+//! Updates of a running task for the editor: events of the journal and live deltas become updates of the
 //! session. Only the text and the calls of the task itself are shown; its children are the entries of a plan.
 
 use std::collections::HashMap;

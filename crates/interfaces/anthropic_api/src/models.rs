@@ -1,4 +1,4 @@
-//! What `model` can name, for clients that send `anthropic-version`.
+//! The names that `model` accepts, for clients that send `anthropic-version`.
 
 use antiphon_interface_transport::AppState;
 use antiphon_interface_transport::answer::{known_models, model_not_found};

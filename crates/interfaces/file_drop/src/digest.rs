@@ -1,4 +1,4 @@
-//! What makes two requests the same.
+//! Digests: two requests with the same one are the same.
 //!
 //! A request with an `id` is identified by its requester and the id. Without one, it is identified
 //! by its requester, the name of its file and the content. White space around the text is ignored:

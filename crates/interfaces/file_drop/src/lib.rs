@@ -11,7 +11,7 @@
 //!
 //! use antiphon_core::port::OrderExecutor;
 //! use antiphon_core::{Order, OrderError, OrderResult, OrderStatus};
-//! use antiphon_file_drop::{Settings, drop_and_wait, watch};
+//! use antiphon_file_drop::{FileDropSettings, drop_and_wait, watch};
 //! use tokio_util::sync::CancellationToken;
 //!
 //! struct StopsEveryAgent;
@@ -28,7 +28,7 @@
 //! # let project = project.path();
 //! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
 //! let stop = CancellationToken::new();
-//! let service = watch(project, Settings::default(), Arc::new(StopsEveryAgent), stop.clone());
+//! let service = watch(project, FileDropSettings::default(), Arc::new(StopsEveryAgent), stop.clone());
 //! let client = async {
 //!     let request = br#"{"action":"stop_agent","name":"reviewer"}"#.to_vec();
 //!     let folder = project.join(".antiphon/requests");
@@ -69,6 +69,6 @@ pub use response::{RESULT_BYTES_MAX, Response, ResponseError};
 pub use scan::scanner::REQUESTERS_MAX;
 pub use service::{PassCounts, answer_waiting, watch};
 pub use settings::{
-    FOLDERS_MAX, ORDERS_MAX, PAUSE_MAX, REQUEST_BYTES_MAX, RequestFolder, Settings, SettingsError,
-    WhenAbsent,
+    FOLDERS_MAX, FileDropSettings, ORDERS_MAX, PAUSE_MAX, REQUEST_BYTES_MAX, RequestFolder,
+    SettingsError, WhenAbsent,
 };

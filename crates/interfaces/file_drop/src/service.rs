@@ -17,7 +17,7 @@ use crate::execute::queues::RequestQueues;
 use crate::execute::worker::{FILE_SLOTS_MAX, RetryPolicy, Worker};
 use crate::scan::changes::{ChangeQueue, ChangedFiles, watcher};
 use crate::scan::scanner::{ScanResult, Scanner, paths};
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{FileDropSettings, SettingsError};
 use antiphon_folder_watch::FolderWatcher;
 
 /// Full scans use at most one part in this many of the time.
@@ -29,7 +29,7 @@ const RESCAN_SHARE: u32 = 20;
 /// One process at a time answers a folder: a second one waits until the first ends.
 pub async fn watch(
     project: impl AsRef<Path>,
-    settings: Settings,
+    settings: FileDropSettings,
     orders: Arc<dyn OrderExecutor>,
     stop: CancellationToken,
 ) -> Result<(), SettingsError> {
@@ -45,7 +45,7 @@ pub async fn watch(
 /// Answers the present requests and returns. Skips folders that another process answers.
 pub async fn answer_waiting(
     project: impl AsRef<Path>,
-    settings: Settings,
+    settings: FileDropSettings,
     orders: Arc<dyn OrderExecutor>,
     stop: CancellationToken,
 ) -> Result<PassCounts, SettingsError> {
@@ -70,7 +70,7 @@ pub struct PassCounts {
 }
 
 struct Service {
-    settings: Arc<Settings>,
+    settings: Arc<FileDropSettings>,
     scanner: Scanner,
     queues: RequestQueues,
     retry: RetryPolicy,
@@ -84,7 +84,7 @@ struct Service {
 impl Service {
     fn new(
         project: &Path,
-        settings: Settings,
+        settings: FileDropSettings,
         orders: Arc<dyn OrderExecutor>,
         watcher: FolderWatcher,
         retry: RetryPolicy,

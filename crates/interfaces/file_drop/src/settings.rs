@@ -10,10 +10,10 @@ use crate::folder_trust::FolderTrust;
 /// Most folders of requests.
 pub const FOLDERS_MAX: usize = 8;
 
-/// Default of [`Settings::request_bytes_max`].
+/// Default of [`OrchestratorSettings::request_bytes_max`].
 pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 
-/// Default of [`Settings::orders_max`].
+/// Default of [`OrchestratorSettings::orders_max`].
 pub const ORDERS_MAX: usize = 32;
 
 /// Longest allowed duration of any setting.
@@ -21,7 +21,7 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Settings of the file-drop interface.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct FileDropSettings {
     /// The folders of requests, at most [`FOLDERS_MAX`].
     pub folders: Vec<RequestFolder>,
     /// Which of them the user trusts.
@@ -57,7 +57,7 @@ pub enum WhenAbsent {
     Wait,
 }
 
-impl Default for Settings {
+impl Default for FileDropSettings {
     fn default() -> Self {
         let folder = |path: &str, absent| RequestFolder { path: path.into(), absent };
         Self {
@@ -104,7 +104,7 @@ pub enum SettingsError {
     },
 }
 
-impl Settings {
+impl FileDropSettings {
     pub(crate) fn check(&self) -> Result<(), SettingsError> {
         if self.folders.len() > FOLDERS_MAX {
             return Err(SettingsError::Folders { found: self.folders.len() });

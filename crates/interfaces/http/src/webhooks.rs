@@ -13,6 +13,7 @@
 //! | the body is JSON                                     | 415, 400                                       |
 //! | the inbox of the agent is not full                   | 429; 503 when the agent cannot be started      |
 
+mod configured;
 mod delivery;
 mod signature;
 

@@ -1,4 +1,4 @@
-//! What happens to a task, and to the approvals of its tree, from the orchestrator of this server or from the owner
+//! The events of a task and of the approvals of its tree, from the orchestrator of this server or from the owner
 //! of the journal.
 
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-//! What `model` can name: the agents that are defined, the known models, and the user's aliases. Other models can be
-//! named too; their provider decides whether they exist.
+//! The names that `model` accepts: the agents that are defined, the known models, and the user's aliases. Other models
+//! can be named too; their provider decides whether they exist.
 
 use std::sync::Arc;
 

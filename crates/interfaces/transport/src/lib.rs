@@ -1,4 +1,4 @@
-//! What every HTTP interface shares: listeners and TLS, authentication, limits, event streams, the error
+//! Parts that every HTTP interface shares: listeners and TLS, authentication, limits, event streams, the error
 //! shape and the `OpenAPI` document.
 //!
 //! An interface is a crate that offers an [`Interface`]: described routes, and how each may be reached. The

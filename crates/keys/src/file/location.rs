@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use antiphon_private_file::{AccessError, Kind, check, open_at, parent_of};
+use antiphon_private_file::{AccessError, PrivateEntry, check, open_at, parent_of};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
 
@@ -95,7 +95,7 @@ impl FileLocation {
         match openat(CWD, &self.folder, flags, Mode::empty()) {
             Ok(folder) => {
                 let stat = fstat(&folder).map_err(unreadable)?;
-                check(&stat, Kind::Folder).map_err(|error| refuse(&self.folder, error))?;
+                check(&stat, PrivateEntry::Folder).map_err(|error| refuse(&self.folder, error))?;
                 Ok(Some(folder))
             }
             Err(Errno::NOENT) => Ok(None),

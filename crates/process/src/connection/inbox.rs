@@ -192,6 +192,15 @@ impl ProjectServer {
     }
 }
 
+/// The pause after the first rejection for lack of room. Each further pause is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long an interaction is sent again while its inbox is full.
+pub const FULL_PATIENCE: Duration = Duration::from_secs(120);
+
 /// Where an interaction goes.
 #[derive(Clone, Copy)]
 pub enum InboxTarget<'a> {
@@ -207,6 +216,36 @@ impl InboxTarget<'_> {
         match self {
             Self::Local(orchestrator) => admit_local(orchestrator, outgoing).await,
             Self::Server(server) => server.admit(outgoing).await,
+        }
+    }
+
+    /// Sends an interaction, again and again while its inbox is full, for [`FULL_PATIENCE`]. `waits` is called before
+    /// the first pause.
+    pub async fn send_when_room(
+        &self,
+        outgoing: &OutgoingInteraction,
+        waits: impl FnOnce(),
+    ) -> Result<SendOutcome, ProjectError> {
+        let end = Instant::now() + FULL_PATIENCE;
+        let (mut pause, mut waits) = (PAUSE_MIN, Some(waits));
+        loop {
+            match self.send(outgoing).await? {
+                // Without a server no agent reads the inbox, so waiting would not make room.
+                SendOutcome::Rejected(rejected)
+                    if rejected.may_pass()
+                        && matches!(self, Self::Server(_))
+                        && Instant::now() + pause < end =>
+                {
+                    if let Some(waits) = waits.take() {
+                        waits();
+                    }
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                outcome @ (SendOutcome::Accepted(_) | SendOutcome::Rejected(_)) => {
+                    return Ok(outcome);
+                }
+            }
         }
     }
 }

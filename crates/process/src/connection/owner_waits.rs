@@ -1,4 +1,4 @@
-//! What the process that owns a project's journal knows, and the journal's file cannot hold: which tasks wait until
+//! Knowledge of the owner of a project's journal that the journal's file cannot hold: which tasks wait until
 //! it can be written.
 
 use std::collections::HashMap;

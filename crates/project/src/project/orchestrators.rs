@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Agents, Journal, RandomIds};
 use antiphon_runtime::{
-    Budget, NoSpendLimits, Orchestrator, RuntimeConfig, RuntimeDeps, Settings, SpendLimitSource,
-    TaskEnvironment,
+    Budget, NoSpendLimits, Orchestrator, OrchestratorSettings, RuntimeConfig, RuntimeDeps,
+    SpendLimitSource, TaskEnvironment,
 };
 use antiphon_sqlite::{OpenError, SqliteJournal, SyncPolicy};
 
@@ -42,7 +42,7 @@ impl Project {
             runners,
             clock: Arc::new(MachineClock),
             ids: Arc::new(RandomIds),
-            settings: Settings { approvals, ..Settings::default() },
+            settings: OrchestratorSettings { approvals, ..OrchestratorSettings::default() },
         };
         let budget = self.budget(settings);
         Orchestrator::with_environments(RuntimeConfig { deps, budget }, environments)
@@ -125,6 +125,9 @@ fn deps(journal: Arc<dyn Journal>, models: Models, toolset: Toolset) -> RuntimeD
         runners: Vec::new(),
         clock: Arc::new(MachineClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { approvals: toolset.approvals, ..Settings::default() },
+        settings: OrchestratorSettings {
+            approvals: toolset.approvals,
+            ..OrchestratorSettings::default()
+        },
     }
 }

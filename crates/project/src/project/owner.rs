@@ -15,6 +15,7 @@ use crate::settings::UserSettings;
 use crate::task::environments::ProjectEnvironments;
 use crate::task::process_environment::ProcessEnvironment;
 use crate::task::project_task_factory::ProjectTaskFactory;
+use crate::task::registered_processes::ProcessLease;
 use crate::task::task_process::TaskProcess;
 use crate::toolset::McpPool;
 
@@ -54,6 +55,8 @@ pub struct ProjectOwner {
     /// Changes agent definitions.
     pub files: AgentFiles,
     mcp: Arc<McpPool>,
+    /// The environment of this process stays registered between its tasks.
+    _own_lease: Option<ProcessLease>,
 }
 
 impl ProjectOwner {
@@ -79,9 +82,8 @@ impl ProjectOwner {
             Arc::clone(&mcp),
         );
         let environments = Arc::new(environments);
-        if let Some(id) = process.id {
-            environments.insert(id, Arc::clone(&own))?;
-        }
+        let own_lease = process.id.map(|id| environments.insert_own(id, Arc::clone(&own)));
+        let own_lease = own_lease.transpose()?;
         let orchestrator = project.owner_orchestrator(journal, &own, Arc::clone(&environments));
         environments.serve(&orchestrator);
         if !is_server {
@@ -93,7 +95,7 @@ impl ProjectOwner {
         let models = Arc::clone(&own.models);
         let tasks = ProjectTaskFactory::new(&project, &orchestrator, models, rules, for_files);
         let tasks = Arc::new(tasks.with_environments(Arc::clone(&environments)));
-        Ok(Self { orchestrator, environments, own, tasks, files, mcp })
+        Ok(Self { orchestrator, environments, own, tasks, files, mcp, _own_lease: own_lease })
     }
 
     /// Stops everything that still runs. The journal is free when the last clone of the orchestrator is gone.

@@ -6,10 +6,11 @@ use std::num::NonZeroUsize;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{AgentQuery, TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary};
+use antiphon_core::{AgentName, AgentState, TaskId, TaskStatus, TaskSummary, WaitingFor};
 use antiphon_runtime::{Orchestrator, OrchestratorError, Rejection, is_resident};
 use serde_json::Value;
 
+use crate::error::ProjectError;
 use crate::reports::queued_interactions::QUEUED_INTERACTIONS_MAX;
 
 /// Live agents in one page, at most.
@@ -72,6 +73,24 @@ async fn live_page(
     all.truncate(limit - found.len());
     all.append(&mut found);
     Ok(all)
+}
+
+/// The live agents that a list of agents shows: a task that a person paused is in the list of tasks, unless its agent
+/// is resident.
+pub fn listed_agents(mut agents: Vec<AgentPresence>) -> Vec<AgentPresence> {
+    agents.retain(|live| live.resident || live.waiting_for != Some(WaitingFor::Resume));
+    agents
+}
+
+/// Checks that an agent can be stopped without a server: its task does not run on a peer.
+pub fn check_stops_here(last: &TaskSummary) -> Result<(), ProjectError> {
+    if last.status.is_terminal() || last.runs_on.peer.is_none() {
+        return Ok(());
+    }
+    Err(ProjectError::Refused(
+        "it runs on a peer, which only a server can reach: start `antiphon serve`, then stop it"
+            .to_owned(),
+    ))
 }
 
 /// Residents that an earlier version started and that have received nothing yet, among the newest tasks.

@@ -1,6 +1,6 @@
 //! A task and its descendants, also those on peers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{Page, Read, TaskQuery, TaskSelector};
@@ -58,6 +58,17 @@ pub async fn task_and_descendants(
         }
     }
     Ok((tasks.len() <= TREE_TASKS_MAX).then_some(tasks))
+}
+
+/// Names of the peers that a task and the unfinished tasks below it run on.
+pub async fn peers_below(
+    orchestrator: &Orchestrator,
+    task_id: &TaskId,
+) -> Result<Vec<String>, OrchestratorError> {
+    let tree = task_and_descendants(orchestrator, task_id, TreeScope::Journal).await?;
+    let unfinished = tree.into_iter().flatten().filter(|task| !task.status.is_terminal());
+    let peers: BTreeSet<String> = unfinished.filter_map(|task| task.runs_on.peer).collect();
+    Ok(peers.into_iter().collect())
 }
 
 /// The tasks whose events the journal has: a task on a peer dispatches its children there.

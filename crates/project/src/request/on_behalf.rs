@@ -1,4 +1,4 @@
-//! What the holder of an agent's API key may ask for: less than a person, and never in a person's name.
+//! Rights of the holder of an agent's API key: less than a person, and never in a person's name.
 //!
 //! | part of a requested task                                    | with an agent's key                          |
 //! |-------------------------------------------------------------|----------------------------------------------|

@@ -7,11 +7,11 @@
 //! | is gone, and this process cannot reach the task's model | the variables of another process that can    |
 //! | used a provider that no process reaches at the same address and with a key | nothing: it waits for one    |
 //!
-//! Variables are kept in memory, until the task of their process has ended.
+//! Variables are kept in memory, until the last task of their process has ended; those of this process until it ends.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::{Position, TaskCreated, TaskId};
@@ -27,15 +27,10 @@ use crate::models::Route;
 use crate::project::{OwnerRole, Project};
 use crate::task::gone_process::without_process;
 use crate::task::process_environment::ProcessEnvironment;
+use crate::task::registered_processes::{Origin, ProcessLease, RegisteredProcesses};
 use crate::task::task_process::TaskProcess;
 use crate::toolset::McpPool;
 use crate::toolset::mcp_pool::unavailable_servers;
-
-/// Processes whose variables are kept at a time. One more is refused.
-pub const PROCESSES_MAX: usize = 4096;
-
-/// Environments of processes that are gone, at most. One more forgets the others.
-const DERIVED_MAX: usize = 64;
 
 /// How long the clients of an owner that has ended may take to bring their environments to this one, before the tasks
 /// of processes that are gone go on without theirs.
@@ -43,6 +38,9 @@ const ATTACH_WAIT: Duration = Duration::from_secs(1);
 
 /// Pause before a recovery that failed is tried again.
 const RECOVER_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Pause before the events of a task are read again when the journal does not answer.
+const FOLLOW_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// The environments of the processes whose tasks run here.
 pub struct ProjectEnvironments {
@@ -54,23 +52,15 @@ pub struct ProjectEnvironments {
     base: Option<TaskProcess>,
     is_server: bool,
     mcp: Arc<McpPool>,
-    tables: Arc<Mutex<Tables>>,
+    processes: RegisteredProcesses,
     /// Fires when a server wants the journal.
     leaving: CancellationToken,
-    /// Forgets variables when their task has ended, and ends servers that no process uses.
+    /// Forgets the variables of processes whose tasks have ended, and ends servers that no process uses.
     watchers: Mutex<JoinSet<()>>,
     /// Whose tasks are followed to their end. Absent before the start and after the end.
     orchestrator: Mutex<Option<Orchestrator>>,
     /// Every task is recovered here, or is about to be.
     recovers: AtomicBool,
-}
-
-#[derive(Default)]
-struct Tables {
-    processes: HashMap<Uuid, Arc<ProcessEnvironment>>,
-    derived: HashMap<TaskProcess, Arc<ProcessEnvironment>>,
-    /// Redacted from the tool results of every environment.
-    secrets: Vec<SecretString>,
 }
 
 impl ProjectEnvironments {
@@ -92,7 +82,7 @@ impl ProjectEnvironments {
             base,
             is_server,
             mcp,
-            tables: Arc::default(),
+            processes: RegisteredProcesses::default(),
             leaving: CancellationToken::new(),
             watchers: Mutex::default(),
             orchestrator: Mutex::default(),
@@ -112,10 +102,6 @@ impl ProjectEnvironments {
 
     fn orchestrator(&self) -> Option<Orchestrator> {
         self.orchestrator.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The owner before this one has ended: every task that is not paused goes on here, once. Its clients come first,
@@ -149,20 +135,16 @@ impl ProjectEnvironments {
 
     /// Redacts a secret from the tool results of every environment.
     pub fn add_secret(&self, secret: &SecretString) {
-        let mut tables = self.tables();
-        for environment in tables.processes.values().chain(tables.derived.values()) {
-            environment.secrets.add(secret);
-        }
-        tables.secrets.push(secret.clone());
+        self.processes.add_secret(secret);
     }
 
-    /// The environment of a process, built from its variables, under `id`, with warnings for its user.
+    /// Builds the environment of a process from its variables, with warnings for its user.
     pub(crate) async fn register(
         &self,
         id: Uuid,
         process: &TaskProcess,
         variables: BTreeMap<String, String>,
-    ) -> Result<(Arc<ProcessEnvironment>, Vec<String>), ProjectError> {
+    ) -> Result<(ProcessLease, Vec<String>), ProjectError> {
         let environment = Environment {
             variables: variables
                 .into_iter()
@@ -179,51 +161,46 @@ impl ProjectEnvironments {
         // Only this process knows of them.
         let warnings = servers.as_deref().map(|it| unavailable_servers(it)).unwrap_or_default();
         let built = ProcessEnvironment::build(&self.project, settings, process, servers)?;
-        let built = Arc::new(built);
-        self.insert(id, Arc::clone(&built))?;
-        Ok((built, warnings))
+        let lease = self.processes.insert(id, Arc::new(built), Origin::Registered)?;
+        Ok((lease, warnings))
     }
 
-    /// Adds an environment that was built before.
-    pub(crate) fn insert(
+    /// Adds the environment of this process.
+    pub(crate) fn insert_own(
         &self,
         id: Uuid,
         environment: Arc<ProcessEnvironment>,
-    ) -> Result<(), ProjectError> {
-        let mut tables = self.tables();
-        if tables.processes.len() >= PROCESSES_MAX && !tables.processes.contains_key(&id) {
-            let message = format!("more than {PROCESSES_MAX} processes work here: try again later");
-            return Err(ProjectError::Unavailable(message));
-        }
-        for secret in &tables.secrets {
-            environment.secrets.add(secret);
-        }
-        tables.processes.insert(id, environment);
-        Ok(())
+    ) -> Result<ProcessLease, ProjectError> {
+        self.processes.insert(id, environment, Origin::Registered)
     }
 
-    /// The environment that a process has registered.
-    pub(crate) fn registered(&self, id: Uuid) -> Option<Arc<ProcessEnvironment>> {
-        self.tables().processes.get(&id).cloned()
+    /// Keeps the environment that a process has registered, for a task that is about to start.
+    pub(crate) fn lease(&self, id: Uuid) -> Option<ProcessLease> {
+        self.processes.lease(id)
     }
 
-    /// Forgets an environment when its task has ended.
-    pub(crate) fn forget_after(&self, id: Uuid, task: TaskId, here: &Orchestrator) {
-        let (tables, orchestrator) = (Arc::downgrade(&self.tables), here.clone());
+    /// From now on a task and its descendants work with the environment of this process, until the task has ended.
+    pub(crate) fn resume_with(&self, root: &TaskId, lease: &ProcessLease, here: &Orchestrator) {
+        self.processes.resume_with(root.clone(), lease);
+        self.release_when_ended(lease.clone(), root, here);
+    }
+
+    /// Keeps the environment of a process until a task of it has ended.
+    pub(crate) fn release_when_ended(
+        &self,
+        lease: ProcessLease,
+        task: &TaskId,
+        here: &Orchestrator,
+    ) {
+        if !self.processes.hold(&lease, task) {
+            return;
+        }
+        let (processes, task, orchestrator) = (self.processes.clone(), task.clone(), here.clone());
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         while watchers.try_join_next().is_some() {}
         watchers.spawn(async move {
-            let mut events = orchestrator.follow(Some(task), Position(0));
-            loop {
-                match events.next().await {
-                    Ok(event) if event.body.ends_task() => break,
-                    Ok(_) => {}
-                    Err(_) => return,
-                }
-            }
-            if let Some(tables) = tables.upgrade() {
-                tables.lock().unwrap_or_else(PoisonError::into_inner).processes.remove(&id);
-            }
+            until_ended(&orchestrator, &task).await;
+            processes.release(lease, &task);
         });
     }
 
@@ -245,8 +222,8 @@ impl ProjectEnvironments {
     /// What a task of a process that gave no variables here works with.
     fn derived(&self, process: TaskProcess) -> Result<Arc<ProcessEnvironment>, ProjectError> {
         let process = TaskProcess { id: None, ..process };
-        if let Some(known) = self.tables().derived.get(&process) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.processes.derived(&process) {
+            return Ok(known);
         }
         let environment = Environment {
             current_dir: process.folder.clone().or_else(|| self.own.current_dir.clone()),
@@ -256,14 +233,7 @@ impl ProjectEnvironments {
         let mut built = self.build(&environment, &process)?;
         built.task = Arc::new(without_process(&built.task, &built.models));
         let built = Arc::new(built);
-        let mut tables = self.tables();
-        for secret in &tables.secrets {
-            built.secrets.add(secret);
-        }
-        if tables.derived.len() >= DERIVED_MAX {
-            tables.derived.clear();
-        }
-        tables.derived.insert(process, Arc::clone(&built));
+        self.processes.keep_derived(process, &built);
         Ok(built)
     }
 
@@ -273,7 +243,7 @@ impl ProjectEnvironments {
         process: &TaskProcess,
         task: &TaskCreated,
     ) -> Result<Option<Arc<ProcessEnvironment>>, ProjectError> {
-        let others: Vec<_> = self.tables().processes.values().cloned().collect();
+        let others = self.processes.all();
         for other in others.iter().filter(|other| other.reaches_model(task)) {
             let environment = Environment {
                 current_dir: process.folder.clone(),
@@ -294,7 +264,7 @@ impl ProjectEnvironments {
         let mut watchers =
             std::mem::take(&mut *self.watchers.lock().unwrap_or_else(PoisonError::into_inner));
         watchers.shutdown().await;
-        *self.tables() = Tables::default();
+        self.processes.clear();
     }
 
     /// What is recorded with a task that is created through the interfaces of this process.
@@ -314,7 +284,8 @@ impl antiphon_runtime::TaskEnvironments for ProjectEnvironments {
         task: &TaskCreated,
     ) -> Result<Option<Arc<TaskEnvironment>>, String> {
         let process = Route::parse(task.route.as_ref())?.process.unwrap_or_default();
-        if let Some(known) = process.id.and_then(|id| self.registered(id)) {
+        let root = task.root.as_ref().unwrap_or(task_id);
+        if let Some(known) = self.processes.of_task(root, process.id) {
             return Ok(Some(Arc::clone(&known.task)));
         }
         if self
@@ -331,18 +302,32 @@ impl antiphon_runtime::TaskEnvironments for ProjectEnvironments {
         }
         let other = self.of_another_process(&process, task).map_err(|error| error.to_string())?;
         let Some(other) = other else { return Ok(Some(Arc::clone(&derived.task))) };
-        self.insert(id, Arc::clone(&other)).map_err(|error| error.to_string())?;
-        let orchestrator = self.orchestrator();
-        if let Some(orchestrator) = orchestrator {
-            let root = task.root.as_ref().unwrap_or(task_id);
-            self.forget_after(id, root.clone(), &orchestrator);
+        let lease = self.processes.insert(id, other, Origin::Borrowed);
+        let lease = lease.map_err(|error| error.to_string())?;
+        let found = Arc::clone(&lease.environment().task);
+        if let Some(orchestrator) = self.orchestrator() {
+            self.release_when_ended(lease, root, &orchestrator);
         }
-        Ok(Some(Arc::clone(&other.task)))
+        Ok(Some(found))
     }
 
     fn all(&self) -> Vec<Arc<TaskEnvironment>> {
-        let tables = self.tables();
-        let all = tables.processes.values().chain(tables.derived.values());
-        all.map(|environment| Arc::clone(&environment.task)).collect()
+        let all = self.processes.all_with_derived();
+        all.iter().map(|environment| Arc::clone(&environment.task)).collect()
+    }
+}
+
+/// Returns when a task has ended.
+async fn until_ended(orchestrator: &Orchestrator, task: &TaskId) {
+    loop {
+        let mut events = orchestrator.follow(Some(task.clone()), Position(0));
+        loop {
+            match events.next().await {
+                Ok(event) if event.body.ends_task() => return,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        tokio::time::sleep(FOLLOW_AGAIN_AFTER).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What a task works with: models, tools, permissions, agents and runners, as the process that asked for it would
+//! The environment of a task: models, tools, permissions, agents and runners, as the process that asked for it would
 //! have built them.
 
 use std::sync::{Arc, Mutex, PoisonError};

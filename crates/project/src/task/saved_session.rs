@@ -62,3 +62,20 @@ pub fn check_replaceable(path: &Path) -> Result<(), ProjectError> {
         }
     }
 }
+
+/// Reads a session file.
+pub fn from_file(path: &Path) -> Result<Session, ProjectError> {
+    antiphon_session_file::load(path).map_err(|error| ProjectError::InvalidInput(error.to_string()))
+}
+
+/// Writes a conversation to a session file, which may replace an earlier session file and nothing else.
+pub fn export(session: &Session, path: &Path) -> Result<(), ProjectError> {
+    check_replaceable(path)?;
+    antiphon_session_file::save(path, session)
+        .map_err(|error| ProjectError::Failed(error.to_string()))
+}
+
+/// A conversation in the form of a session file.
+pub fn to_json(session: &Session) -> Result<String, ProjectError> {
+    antiphon_session_file::to_json(session).map_err(|error| ProjectError::Failed(error.to_string()))
+}

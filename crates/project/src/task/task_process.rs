@@ -1,6 +1,6 @@
-//! What the process that asked for a task gave to it. It belongs to the task, not to the process that owns the
-//! journal, and is recorded with the task, so that the next owner keeps it. Variables of the environment are not
-//! part of it: they hold keys.
+//! Folder and permissions that a process gave to its task. They belong to the task, not to the process that owns the
+//! journal, and are recorded with the task, so that the next owner keeps them. Variables of the environment are not
+//! among them: they hold keys.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -13,7 +13,8 @@ use antiphon_core::{
 use antiphon_file_tools::{OutsidePaths, WorkspaceConfig};
 use antiphon_permissions::{Bounds, Effects, Sandbox};
 use antiphon_runtime::{
-    ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
+    ApprovalPolicy, Dispatch, Models, Orchestrator, OrchestratorError, OrchestratorSettings,
+    RuntimeDeps,
 };
 use antiphon_sandbox::{Network, Policy};
 use antiphon_sandboxed::WorkerPorts;
@@ -94,11 +95,11 @@ async fn work(ports: WorkerPorts, environment: &Environment) -> Result<(), Runne
         clock: Arc::new(MachineClock),
         ids: Arc::new(RandomIds),
         // The process that owns the journal waits for it.
-        settings: Settings {
+        settings: OrchestratorSettings {
             approvals: asking,
             dispatch: Dispatch::Parent,
             storage_wait_max: Some(Duration::ZERO),
-            ..Settings::default()
+            ..OrchestratorSettings::default()
         },
     });
     let state = orchestrator.task_alone(&task_id).await.map_err(stopped)?;
@@ -148,7 +149,7 @@ fn tools(
         limits: antiphon_sandbox::Limits::default(),
     };
     let results = Path::new("/tmp/results");
-    let shell = Shell::new(antiphon_shell::Settings {
+    let shell = Shell::new(antiphon_shell::ShellSettings {
         worker: toolset::worker(),
         policy,
         results: results.to_owned(),

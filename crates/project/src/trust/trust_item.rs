@@ -1,4 +1,4 @@
-//! What a project brings that needs trust, and what each part would do.
+//! Parts of a project that need trust, with the effect of each.
 
 use antiphon_agent_files::{AgentCatalog, AgentFileEntry, Folder, version_of};
 use antiphon_core::port::PromptSource;

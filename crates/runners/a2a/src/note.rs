@@ -1,4 +1,4 @@
-//! What the runner keeps in the journal beside the events: which messages of the remote task were recorded.
+//! Notes of the runner in the journal beside the events: which messages of the remote task were recorded.
 
 use a2a::Message;
 use antiphon_followed_task::RUNNER_NOTE;

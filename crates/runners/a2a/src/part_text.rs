@@ -1,4 +1,4 @@
-//! What the parts of a message or an artifact say, as text. A file is named and not fetched; a text file is its text.
+//! The parts of a message or an artifact as text. A file is named and not fetched; a text file is its text.
 
 use a2a::{Artifact, Part, PartContent};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a remote task waits for: a question that a message answers, an approval, or credentials.
+//! The wait of a remote task: a question that a message answers, an approval, or credentials.
 
 use a2a::{Message, Part, PartContent, TaskState, TaskStatus};
 use antiphon_core::{PeerWait, StatusChanged, TaskId};

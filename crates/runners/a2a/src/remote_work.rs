@@ -1,4 +1,4 @@
-//! What a remote task has produced until now, bounded, and how its text grows.
+//! Output of a remote task until now, bounded, and the growth of its text.
 
 use a2a::{Artifact, Part, PartContent, Task, TaskArtifactUpdateEvent};
 

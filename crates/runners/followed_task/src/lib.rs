@@ -5,6 +5,8 @@
 
 mod control;
 mod local_task;
+mod mark;
 
 pub use control::ControlCommand;
 pub use local_task::{LocalTask, RUNNER_NOTE};
+pub use mark::add_mark;

@@ -11,7 +11,7 @@ use antiphon_core::port::{
     Append, Clock, Expected, JournalError, RunnerError, SystemClock, TaskJournal, TaskUpdates,
 };
 use antiphon_core::{Cancel, Event, EventBody, Relayed, Seq, TaskId, TaskSummary, visible};
-use antiphon_followed_task::{ControlCommand, LocalTask};
+use antiphon_followed_task::{ControlCommand, LocalTask, add_mark};
 use backon::ExponentialBackoff;
 use tokio::time::MissedTickBehavior;
 
@@ -287,9 +287,7 @@ impl Follower<'_> {
             return Ok(());
         }
         let mark = Relayed { task_id: progress.task_id.clone(), seq: progress.seq, tasks };
-        // No event may follow a terminal one: the mark goes before it.
-        let ends = events.last().is_some_and(EventBody::ends_task);
-        events.insert(events.len() - usize::from(ends), mark.into());
+        add_mark(&mut events, Some(mark));
         loop {
             let append = Append {
                 task_id: self.local.task_id.clone(),

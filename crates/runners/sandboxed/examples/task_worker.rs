@@ -18,8 +18,8 @@ use antiphon_core::port::{
 };
 use antiphon_core::{ModelRef, PriceTable, Provider, RawJson, StreamEvent, TaskStatus};
 use antiphon_runtime::{
-    DeltaEvent, Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings,
-    WatchedDelta,
+    DeltaEvent, Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, OrchestratorSettings,
+    RuntimeDeps, WatchedDelta,
 };
 use antiphon_sandbox::{Network, Policy, SandboxMode};
 use antiphon_sandboxed::{WorkerCommand, WorkerPorts, worker_main};
@@ -55,7 +55,7 @@ fn shell(root: &Path) -> Shell {
         runs: antiphon_sandbox::Runs::Commands,
         limits: antiphon_sandbox::Limits::default(),
     };
-    Shell::new(antiphon_shell::Settings {
+    Shell::new(antiphon_shell::ShellSettings {
         worker: WorkerCommand { program: "/proc/self/exe".into(), args: vec![SHELL.into()] },
         policy,
         results: "/tmp/results".into(),
@@ -132,10 +132,10 @@ async fn work(ports: WorkerPorts) -> Result<(), RunnerError> {
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings {
+        settings: OrchestratorSettings {
             dispatch: Dispatch::Parent,
             storage_wait_max: Some(Duration::ZERO),
-            ..Settings::default()
+            ..OrchestratorSettings::default()
         },
     };
     let orchestrator = Orchestrator::new(world);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use antiphon_core::TaskId;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::Settings;
+use crate::settings::SandboxRunnerSettings;
 
 /// Files of one worker that are kept, at most.
 const FILES_MAX: usize = 64;
@@ -41,7 +41,7 @@ pub(crate) struct KeptFiles {
 
 impl KeptFiles {
     /// The files of a task; `None` when none are to be kept, or its id is no name of a folder.
-    pub(crate) fn of(settings: &Settings, task_id: &TaskId) -> Option<Self> {
+    pub(crate) fn of(settings: &SandboxRunnerSettings, task_id: &TaskId) -> Option<Self> {
         let inside = settings.kept.clone()?;
         let id = task_id.as_str();
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

@@ -25,7 +25,7 @@ use stderr_tail::StderrTail;
 use worker_run::{WorkerEnd, WorkerRun};
 
 use crate::limits::WorkerLimits;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{SandboxRunnerSettings, SettingsError};
 use crate::setup::Exit;
 
 /// The kind of executor.
@@ -36,7 +36,7 @@ const REPLACEMENTS_MAX: usize = 8;
 
 /// Executes tasks in processes of their own, under the sandbox of the operating system.
 pub struct SandboxRunner {
-    settings: Settings,
+    settings: SandboxRunnerSettings,
     slots: Semaphore,
     /// Set once a worker could be restricted on this machine.
     checked: OnceLock<()>,
@@ -44,7 +44,7 @@ pub struct SandboxRunner {
 
 impl SandboxRunner {
     /// Starts no process. The error says what is wrong with the settings.
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+    pub fn new(settings: SandboxRunnerSettings) -> Result<Self, SettingsError> {
         let settings = settings.prepared()?;
         let slots = Semaphore::new(settings.workers_max);
         Ok(Self { settings, slots, checked: OnceLock::new() })

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::kept_files;
 use crate::limits::{MEMORY_BYTES_MIN, WorkerLimits};
 
-/// Longest [`Settings::worker_settings`], in bytes of JSON.
+/// Longest [`OrchestratorSettings::worker_settings`], in bytes of JSON.
 pub const WORKER_SETTINGS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Default of `workers_max`. Further tasks wait.
@@ -19,7 +19,7 @@ pub const WORKERS_DEFAULT: usize = 32;
 
 /// Configuration of the runner.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SandboxRunnerSettings {
     /// The command that starts a worker: a program that calls [`worker_main`](crate::worker_main)
     /// first.
     pub worker: WorkerCommand,
@@ -73,7 +73,7 @@ pub enum SettingsError {
     },
 }
 
-impl Settings {
+impl SandboxRunnerSettings {
     /// Creates the folder, resolves the paths, and hides the runner's own folders from tools.
     pub(crate) fn prepared(mut self) -> Result<Self, SettingsError> {
         match self.policy.mode {

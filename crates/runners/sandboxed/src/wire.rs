@@ -1,4 +1,4 @@
-//! What the runner and its worker say to each other.
+//! Messages between the runner and its worker.
 //!
 //! One frame is four bytes of length and so many bytes of JSON, in both directions of one socket.
 //! What belongs to one question carries its number, so that several can be open. A frame that is

@@ -1,4 +1,4 @@
-//! What was spent this month, in memory so that a check reads nothing.
+//! Spending of this month, in memory so that a check reads nothing.
 //!
 //! It is the journal's spending plus everything appended since. It is read before the first check, and
 //! again when an append ended with an unknown outcome. Appends during a read are distinguished by their

@@ -1,4 +1,4 @@
-//! What a task and its descendants have used, shared by those that run.
+//! Usage of a task and its descendants, shared by the running ones.
 //!
 //! Every task is the root of a tree. Usage is counted in the tree of each ancestor, so that a limit of
 //! any ancestor holds for everything it dispatched.

@@ -22,8 +22,8 @@ use crate::dispatch::refusal::DispatchRefusal;
 use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
 use crate::inbox::peer_tools::tool;
-use crate::inbox::request_waits;
 use crate::inbox::task_message;
+use crate::inbox::wait_cycle;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
 use crate::task::state::reader::DEPTH_MAX;
@@ -209,7 +209,7 @@ impl TaskRun {
         let needed = if mode == Awaiting::Any && tasks.len() > 1 { &[] } else { tasks.as_slice() };
         let register = || self.wait_for_call(&pending_call);
         if let Err(refusal) =
-            request_waits::wait_for_tasks(&self.services, &self.state, needed, register)
+            wait_cycle::wait_for_tasks(&self.services, &self.state, needed, register)
         {
             return Ok(Err(refusal));
         }

@@ -20,9 +20,9 @@ use crate::inbox::admission::{Origin, StartPolicy};
 use crate::inbox::arrival::{Arrival, Receipt, Rejection};
 use crate::inbox::derived_id;
 use crate::inbox::open_requests::OutboundRequest;
-use crate::inbox::request_waits;
 use crate::inbox::requests;
 use crate::inbox::start_agent;
+use crate::inbox::wait_cycle;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::step::TaskRun;
 use crate::task::step::flush::FlushOutcome;
@@ -296,7 +296,7 @@ impl TaskRun {
             let SendRequest { to, intent, params, .. } = arguments;
             if waits
                 && let Err(refusal) =
-                    request_waits::wait_for_answer(&self.services, &self.state, id, &to)
+                    wait_cycle::wait_for_answer(&self.services, &self.state, id, &to)
             {
                 return Ok(Err(refusal));
             }

@@ -1,4 +1,4 @@
-//! Requests between agents: sent, answered, or overdue.
+//! Requests between agents: sent and answered.
 //!
 //! | recorded                      | by            | before                                        |
 //! |-------------------------------|---------------|-----------------------------------------------|
@@ -8,7 +8,7 @@
 //! | `message_queued`, the answer  | either        | the requester reads it                        |
 //!
 //! The last is recorded once for each request: the answer or the requester's timeout, whichever is
-//! first. After a crash in between, the requester looks for the recorded answer and sends its request
+//! first (`overdue_requests`). After a crash in between, the requester looks for the recorded answer and sends its request
 //! again under the same id.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -139,46 +139,6 @@ async fn successor(
     Ok(live.map(|live| live.task_id))
 }
 
-/// Records replies to overdue requests, also while the task is in the middle of a step.
-pub(crate) async fn answer_overdue(
-    services: &Arc<Services>,
-    task_id: &TaskId,
-    request: InteractionId,
-) -> Result<(), OrchestratorError> {
-    // Most requests are answered in time: then the task is not loaded.
-    if services.deps.journal.reply(request).await?.is_some() {
-        return Ok(());
-    }
-    loop {
-        let state = services.reader.load_without_messages(task_id).await?;
-        let now = services.deps.clock.now();
-        let late = state.overdue_requests(&services.time).into_iter();
-        let answers: Vec<Replied> = late.filter_map(|id| state.overdue_reply(id)).collect();
-        if answers.is_empty() || state.status.is_terminal() {
-            return Ok(());
-        }
-        let append = Append {
-            task_id: task_id.clone(),
-            expected: Expected::AtOrArrivals(state.seq),
-            at: now,
-            events: answers.iter().cloned().map(EventBody::from).collect(),
-            key: None,
-        };
-        match services.append(append).await {
-            Ok(_) => {
-                for answer in &answers {
-                    deliver_reply(services, &state.created.agent, answer).await?;
-                }
-                supervise::start(services, task_id);
-                return Ok(());
-            }
-            Err(JournalError::Stale { .. }) => {}
-            Err(JournalError::Ended { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// Answers a request for an agent without tools of ours, such as a program in a terminal. Returns false when the
 /// agent has no such open request. The same answer a second time changes nothing.
 pub(crate) async fn answer_for_agent(
@@ -291,7 +251,13 @@ impl TaskRun {
         self.failed_reply(id, "rejected", &rejection.to_string())
     }
 
-    fn failed_reply(&self, in_reply_to: InteractionId, code: &str, error: &str) -> Replied {
+    /// A reply that says why there is none of the peer.
+    pub(super) fn failed_reply(
+        &self,
+        in_reply_to: InteractionId,
+        code: &str,
+        error: &str,
+    ) -> Replied {
         Replied {
             in_reply_to,
             to: self.sender(),
@@ -301,22 +267,6 @@ impl TaskRun {
         }
     }
 
-    /// Closes requests that were not answered in time. An answer recorded at the last moment counts.
-    pub(crate) async fn time_out_requests(
-        &mut self,
-        ids: Vec<InteractionId>,
-    ) -> Result<(), OrchestratorError> {
-        self.flush().await?;
-        for id in ids {
-            let Some(sent) = self.state.outbound_requests.get(&id).cloned() else { continue };
-            let late = || self.failed_reply(id, "timed_out", "no answer in time");
-            let mut answer = self.services.deps.journal.reply(id).await?.unwrap_or_else(late);
-            answer.reply_to = Some(self.state.task_id.clone());
-            deliver_reply(&self.services, sent.to.as_str(), &answer).await?;
-        }
-        self.read_arrivals().await
-    }
-
     /// Answers the request that the turn was about.
     pub(crate) async fn answer_current_request(
         &mut self,
@@ -324,19 +274,6 @@ impl TaskRun {
     ) -> Result<(), OrchestratorError> {
         if let Some(subject) = self.state.current_request {
             self.reply(subject, ResponseStatus::Completed, word);
-        }
-        self.flush().await.map(drop)
-    }
-
-    /// Answers overdue requests as failed.
-    pub(crate) async fn expire_requests(
-        &mut self,
-        ids: Vec<InteractionId>,
-    ) -> Result<(), OrchestratorError> {
-        for id in ids {
-            if let Some(answer) = self.state.overdue_reply(id) {
-                self.push(answer);
-            }
         }
         self.flush().await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! What can be read: lists, single tasks, events and live deltas. Nothing here changes the journal.
+//! Queries: lists, single tasks, events and live deltas. Nothing here changes the journal.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

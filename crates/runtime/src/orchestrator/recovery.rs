@@ -1,4 +1,4 @@
-//! What a process does with the tasks that the one before it left unfinished.
+//! Recovery of the tasks that the process before left unfinished.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;

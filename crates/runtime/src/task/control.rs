@@ -1,4 +1,4 @@
-//! What callers do with a task.
+//! Control of a task by its callers.
 //!
 //! | file       | subject                                 |
 //! |------------|-----------------------------------------|

@@ -41,9 +41,6 @@ use crate::task::state::{StartedCall, TaskState};
 use crate::task::step::compact;
 use crate::task::step::output;
 
-/// Share of the model's window, in percent, at which the conversation is compacted.
-const WINDOW_PERCENT_MAX: u64 = 80;
-
 /// What the loop does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -271,10 +268,7 @@ fn ask_model(state: &TaskState, context: &LimitContext<'_>) -> Action {
     if state.outage.waits(context.time) {
         return Action::WaitForModel;
     }
-    let tokens_max = context.window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
-    if tokens_max.is_some_and(|tokens_max| state.conversation.tokens() > tokens_max)
-        && compact::first_kept(state, compact::kept_tokens_max(context.window_tokens)).is_some()
-    {
+    if compact::is_due(state, context.window_tokens) {
         return Action::Compact;
     }
     Action::AskModel

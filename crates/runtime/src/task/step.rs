@@ -35,6 +35,7 @@ use std::sync::Arc;
 use antiphon_core::{AgentId, AgentState, HistoryRef, TaskId, TaskStatus, WaitingFor};
 use chrono::{DateTime, Utc};
 
+use crate::deps::RuntimeDeps;
 use crate::dispatch::wake_parent;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::{followed, peer_cancel};
@@ -55,47 +56,24 @@ pub(crate) async fn run(
     task_id: &TaskId,
     running: Arc<RunningTask>,
 ) -> Result<RunEnd, OrchestratorError> {
-    let CachedTask { state, trees, thinking, after_end, .. } =
-        services.cache.take_current(task_id, &services.reader, &services.trees).await?;
+    let cached = services.cache.take_current(task_id, &services.reader, &services.trees).await?;
+    let (state, after_end) = (&cached.state, cached.after_end);
     if let Some(cancel) = &state.created.cancels
         && !state.status.is_terminal()
     {
-        return peer_cancel::deliver(&services, &state, cancel, &running).await;
+        return peer_cancel::deliver(&services, state, cancel, &running).await;
     }
-    let deps = match services.deps_of(task_id, &state.created) {
-        Ok(deps) => deps,
-        // Nothing is called for it any more.
-        Err(_) if state.status.is_terminal() => Arc::clone(&services.deps),
-        Err(reason) => {
-            return Err(OrchestratorError::NoModel { task_id: task_id.clone(), reason });
-        }
-    };
+    let deps = deps_of(&services, state)?;
     if !state.status.is_terminal() {
-        deps.check_model(&state)?;
-        limits::note_deadlines(&services.time, &state);
-        if followed::is_held(&services, &state) {
+        deps.check_model(state)?;
+        limits::note_deadlines(&services.time, state);
+        if followed::is_held(&services, state) {
             return Ok(RunEnd::Waiting);
         }
-        wake_parent::start_parent(&services, &state);
+        wake_parent::start_parent(&services, state);
     }
-    let thinking = thinking.or_else(|| still_thinking(&state));
-    let agent_state = first_state(thinking, state.agent_state);
-    let new_id = || AgentId::from(services.deps.ids.random());
-    let agent_id = thinking.or(state.agent_id).unwrap_or_else(new_id);
     let seq_before = state.seq;
-    let mut run = TaskRun {
-        services,
-        deps,
-        state,
-        trees,
-        agent_id,
-        agent_state,
-        unwritten: vec![],
-        ending_from: None,
-        unsettled: vec![],
-        running,
-        at_peer: AtPeer::default(),
-    };
+    let mut run = TaskRun::of(services, deps, cached, running);
     run.rejoin_everything().await?;
     let end = match run.run_steps().await {
         // Without a limit `flush` does not give up, so this was another use of the journal. What the
@@ -129,6 +107,16 @@ pub(crate) async fn run(
     Ok(end)
 }
 
+/// The environment of a task.
+fn deps_of(services: &Services, state: &TaskState) -> Result<Arc<RuntimeDeps>, OrchestratorError> {
+    match services.deps_of(&state.task_id, &state.created) {
+        Ok(deps) => Ok(deps),
+        // Nothing is called for it any more.
+        Err(_) if state.status.is_terminal() => Ok(Arc::clone(&services.deps)),
+        Err(reason) => Err(OrchestratorError::NoModel { task_id: state.task_id.clone(), reason }),
+    }
+}
+
 /// Keeps the conversation of an ended task for the next task of its session.
 fn keep_conversation(run: &mut TaskRun) {
     let TaskState { task_id, seq, created, conversation, .. } = &mut run.state;
@@ -140,6 +128,33 @@ fn keep_conversation(run: &mut TaskRun) {
 }
 
 impl TaskRun {
+    /// A run of a task in this state.
+    fn of(
+        services: Arc<Services>,
+        deps: Arc<RuntimeDeps>,
+        cached: CachedTask,
+        running: Arc<RunningTask>,
+    ) -> Self {
+        let CachedTask { state, trees, thinking, .. } = cached;
+        let thinking = thinking.or_else(|| still_thinking(&state));
+        let agent_state = first_state(thinking, state.agent_state);
+        let new_id = || AgentId::from(services.deps.ids.random());
+        let agent_id = thinking.or(state.agent_id).unwrap_or_else(new_id);
+        Self {
+            services,
+            deps,
+            state,
+            trees,
+            agent_id,
+            agent_state,
+            unwritten: vec![],
+            ending_from: None,
+            unsettled: vec![],
+            running,
+            at_peer: AtPeer::default(),
+        }
+    }
+
     /// Takes up what the task waits for, which another process may have begun.
     async fn rejoin_everything(&mut self) -> Result<(), OrchestratorError> {
         if self.state.status.is_terminal() || self.is_dispatched_elsewhere() {
@@ -188,37 +203,48 @@ impl TaskRun {
             if run.is_left_to_parent(&action) {
                 return run.flush().await.map(|_| run.run_end());
             }
-            match action {
-                Action::Ended | Action::Suspend | Action::WaitForModel | Action::WaitForPeer => {
-                    match run.suspend().await? {
-                        FlushOutcome::Written | FlushOutcome::Ended => return Ok(run.run_end()),
-                        FlushOutcome::Overtaken => {}
-                    }
-                }
-                Action::Idle => {
-                    run.advance_to(AgentState::Idle);
-                    if run.suspend().await? != FlushOutcome::Overtaken {
-                        return Ok(run.run_end());
-                    }
-                }
-                Action::AskModel => run.ask_model().await?,
-                Action::CallTools(calls) => run.call_tools(calls).await?,
-                Action::CompleteCalls(calls) => run.complete_calls(calls).await?,
-                Action::WaitForClient => run.wait_for(WaitingFor::ToolResult),
-                Action::ReportDetached(tasks) => run.report_detached(tasks).await?,
-                Action::ExpireRequests(ids) => run.expire_requests(ids).await?,
-                Action::TimeOutRequests(ids) => run.time_out_requests(ids).await?,
-                Action::AnswerRequest(answer) => run.answer_current_request(answer).await?,
-                Action::TakeMessages(ids) => run.take_messages(&ids),
-                Action::Compact => {
-                    run.compact(compact::kept_tokens_max(run.window_tokens())).await?;
-                }
-                Action::Finish(result) => run.finish(result),
-                Action::RejectOutput(reason) => run.reject_output(&reason),
-                Action::FailOnLimit(limit) => run.fail_on_limit(&limit),
-                Action::WaitForBudget(spent) => run.wait_for_budget(&spent),
+            if let Some(end) = run.perform(action).await? {
+                return Ok(end);
             }
         }
+    }
+
+    /// Carries out an action. Returns the end of the run when there is nothing more to do.
+    async fn perform(&mut self, action: Action) -> Result<Option<RunEnd>, OrchestratorError> {
+        match action {
+            Action::Ended | Action::Suspend | Action::WaitForModel | Action::WaitForPeer => {
+                return self.suspend_run().await;
+            }
+            Action::Idle => {
+                self.advance_to(AgentState::Idle);
+                return self.suspend_run().await;
+            }
+            Action::AskModel => self.ask_model().await?,
+            Action::CallTools(calls) => self.call_tools(calls).await?,
+            Action::CompleteCalls(calls) => self.complete_calls(calls).await?,
+            Action::WaitForClient => self.wait_for(WaitingFor::ToolResult),
+            Action::ReportDetached(tasks) => self.report_detached(tasks).await?,
+            Action::ExpireRequests(ids) => self.expire_requests(ids).await?,
+            Action::TimeOutRequests(ids) => self.time_out_requests(ids).await?,
+            Action::AnswerRequest(answer) => self.answer_current_request(answer).await?,
+            Action::TakeMessages(ids) => self.take_messages(&ids),
+            Action::Compact => {
+                self.compact(compact::kept_tokens_max(self.window_tokens())).await?;
+            }
+            Action::Finish(result) => self.finish(result),
+            Action::RejectOutput(reason) => self.reject_output(&reason),
+            Action::FailOnLimit(limit) => self.fail_on_limit(&limit),
+            Action::WaitForBudget(spent) => self.wait_for_budget(&spent),
+        }
+        Ok(None)
+    }
+
+    /// Suspends the task. `None` when an event came first: then there is more to do.
+    async fn suspend_run(&mut self) -> Result<Option<RunEnd>, OrchestratorError> {
+        Ok(match self.suspend().await? {
+            FlushOutcome::Written | FlushOutcome::Ended => Some(self.run_end()),
+            FlushOutcome::Overtaken => None,
+        })
     }
 
     /// Whether models or tools are called here for an action.

@@ -12,19 +12,19 @@ use antiphon_runtime::{
 };
 use serde_json::{Value, json};
 
-use crate::office::{Office, accepted, clerk, keyed, message, name, peer, request, said};
+use crate::live_agents::{LiveAgents, accepted, clerk, keyed, message, name, peer, request, said};
 use crate::team::{Roster, otherwise, says};
 
 fn answering() -> String {
-    format!("name = \"office\"\n{}", otherwise(&says("heard")))
+    format!("name = \"live_agents\"\n{}", otherwise(&says("heard")))
 }
 
-fn office() -> Office {
-    Office::of(&["ada"], answering())
+fn live_agents() -> LiveAgents {
+    LiveAgents::of(&["ada"], answering())
 }
 
-async fn rejected(office: &Office, arrival: Arrival) -> Rejection {
-    let receipt = office.orchestrator.admit(arrival).await.expect("a receipt");
+async fn rejected(live_agents: &LiveAgents, arrival: Arrival) -> Rejection {
+    let receipt = live_agents.orchestrator.admit(arrival).await.expect("a receipt");
     let rejection = match receipt {
         Receipt::Rejected(rejection) => Some(rejection),
         Receipt::Accepted { .. } | Receipt::Deduplicated { .. } | Receipt::Filtered => None,
@@ -34,11 +34,11 @@ async fn rejected(office: &Office, arrival: Arrival) -> Rejection {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_accepted_is_in_the_journal_and_starts_the_agent() {
-    let office = office();
-    let (id, task_id) = office.admit(message("ada", "hello")).await;
-    let arrived = office.arrived(&task_id).await;
+    let live_agents = live_agents();
+    let (id, task_id) = live_agents.admit(message("ada", "hello")).await;
+    let arrived = live_agents.arrived(&task_id).await;
     assert_eq!(arrived.iter().map(|queued| queued.id).collect::<Vec<_>>(), [id]);
-    let state = office.at_rest("ada").await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!(said(&state), ["user: hello", "model: heard"]);
     assert_eq!((state.status, state.queue.len()), (TaskStatus::Running, 0));
     assert_eq!((state.created.resident, state.task_id), (true, task_id));
@@ -46,19 +46,19 @@ async fn what_is_accepted_is_in_the_journal_and_starts_the_agent() {
 
 #[tokio::test(start_paused = true)]
 async fn the_same_key_of_the_same_sender_is_the_same_interaction() {
-    let office = office();
+    let live_agents = live_agents();
     let hello = || keyed(message("ada", "hello"), "1");
-    let (id, task_id) = office.admit(hello()).await;
+    let (id, task_id) = live_agents.admit(hello()).await;
     let again = Receipt::Deduplicated { id, task_id: task_id.clone() };
-    assert_eq!(office.orchestrator.admit(hello()).await, Ok(again.clone()));
-    office.at_rest("ada").await;
+    assert_eq!(live_agents.orchestrator.admit(hello()).await, Ok(again.clone()));
+    live_agents.at_rest("ada").await;
     let other_text = keyed(message("ada", "something else"), "1");
-    assert_eq!(office.orchestrator.admit(other_text).await, Ok(again));
+    assert_eq!(live_agents.orchestrator.admit(other_text).await, Ok(again));
     // A key is its sender's own.
     let other = Arrival { from: peer("bob"), ..hello() };
-    let (other_id, _) = accepted(office.orchestrator.admit(other).await.expect("a receipt"));
+    let (other_id, _) = accepted(live_agents.orchestrator.admit(other).await.expect("a receipt"));
     assert_ne!(other_id, id);
-    let state = office.at_rest("ada").await;
+    let state = live_agents.at_rest("ada").await;
     let received =
         ["user: hello", "model: heard", "user: [MESSAGE from bob] hello", "model: heard"];
     assert_eq!(said(&state), received);
@@ -66,7 +66,7 @@ async fn the_same_key_of_the_same_sender_is_the_same_interaction() {
 
 #[tokio::test(start_paused = true)]
 async fn what_makes_no_sense_is_rejected_and_says_why() {
-    let office = office();
+    let live_agents = live_agents();
     let long = "x".repeat(INTERACTION_BYTES_MAX + 1);
     let content = |content| Arrival { content, ..message("ada", "") };
     let response = InteractionContent::Response {
@@ -95,21 +95,21 @@ async fn what_makes_no_sense_is_rejected_and_says_why() {
         (content(response), "a response is sent by the requested agent, with its tools"),
     ];
     for (arrival, why) in cases {
-        let rejection = rejected(&office, arrival).await;
+        let rejection = rejected(&live_agents, arrival).await;
         assert_eq!(rejection.to_string(), why);
         assert!(!rejection.is_temporary(), "{why}");
     }
-    assert_eq!(office.events().await, [], "nothing of it is anywhere");
+    assert_eq!(live_agents.events().await, [], "nothing of it is anywhere");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_longest_key_and_the_longest_names_fit() {
     let long = "n".repeat(64);
-    let office = Office::of(&[long.as_str()], answering());
+    let live_agents = LiveAgents::of(&[long.as_str()], answering());
     let from = Sender::External(SourceName::parse(&"s".repeat(64)).expect("a name"));
     let key = "k".repeat(SENDER_KEY_BYTES_MAX);
     let arrival = keyed(Arrival { from, ..message(&long, "x") }, &key);
-    office.admit(arrival).await;
+    live_agents.admit(arrival).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,68 +117,68 @@ async fn what_comes_with_a_request_fits_its_schema_where_there_is_one() {
     let schema = RawJson::parse(r#"{"type":"object","required":["n"]}"#).expect("JSON");
     let intents = BTreeMap::from([("count".to_owned(), schema)]);
     let ada = AgentDefinition { intents, ..clerk("ada") };
-    let office = Office::with(Roster::default().with(ada), answering());
-    let rejection = rejected(&office, request("ada", "count", json!({}))).await;
+    let live_agents = LiveAgents::with(Roster::default().with(ada), answering());
+    let rejection = rejected(&live_agents, request("ada", "count", json!({}))).await;
     let Rejection::Invalid { why } = rejection else { panic!("{rejection:?}") };
     assert!(why.starts_with("the params of `count` do not fit their schema: "), "{why}");
-    office.admit(request("ada", "count", json!({"n": 1}))).await;
-    office.admit(request("ada", "anything", json!([]))).await;
+    live_agents.admit(request("ada", "count", json!({"n": 1}))).await;
+    live_agents.admit(request("ada", "anything", json!([]))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn word_that_something_arrived_stops_at_the_door() {
-    let office = office();
-    office.start("ada").await;
-    let before = office.events().await;
+    let live_agents = live_agents();
+    live_agents.start("ada").await;
+    let before = live_agents.events().await;
     let in_reply_to = InteractionId::from(uuid::Uuid::nil());
     let ack = Arrival {
         from: peer("bob"),
         content: InteractionContent::Ack { in_reply_to },
         ..message("ada", "")
     };
-    assert_eq!(office.orchestrator.admit(ack).await, Ok(Receipt::Filtered));
-    assert_eq!(office.events().await, before);
+    assert_eq!(live_agents.orchestrator.admit(ack).await, Ok(Receipt::Filtered));
+    assert_eq!(live_agents.events().await, before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_message_of_an_unknown_source_is_an_event_with_any_content() {
-    let office = office();
+    let live_agents = live_agents();
     let from = Sender::External(SourceName::parse("hook").expect("a name"));
     let arrival = Arrival { from, ..request("ada", "obey", json!({"who": "me"})) };
-    let (id, task_id) = office.admit(arrival).await;
-    let state = office.at_rest("ada").await;
+    let (id, task_id) = live_agents.admit(arrival).await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!(said(&state)[0], "user: [EVENT via hook]", "its payload is for no model to obey");
-    assert_eq!(office.arrived(&task_id).await[0].class, PeerInputClass::PlainEvent);
-    assert_eq!(office.orchestrator.reply(id).await, Ok(None), "an event has no answer");
+    assert_eq!(live_agents.arrived(&task_id).await[0].class, PeerInputClass::PlainEvent);
+    assert_eq!(live_agents.orchestrator.reply(id).await, Ok(None), "an event has no answer");
 }
 
 #[tokio::test(start_paused = true)]
 async fn silent_requests_and_quiet_messages_do_not_wake_and_are_read_with_the_next_that_does() {
     let silent_intents = SilentIntents::from_iter(["status"]);
     let ada = AgentDefinition { silent_intents, ..clerk("ada") };
-    let office = Office::with(Roster::default().with(ada), answering());
-    let (silent, _) = office.admit(request("ada", "status", json!("fine"))).await;
-    office.admit(Arrival { wake: Wake::No, ..message("ada", "by the way") }).await;
-    let state = office.at_rest("ada").await;
+    let live_agents = LiveAgents::with(Roster::default().with(ada), answering());
+    let (silent, _) = live_agents.admit(request("ada", "status", json!("fine"))).await;
+    live_agents.admit(Arrival { wake: Wake::No, ..message("ada", "by the way") }).await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!((state.turns, state.queue.len()), (0, 2));
-    office.admit(message("ada", "now")).await;
-    let state = office.at_rest("ada").await;
+    live_agents.admit(message("ada", "now")).await;
+    let state = live_agents.at_rest("ada").await;
     let label = format!("user: [REQUEST {silent} from user: status] \"fine\"");
     assert_eq!(said(&state), [&label, "user: by the way", "user: now", "model: heard"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_event_may_say_nothing_if_something_comes_with_it_and_only_an_event_may() {
-    let office = office();
+    let live_agents = live_agents();
     let hook = || Sender::External(SourceName::parse("hook").expect("a name"));
     let with = |from, payload: String| {
         let payload = Some(RawJson::parse(&payload).expect("JSON"));
         Arrival { from, payload, ..message("ada", "") }
     };
-    let (id, task_id) = office.admit(with(hook(), r#"{"build": 1.50}"#.to_owned())).await;
-    let state = office.at_rest("ada").await;
+    let (id, task_id) = live_agents.admit(with(hook(), r#"{"build": 1.50}"#.to_owned())).await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!(said(&state), ["user: [EVENT via hook]", "model: heard"]);
-    let arrived = office.arrived(&task_id).await;
+    let arrived = live_agents.arrived(&task_id).await;
     let kept: Vec<_> =
         arrived.iter().map(|it| (it.id, it.payload.as_ref().map(RawJson::as_str))).collect();
     assert_eq!(kept, [(id, Some(r#"{"build": 1.50}"#))]);
@@ -189,7 +189,7 @@ async fn an_event_may_say_nothing_if_something_comes_with_it_and_only_an_event_m
         with(hook(), long),
         with(hook(), "null".to_owned()),
     ] {
-        let rejection = rejected(&office, arrival).await;
+        let rejection = rejected(&live_agents, arrival).await;
         assert!(matches!(rejection, Rejection::Invalid { .. }), "{rejection:?}");
     }
 }
@@ -206,14 +206,14 @@ fn progress(from: &str, text: &str) -> Arrival {
 
 #[tokio::test(start_paused = true)]
 async fn progress_makes_older_progress_of_the_same_sender_old_news() {
-    let office = office();
+    let live_agents = live_agents();
     for (from, text) in [("bob", "10 %"), ("cyd", "1 %"), ("bob", "20 %"), ("bob", "30 %")] {
-        office.admit(progress(from, text)).await;
+        live_agents.admit(progress(from, text)).await;
     }
-    let state = office.at_rest("ada").await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!((state.turns, state.queue.len()), (0, 2));
-    office.admit(message("ada", "now")).await;
-    let state = office.at_rest("ada").await;
+    live_agents.admit(message("ada", "now")).await;
+    let state = live_agents.at_rest("ada").await;
     let received = [
         "user: [MESSAGE from cyd] 1 %",
         "user: [MESSAGE from bob] 30 %",
@@ -222,34 +222,35 @@ async fn progress_makes_older_progress_of_the_same_sender_old_news() {
     ];
     assert_eq!(said(&state), received);
     // What was read is not old news: the next is another.
-    office.admit(progress("bob", "40 %")).await;
-    assert_eq!(office.at_rest("ada").await.queue.len(), 1);
+    live_agents.admit(progress("bob", "40 %")).await;
+    assert_eq!(live_agents.at_rest("ada").await.queue.len(), 1);
 }
 
 /// Even at the lowest salience, the requester waits for an answer.
 #[tokio::test(start_paused = true)]
 async fn a_request_is_never_old_news() {
-    let office = office();
+    let live_agents = live_agents();
     let shown = progress("bob", "x").render_metadata;
     let asks = |n: u32| Arrival { render_metadata: shown, ..request("ada", "count", json!(n)) };
-    let ada = office.start("ada").await;
-    office.orchestrator.pause(&ada).await.expect("paused");
-    let (first, task_id) = office.admit(asks(1)).await;
-    let (second, _) = office.admit(asks(2)).await;
-    assert_eq!(office.at_rest("ada").await.queue.len(), 2);
-    office.orchestrator.resume(&ada).await.expect("resumed");
-    office.at_rest("ada").await;
-    let events = office.team.events(&task_id).await;
-    let replied: Vec<InteractionId> = events.iter().filter_map(crate::office::replies).collect();
+    let ada = live_agents.start("ada").await;
+    live_agents.orchestrator.pause(&ada).await.expect("paused");
+    let (first, task_id) = live_agents.admit(asks(1)).await;
+    let (second, _) = live_agents.admit(asks(2)).await;
+    assert_eq!(live_agents.at_rest("ada").await.queue.len(), 2);
+    live_agents.orchestrator.resume(&ada).await.expect("resumed");
+    live_agents.at_rest("ada").await;
+    let events = live_agents.team.events(&task_id).await;
+    let replied: Vec<InteractionId> =
+        events.iter().filter_map(crate::live_agents::replies).collect();
     assert_eq!(replied, [first, second]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_cannot_be_started_accepts_nothing() {
     let lost = AgentDefinition { model: None, agents: CallableAgents::default(), ..clerk("lost") };
-    let office = Office::with(Roster::default().with(lost), answering());
-    let rejection = rejected(&office, message("lost", "hello")).await;
+    let live_agents = LiveAgents::with(Roster::default().with(lost), answering());
+    let rejection = rejected(&live_agents, message("lost", "hello")).await;
     let why = "`lost` cannot be started: it names no model, and none is configured";
     assert_eq!(rejection.to_string(), why);
-    assert_eq!(office.orchestrator.agent_task(&name("lost")).await, Ok(None));
+    assert_eq!(live_agents.orchestrator.agent_task(&name("lost")).await, Ok(None));
 }

@@ -9,9 +9,11 @@ use antiphon_core::port::{ApprovalSelector, JournalIndex};
 use antiphon_core::{
     Approval, ApprovalStatus, Decision, EventBody, TaskId, TaskStatus, WaitingFor,
 };
-use antiphon_runtime::{ApprovalPolicy, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    ApprovalPolicy, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+};
 
-use crate::task::LAPS;
+use crate::task::STEPS;
 use crate::world::{Careful, Counting, events, new_task, world};
 
 const TEN: NonZeroUsize = NonZeroUsize::new(10).unwrap();
@@ -35,8 +37,8 @@ impl Scene {
         gate: Arc<Careful>,
         approvals: ApprovalPolicy,
     ) -> Self {
-        let world = world(journal.clone(), &tools, LAPS);
-        let settings = Settings { approvals, ..world.settings };
+        let world = world(journal.clone(), &tools, STEPS);
+        let settings = OrchestratorSettings { approvals, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { gate: gate.clone(), settings, ..world });
         Self { journal, tools, gate, orchestrator }
     }

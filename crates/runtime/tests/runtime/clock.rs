@@ -9,15 +9,15 @@ use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::{BootTime, Clock, Journal};
 use antiphon_core::{EventBody, Position, TaskId, TaskLimits, TaskStatus};
 use antiphon_runtime::{
-    ApprovalPolicy, Arrival, NewTask, Orchestrator, RuntimeDeps, Settings, TaskState,
+    ApprovalPolicy, Arrival, NewTask, Orchestrator, OrchestratorSettings, RuntimeDeps, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::office::{Office, request};
-use crate::task::LAPS;
+use crate::live_agents::{LiveAgents, request};
+use crate::task::STEPS;
 use crate::world::{Careful, Counting, new_task, world};
 
 const HOUR_S: i64 = 3600;
@@ -211,9 +211,9 @@ const WAYS: [(Processes, i64); 6] = [
 
 /// A process in which approvals wait for thirty seconds.
 fn asking(clock: &Arc<SetClock>, journal: &Arc<MemoryJournal>) -> Orchestrator {
-    let deps = world(Arc::clone(journal) as Arc<dyn Journal>, &Arc::default(), LAPS);
+    let deps = world(Arc::clone(journal) as Arc<dyn Journal>, &Arc::default(), STEPS);
     let approvals = ApprovalPolicy::Wait { timeout: Some(Duration::from_secs(30)) };
-    let settings = Settings { approvals, ..deps.settings };
+    let settings = OrchestratorSettings { approvals, ..deps.settings };
     let clock = Arc::clone(clock) as Arc<dyn Clock>;
     Orchestrator::new(RuntimeDeps { clock, settings, gate: Arc::<Careful>::default(), ..deps })
 }
@@ -248,19 +248,19 @@ async fn an_approval_expires_after_its_time_whatever_the_clock_says() {
 async fn a_request_is_overdue_after_its_time_whatever_the_clock_says() {
     for (processes, by_s) in WAYS {
         let clock = SetClock::new();
-        let mut office = Office::of(&["bob"], STALLS.to_owned());
-        office.clock = Arc::clone(&clock) as Arc<dyn Clock>;
-        office.restart().await;
+        let mut live_agents = LiveAgents::of(&["bob"], STALLS.to_owned());
+        live_agents.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        live_agents.restart().await;
         let until = Some(clock.now() + TimeDelta::seconds(30));
         let began = Instant::now();
         let arrival = Arrival { until, ..request("bob", "count", json!(3)) };
-        let (id, _) = office.admit(arrival).await;
+        let (id, _) = live_agents.admit(arrival).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
         clock.set(by_s);
         if processes == Processes::Two {
-            office.restart().await;
+            live_agents.restart().await;
         }
-        office.reply(id).await;
+        live_agents.reply(id).await;
         let took = began.elapsed();
         let seconds = Duration::from_secs(29)..Duration::from_secs(32);
         assert!(seconds.contains(&took), "{processes:?}, set by {by_s} s: {took:?}");

@@ -12,7 +12,7 @@ use antiphon_core::{
 };
 use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
 
-use crate::task::LAPS;
+use crate::task::STEPS;
 use crate::world::{Careful, Counting, Death, Mortal, new_task, orchestrator, world};
 
 /// What was said, without times.
@@ -39,20 +39,20 @@ async fn recovered(orchestrator: &Orchestrator) -> Option<TaskState> {
 /// accepted, or had ended before it died.
 async fn interrupted(last: usize, death: Death) -> (Option<TaskState>, BTreeMap<String, usize>) {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, LAPS);
+    let first = orchestrator(Arc::new(Mortal::new(&journal, last, death)), &tools, STEPS);
     // Killed before it was accepted: nothing was promised.
     if let Ok(accepted) = first.invoke(new_task("go")).await {
         // It ends, or it dies.
         let _ = first.wait(&accepted.task_id).await;
     }
-    let second = orchestrator(journal, &tools, LAPS);
+    let second = orchestrator(journal, &tools, STEPS);
     (recovered(&second).await, tools.done())
 }
 
 #[tokio::test]
 async fn a_task_survives_death_at_every_write() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let whole = orchestrator(journal, &tools, LAPS);
+    let whole = orchestrator(journal, &tools, STEPS);
     let task_id = whole.invoke(new_task("go")).await.expect("accepted").task_id;
     let whole = transcript(&whole.wait(&task_id).await.expect("an end"));
 

@@ -8,8 +8,8 @@ use antiphon_core::{
     ToolResult, WaitingFor,
 };
 use antiphon_runtime::{
-    Conclusion, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError, RuntimeDeps,
-    Settings,
+    Conclusion, EXTERNAL_RESULT_BYTES_MAX, NewTask, Orchestrator, OrchestratorError,
+    OrchestratorSettings, RuntimeDeps,
 };
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ async fn a_call_goes_out_and_its_result_comes_back_once_also_after_a_restart() {
 #[tokio::test]
 async fn a_task_waits_for_a_client_that_sends_no_result() {
     let team = asks();
-    let settings = Settings { client_tool_timeout: Duration::ZERO, ..team.world().settings };
+    let settings =
+        OrchestratorSettings { client_tool_timeout: Duration::ZERO, ..team.world().settings };
     let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..team.world() });
     let task_id = orchestrator.invoke(offering(&["paint"])).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
@@ -93,7 +94,7 @@ async fn a_task_waits_for_a_client_that_sends_no_result() {
 async fn a_task_whose_client_is_late_is_not_started_again_and_again() {
     let team = asks();
     let world = team.world();
-    let settings = Settings { client_tool_timeout: Duration::ZERO, ..world.settings };
+    let settings = OrchestratorSettings { client_tool_timeout: Duration::ZERO, ..world.settings };
     let journal = CountedReads::on(&world.journal);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { settings, journal: journal.clone(), ..world });

@@ -10,14 +10,15 @@ use antiphon_core::{
 use antiphon_runtime::{Orchestrator, Receipt, TaskState};
 use serde_json::{Value, json};
 
-use crate::office::{accepted, at_rest, clerk, keyed, message, name, request, said};
+use crate::live_agents::{accepted, at_rest, clerk, keyed, message, name, request, said};
 use crate::team::{Roster, Team, otherwise, replying, results, says, step};
 
 /// Ada works elsewhere, Bob works here.
 fn team(replies: &str) -> Team {
     let runtimes = vec![Runtime::Runner(RunnerConfig::new("elsewhere"))];
     let ada = AgentDefinition { runtimes, ..clerk("ada") };
-    let text = format!("name = \"office\"\n{replies}") + &otherwise(&says("Heard: {{last_user}}"));
+    let text =
+        format!("name = \"live_agents\"\n{replies}") + &otherwise(&says("Heard: {{last_user}}"));
     Team::new(text, Roster::default().with(ada).with(clerk("bob")))
 }
 

@@ -10,43 +10,43 @@ use antiphon_core::{AgentDefinition, EventBody, Position, TaskId};
 
 use crate::counted_reads::{Cost, CountedReads};
 use crate::flat_cost::ECHO;
-use crate::office::{Office, clerk, message};
+use crate::live_agents::{LiveAgents, clerk, message};
 use crate::team::{Roster, Team, agent, calls, otherwise, replying, results, says, step};
 use crate::world::{Counting, new_task, orchestrator};
 
 /// Longer than the state of an agent at rest is kept.
 const LONG: Duration = Duration::from_secs(10);
 
-/// An office on a journal that counts.
-fn counted(mut office: Office) -> (Office, Arc<DelegatingJournal<CountedReads>>) {
-    let journal = CountedReads::on(&office.team.journal);
-    office.orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
-    (office, journal)
+/// Live agents on a journal that counts.
+fn counted(mut live_agents: LiveAgents) -> (LiveAgents, Arc<DelegatingJournal<CountedReads>>) {
+    let journal = CountedReads::on(&live_agents.team.journal);
+    live_agents.orchestrator = live_agents.on(Arc::clone(&journal) as Arc<dyn Journal>);
+    (live_agents, journal)
 }
 
-async fn say(office: &Office, text: &str) -> TaskId {
-    let (_, task_id) = office.admit(message("clerk", text)).await;
-    office.at_rest("clerk").await;
+async fn say(live_agents: &LiveAgents, text: &str) -> TaskId {
+    let (_, task_id) = live_agents.admit(message("clerk", text)).await;
+    live_agents.at_rest("clerk").await;
     task_id
 }
 
 /// Sends a message, and waits until it is answered without reading anything.
-async fn wake(office: &Office) {
-    office.admit(message("clerk", "and now")).await;
-    while office.orchestrator.is_working() {
+async fn wake(live_agents: &LiveAgents) {
+    live_agents.admit(message("clerk", "and now")).await;
+    while live_agents.orchestrator.is_working() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
 /// What it costs to wake an agent that rested for long, after that many turns.
 async fn wake_after_rest(turns: usize) -> Cost {
-    let (office, journal) = counted(Office::of(&["clerk"], ECHO.to_owned()));
+    let (live_agents, journal) = counted(LiveAgents::of(&["clerk"], ECHO.to_owned()));
     for number in 0..turns {
-        say(&office, &number.to_string()).await;
+        say(&live_agents, &number.to_string()).await;
     }
     tokio::time::sleep(LONG).await;
     journal.take();
-    wake(&office).await;
+    wake(&live_agents).await;
     journal.take()
 }
 
@@ -61,15 +61,15 @@ async fn an_agent_that_rested_reads_no_message_again() {
 /// What an order to a long-lived agent reads, in a process that has just started.
 #[tokio::test(start_paused = true)]
 async fn an_order_to_a_long_lived_agent_reads_none_of_its_messages() {
-    let (mut office, _) = counted(Office::of(&["clerk"], ECHO.to_owned()));
-    let mut task_id = say(&office, "0").await;
+    let (mut live_agents, _) = counted(LiveAgents::of(&["clerk"], ECHO.to_owned()));
+    let mut task_id = say(&live_agents, "0").await;
     for number in 1..200 {
-        task_id = say(&office, &number.to_string()).await;
+        task_id = say(&live_agents, &number.to_string()).await;
     }
-    office.orchestrator.shutdown(Duration::ZERO).await;
-    let journal = CountedReads::on(&office.team.journal);
-    office.orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
-    office.orchestrator.task_alone(&task_id).await.expect("a task");
+    live_agents.orchestrator.shutdown(Duration::ZERO).await;
+    let journal = CountedReads::on(&live_agents.team.journal);
+    live_agents.orchestrator = live_agents.on(Arc::clone(&journal) as Arc<dyn Journal>);
+    live_agents.orchestrator.task_alone(&task_id).await.expect("a task");
     let cost = journal.take();
     assert!(cost.histories == 0 && cost.events <= 2 * 64 + 16, "{cost:?}");
 }
@@ -89,12 +89,12 @@ async fn wake_with_children(children: usize) -> Cost {
         otherwise(&says("ok")),
     );
     let roster = Roster::default().with(clerk("clerk")).with(clerk("hand"));
-    let (office, journal) = counted(Office::with(roster, script));
-    say(&office, "dispatch").await;
-    assert_eq!(office.team.tasks().await.len(), children + 1);
+    let (live_agents, journal) = counted(LiveAgents::with(roster, script));
+    say(&live_agents, "dispatch").await;
+    assert_eq!(live_agents.team.tasks().await.len(), children + 1);
     tokio::time::sleep(LONG).await;
     journal.take();
-    wake(&office).await;
+    wake(&live_agents).await;
     journal.take()
 }
 

@@ -9,7 +9,7 @@ use antiphon_core::{HistoryRef, RunnerConfig, SessionId, TaskId};
 use antiphon_runtime::{Conversation, NewTask, Orchestrator, PriorHistory, TaskState};
 
 use crate::counted_reads::{Cost, CountedReads};
-use crate::office::{Office, message};
+use crate::live_agents::{LiveAgents, message};
 use crate::team::{Roster, Team};
 use crate::world::{Counting, new_task, orchestrator};
 
@@ -182,24 +182,24 @@ async fn a_task_on_a_runner_does_not_read_the_tasks_before_it_one_by_one() {
 
 /// What a message to an agent reads that has answered that many, in a process that has just started.
 async fn next_wake(turns: usize) -> Cost {
-    let mut office = Office::of(&["clerk"], ECHO.to_owned());
-    let (_, task_id) = office.admit(message("clerk", "0")).await;
+    let mut live_agents = LiveAgents::of(&["clerk"], ECHO.to_owned());
+    let (_, task_id) = live_agents.admit(message("clerk", "0")).await;
     for number in 1..turns {
-        office.at_rest("clerk").await;
-        office.admit(message("clerk", &number.to_string())).await;
+        live_agents.at_rest("clerk").await;
+        live_agents.admit(message("clerk", &number.to_string())).await;
     }
-    office.at_rest("clerk").await;
-    let journal = CountedReads::on(&office.team.journal);
-    office.orchestrator.shutdown(Duration::ZERO).await;
-    office.orchestrator = office.on(Arc::clone(&journal) as Arc<dyn Journal>);
-    office.admit(message("clerk", "and now")).await;
-    while office.orchestrator.is_working() {
+    live_agents.at_rest("clerk").await;
+    let journal = CountedReads::on(&live_agents.team.journal);
+    live_agents.orchestrator.shutdown(Duration::ZERO).await;
+    live_agents.orchestrator = live_agents.on(Arc::clone(&journal) as Arc<dyn Journal>);
+    live_agents.admit(message("clerk", "and now")).await;
+    while live_agents.orchestrator.is_working() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let cost = journal.take();
-    let state = office.orchestrator.task(&task_id).await.expect("a task");
+    let state = live_agents.orchestrator.task(&task_id).await.expect("a task");
     assert_eq!(state.messages().len(), 2 * turns + 2);
-    let mut events = office.events().await;
+    let mut events = live_agents.events().await;
     events.retain(|event| event.task_id == task_id);
     let whole = TaskState::replay(&task_id, Conversation::default(), &events);
     assert_eq!(whole.as_ref(), Ok(&state), "a checkpoint is what the events say");

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Append, Appended, ApprovalQuery, Journal, JournalError};
 use antiphon_core::{Approval, Position, TaskId};
-use antiphon_runtime::{ApprovalPolicy, Follower, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{ApprovalPolicy, Follower, Orchestrator, OrchestratorSettings, RuntimeDeps};
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -146,7 +146,10 @@ async fn the_approvals_that_a_new_task_needs_are_listed_once_a_task_has_asked() 
     let script =
         "name = \"test\"\n[[reply]]\nstep = [{ call = { name = \"act\", arguments = {} } }]\n";
     let world = world(Arc::clone(&journal) as Arc<dyn Journal>, &tools, script);
-    let settings = Settings { approvals: ApprovalPolicy::Wait { timeout: None }, ..world.settings };
+    let settings = OrchestratorSettings {
+        approvals: ApprovalPolicy::Wait { timeout: None },
+        ..world.settings
+    };
     let gate = Arc::new(Careful::default());
     let orchestrator = Orchestrator::new(RuntimeDeps { gate, settings, ..world });
     let (accepted, mut attached) =

@@ -10,13 +10,13 @@ use antiphon_runtime::{
 };
 use tokio::task::JoinSet;
 
-use crate::task::LAPS;
+use crate::task::STEPS;
 use crate::world::{Counting, events, new_task, orchestrator};
 
 #[tokio::test]
 async fn a_follower_sees_what_was_and_what_comes_without_a_gap() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
+    let orchestrator = orchestrator(journal.clone(), &tools, STEPS);
     let first = orchestrator.invoke(new_task("one")).await.expect("accepted").task_id;
     orchestrator.wait(&first).await.expect("an end");
     let mut early = orchestrator.follow(None, Position(0));

@@ -13,7 +13,7 @@ use antiphon_core::{
 use antiphon_runtime::{Arrival, Orchestrator, OrchestratorError, Receipt};
 use serde_json::json;
 
-use crate::office::{Office, at_rest, keyed, message, name, request};
+use crate::live_agents::{LiveAgents, at_rest, keyed, message, name, request};
 use crate::team::{otherwise, replying, says, step};
 use crate::world::{Death, Mortal};
 
@@ -29,7 +29,7 @@ fn script() -> String {
     let tell = step("send_message", r#"{"to":"bob","text":"by the way"}"#);
     let both = format!("{}, {tell}", ask("second", false));
     format!(
-        "name = \"office\"\n{}",
+        "name = \"live_agents\"\n{}",
         ada("last_user_contains = \"go\", results_since_user = 0", &ask("first", true))
     ) + &ada("last_user_contains = \"go\", results_since_user = 1", &both)
         + &replying(
@@ -142,9 +142,13 @@ fn check(events: &[Event], place: &str) {
     }
 }
 
-async fn interrupted(office: &Office, last: usize, death: Death) -> (Arc<MemoryJournal>, bool) {
+async fn interrupted(
+    live_agents: &LiveAgents,
+    last: usize,
+    death: Death,
+) -> (Arc<MemoryJournal>, bool) {
     let journal = Arc::new(MemoryJournal::new());
-    let first = office.on(Arc::new(Mortal::new(&journal, last, death)));
+    let first = live_agents.on(Arc::new(Mortal::new(&journal, last, death)));
     let hour = Duration::from_secs(3600);
     let whole = matches!(tokio::time::timeout(hour, invoke_attached(&first)).await, Ok(Ok(())));
     first.shutdown(Duration::from_secs(5)).await;
@@ -158,11 +162,11 @@ async fn an_office_survives_death_at_every_write() {
         let mut whole = true;
         for death in [Death::Before, Death::After] {
             let place = format!("{death:?} write {last}");
-            let office = Office::of(&["ada", "bob"], script());
-            let (journal, through) = interrupted(&office, last, death).await;
+            let live_agents = LiveAgents::of(&["ada", "bob"], script());
+            let (journal, through) = interrupted(&live_agents, last, death).await;
             died += usize::from(!through);
             whole &= through;
-            let second = office.on(journal.clone() as Arc<dyn Journal>);
+            let second = live_agents.on(journal.clone() as Arc<dyn Journal>);
             second.recover().await.expect("a list");
             let hour = Duration::from_secs(3600);
             let ended = tokio::time::timeout(hour, invoke_attached(&second)).await;
@@ -194,17 +198,17 @@ async fn a_deadline_passes_also_while_no_process_runs() {
     let text = crate::team::script(&[("I am ada", 0, &ask)])
         + &stalls
         + &otherwise(&says("Heard: {{last_result}}"));
-    let mut office = Office::of(&["ada", "bob"], text);
-    let bob = office.start("bob").await;
-    office.admit(message("ada", "go")).await;
+    let mut live_agents = LiveAgents::of(&["ada", "bob"], text);
+    let bob = live_agents.start("bob").await;
+    live_agents.admit(message("ada", "go")).await;
     let requested =
         |event: &Event| event.task_id == bob && matches!(event.body, EventBody::MessageAppended(_));
-    office.until(requested).await;
-    office.orchestrator.shutdown(Duration::ZERO).await;
+    live_agents.until(requested).await;
+    live_agents.orchestrator.shutdown(Duration::ZERO).await;
     tokio::time::advance(Duration::from_secs(3600)).await;
-    office.restart().await;
-    let state = office.at_rest("ada").await;
-    let received = crate::office::said(&state).join("\n");
+    live_agents.restart().await;
+    let state = live_agents.at_rest("ada").await;
+    let received = crate::live_agents::said(&state).join("\n");
     assert_eq!(received.matches("timed_out").count(), 2, "{received}");
     assert!(state.outbound_requests.is_empty());
 }

@@ -18,7 +18,7 @@ use chrono::DateTime;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::office::peer;
+use crate::live_agents::peer;
 
 const SENDERS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
 

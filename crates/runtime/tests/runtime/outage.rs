@@ -18,7 +18,7 @@ use antiphon_runtime::{
 use antiphon_scripted::{Script, ScriptedProvider};
 use serde_json::json;
 
-use crate::office::{Office, RuntimeClock, clerk, message, name, peer, request};
+use crate::live_agents::{LiveAgents, RuntimeClock, clerk, message, name, peer, request};
 use crate::team::{Roster, Team, calls};
 use crate::world::{Counting, events, new_task, world};
 
@@ -411,25 +411,25 @@ async fn two_hundred_waiting_tasks_cost_an_event_for_each_attempt_and_hold_nothi
 
 /// A live agent whose model is away.
 struct Away {
-    office: Office,
+    live_agents: LiveAgents,
     model: Arc<Moody>,
 }
 
 impl Away {
     fn new() -> Self {
         let roster = Roster::default().with(clerk("bob"));
-        let office = Office::with(roster, "name = \"unused\"\n".to_owned());
-        let mut away = Self { office, model: Moody::of(&[AWAY]) };
-        away.office.orchestrator = away.process();
+        let live_agents = LiveAgents::with(roster, "name = \"unused\"\n".to_owned());
+        let mut away = Self { live_agents, model: Moody::of(&[AWAY]) };
+        away.live_agents.orchestrator = away.process();
         away
     }
 
     /// A process on the same journal.
     fn process(&self) -> Orchestrator {
-        let team: &Team = &self.office.team;
+        let team: &Team = &self.live_agents.team;
         Orchestrator::new(RuntimeDeps {
             models: Arc::new(MoodyModels(Arc::clone(&self.model))),
-            clock: Arc::clone(&self.office.clock),
+            clock: Arc::clone(&self.live_agents.clock),
             journal: Arc::clone(&team.journal),
             ..team.world()
         })
@@ -442,9 +442,9 @@ async fn a_parent_that_is_resumed_takes_its_waiting_child_along() {
     let call = calls(r#"{"agent":"bob","prompt":"help"}"#);
     *away.model.replies.lock().expect("no panic") =
         vec![format!("steps = [{call}]"), AWAY.to_owned()];
-    let task_id = invoke(&away.office.orchestrator, "go").await;
+    let task_id = invoke(&away.live_agents.orchestrator, "go").await;
     let child = loop {
-        let tasks = away.office.team.tasks().await;
+        let tasks = away.live_agents.team.tasks().await;
         let waits = |task: &&TaskSummary| task.waiting_for == Some(WaitingFor::Model);
         if let Some(child) = tasks.iter().find(waits) {
             break child.task_id.clone();
@@ -452,42 +452,43 @@ async fn a_parent_that_is_resumed_takes_its_waiting_child_along() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     assert_ne!(child, task_id);
-    let waited = tokio::time::timeout(DAY / 4, away.office.orchestrator.wait(&task_id)).await;
+    let waited = tokio::time::timeout(DAY / 4, away.live_agents.orchestrator.wait(&task_id)).await;
     assert!(waited.is_err(), "it waits for a child that will go on: {waited:?}");
-    away.office.orchestrator.shutdown(Duration::ZERO).await;
+    away.live_agents.orchestrator.shutdown(Duration::ZERO).await;
     away.model.now(FINE);
-    away.office.orchestrator = away.process();
-    away.office.orchestrator.resume(&task_id).await.expect("resumed");
-    let state = ended(&away.office.orchestrator, &task_id).await;
+    away.live_agents.orchestrator = away.process();
+    away.live_agents.orchestrator.resume(&task_id).await.expect("resumed");
+    let state = ended(&away.live_agents.orchestrator, &task_id).await;
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_live_agent_outlasts_an_outage_with_all_that_arrived() {
-    let Away { office, model } = Away::new();
-    let (_, task_id) = office.admit(message("bob", "first")).await;
-    waiting(&office.orchestrator, &task_id, 2).await;
+    let Away { live_agents, model } = Away::new();
+    let (_, task_id) = live_agents.admit(message("bob", "first")).await;
+    waiting(&live_agents.orchestrator, &task_id, 2).await;
     // Peers do not end the wait.
     let from_peer = |text: &str| Arrival::message(name("bob"), peer("carol"), text);
     let asked = model.asked();
-    office.admit(from_peer("second")).await;
+    live_agents.admit(from_peer("second")).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(model.asked(), asked);
     // A request whose time is over is answered during the outage.
-    let until = Some(office.clock.now() + chrono::TimeDelta::seconds(40));
-    let (overdue, _) = office.admit(Arrival { until, ..request("bob", "count", json!(1)) }).await;
-    let replied = office.reply(overdue).await;
+    let until = Some(live_agents.clock.now() + chrono::TimeDelta::seconds(40));
+    let (overdue, _) =
+        live_agents.admit(Arrival { until, ..request("bob", "count", json!(1)) }).await;
+    let replied = live_agents.reply(overdue).await;
     assert_eq!(replied.result["code"], "timed_out");
-    let (answered, _) = office.admit(request("bob", "count", json!(2))).await;
-    waiting(&office.orchestrator, &task_id, 6).await;
-    let state = office.orchestrator.task(&task_id).await.expect("a task");
+    let (answered, _) = live_agents.admit(request("bob", "count", json!(2))).await;
+    waiting(&live_agents.orchestrator, &task_id, 6).await;
+    let state = live_agents.orchestrator.task(&task_id).await.expect("a task");
     assert_eq!(state.status, TaskStatus::Running, "it is still there");
     model.now(FINE);
-    let replied = office.reply(answered).await;
+    let replied = live_agents.reply(answered).await;
     assert_eq!(replied.result, json!("All is well."));
-    let state = office.at_rest("bob").await;
+    let state = live_agents.at_rest("bob").await;
     assert_eq!((state.task_id.clone(), state.queue.len()), (task_id, 0));
-    let said = crate::office::said(&state);
+    let said = crate::live_agents::said(&state);
     assert!(said.iter().any(|line| line.contains("first")), "{said:?}");
     assert!(said.iter().any(|line| line.contains("second")), "{said:?}");
 }

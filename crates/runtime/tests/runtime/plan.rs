@@ -10,7 +10,8 @@ use antiphon_core::{
     TaskAccess, TaskId, TaskStatus,
 };
 use antiphon_runtime::{
-    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState,
+    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+    TaskState,
 };
 
 use crate::world::{Careful, Counting, Death, Mortal, events, new_task, world};
@@ -43,13 +44,13 @@ fn planning() -> NewTask {
     NewTask { access: TaskAccess::PlanFirst, ..new_task("go") }
 }
 
-fn office(
+fn live_agents(
     journal: Arc<dyn Journal>,
     tools: &Arc<Counting>,
     approvals: ApprovalPolicy,
 ) -> Orchestrator {
     let world = world(journal, tools, PLANS);
-    let settings = Settings { approvals, ..world.settings };
+    let settings = OrchestratorSettings { approvals, ..world.settings };
     Orchestrator::new(RuntimeDeps { settings, ..world })
 }
 
@@ -71,7 +72,7 @@ fn results(state: &TaskState) -> String {
 #[tokio::test]
 async fn nothing_is_changed_before_the_plan_is_accepted() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = office(journal, &tools, WAIT);
+    let orchestrator = live_agents(journal, &tools, WAIT);
     let task_id = orchestrator.invoke(planning()).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("at rest");
     assert_eq!(state.status, TaskStatus::InputRequired);
@@ -141,7 +142,7 @@ async fn a_call_beside_the_plan_waits_for_the_decision_about_the_plan() {
     for (decision, acted) in [(Decision::AllowOnce, 1), (Decision::Deny, 0)] {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
         let world = world(journal, &tools, PLANS_AND_ACTS);
-        let settings = Settings { approvals: WAIT, ..world.settings };
+        let settings = OrchestratorSettings { approvals: WAIT, ..world.settings };
         let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..world });
         let task_id = orchestrator.invoke(planning()).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("at rest");
@@ -158,7 +159,7 @@ async fn a_call_beside_the_plan_waits_for_the_decision_about_the_plan() {
 #[tokio::test]
 async fn where_no_person_can_accept_it_the_plan_stays_a_plan() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = office(journal, &tools, ApprovalPolicy::Refuse);
+    let orchestrator = live_agents(journal, &tools, ApprovalPolicy::Refuse);
     let task_id = orchestrator.invoke(planning()).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.access), (TaskStatus::Completed, TaskAccess::PlanFirst));
@@ -169,7 +170,7 @@ async fn where_no_person_can_accept_it_the_plan_stays_a_plan() {
 #[tokio::test]
 async fn a_task_in_a_runner_cannot_plan_first() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = office(journal.clone(), &tools, WAIT);
+    let orchestrator = live_agents(journal.clone(), &tools, WAIT);
     let runner =
         antiphon_core::RunnerConfig { kind: "sandbox".to_owned(), config: serde_json::Value::Null };
     let refused = orchestrator.invoke(NewTask { runner: Some(runner), ..planning() }).await;
@@ -201,14 +202,14 @@ async fn a_plan_survives_death_at_every_write() {
         for death in [Death::Before, Death::After] {
             let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
             let mortal = Arc::new(Mortal::new(&journal, last, death));
-            let first = office(mortal, &tools, WAIT);
+            let first = live_agents(mortal, &tools, WAIT);
             let whole = match first.invoke(planning()).await {
                 Ok(accepted) => attended(&first, &accepted.task_id).await,
                 Err(_) => None,
             };
             died += usize::from(whole.is_none());
             first.shutdown(Duration::from_secs(5)).await;
-            let second = office(journal.clone(), &tools, WAIT);
+            let second = live_agents(journal.clone(), &tools, WAIT);
             let recovered = second.recover().await.expect("a list");
             let place = format!("{death:?} write {last}");
             for task_id in recovered.begun.iter().chain(&recovered.waiting) {

@@ -10,7 +10,8 @@ use antiphon_core::{
     Question, TaskId, TaskStatus, WaitingFor,
 };
 use antiphon_runtime::{
-    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState,
+    ApprovalPolicy, NewTask, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+    TaskState,
 };
 
 use crate::world::{Counting, Death, Mortal, events, new_task, world};
@@ -29,7 +30,7 @@ const WAIT: ApprovalPolicy = ApprovalPolicy::Wait { timeout: None };
 
 fn asking(journal: Arc<dyn Journal>, script: &str, approvals: ApprovalPolicy) -> Orchestrator {
     let world = world(journal, &Arc::new(Counting::default()), script);
-    let settings = Settings { approvals, ..world.settings };
+    let settings = OrchestratorSettings { approvals, ..world.settings };
     Orchestrator::new(RuntimeDeps { settings, ..world })
 }
 

@@ -6,7 +6,7 @@ use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::{Decision, HandlingMode, UserMessage, port::ApprovalSelector};
 use antiphon_runtime::{Orchestrator, RuntimeDeps, WatchedDelta};
 
-use crate::task::LAPS;
+use crate::task::STEPS;
 use crate::world::{Careful, Counting, events, new_task, world};
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn every_event_and_delta_of_a_busy_life_fits() {
         assert!(faults.is_empty(), "{value}: {faults:?}");
     };
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let world = world(journal.clone(), &tools, LAPS);
+    let world = world(journal.clone(), &tools, STEPS);
     let orchestrator =
         Orchestrator::new(RuntimeDeps { gate: Arc::new(Careful::default()), ..world });
     let mut deltas = orchestrator.deltas();

@@ -10,7 +10,9 @@ use antiphon_core::port::{
     Append, AppendFault, Appended, Journal, JournalError, Read, TaskQuery, TaskSelector,
 };
 use antiphon_core::{EventBody, Message, TaskStatus, WaitingFor};
-use antiphon_runtime::{Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState};
+use antiphon_runtime::{
+    Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps, TaskState,
+};
 use async_trait::async_trait;
 
 use crate::world::{Counting, Death, events, new_task, world};
@@ -117,7 +119,7 @@ impl JournalHooks for FullDisk {
 
 fn patient(journal: Arc<dyn Journal>, tools: &Arc<Counting>) -> Orchestrator {
     let deps = world(journal, tools, STEPS);
-    let settings = Settings { storage_wait_max: None, ..deps.settings };
+    let settings = OrchestratorSettings { storage_wait_max: None, ..deps.settings };
     Orchestrator::new(RuntimeDeps { settings, ..deps })
 }
 
@@ -239,7 +241,7 @@ async fn a_task_that_may_not_wait_longer_is_stuck_until_it_is_resumed() {
     let disk = FullDisk::new(2, Death::Before, false);
     let deps = world(disk.clone(), &tools, STEPS);
     let wait_max = Some(Duration::from_secs(5));
-    let settings = Settings { storage_wait_max: wait_max, ..deps.settings };
+    let settings = OrchestratorSettings { storage_wait_max: wait_max, ..deps.settings };
     let orchestrator = Orchestrator::new(RuntimeDeps { settings, ..deps });
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect_err("it stopped");

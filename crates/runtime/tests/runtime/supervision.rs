@@ -11,7 +11,9 @@ use antiphon_core::{
     AgentState, Effect, ModelRef, RawJson, Request, TaskStatus, Tool, ToolError, ToolExecutor,
     ToolResult,
 };
-use antiphon_runtime::{Models, NewTask, Orchestrator, OrchestratorError, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NewTask, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
@@ -61,7 +63,8 @@ fn odd(times: usize, hangs: bool) -> (Arc<Odd>, Orchestrator) {
     let called = AtomicUsize::new(0);
     let odd = Arc::new(Odd { times, hangs, called, released: AtomicUsize::new(0) });
     let world = world(Arc::new(MemoryJournal::new()), &Arc::new(Counting::default()), CALLS);
-    let settings = Settings { heartbeat_timeout: Duration::from_secs(60), ..world.settings };
+    let settings =
+        OrchestratorSettings { heartbeat_timeout: Duration::from_secs(60), ..world.settings };
     let world = RuntimeDeps { tools: odd.clone(), settings, ..world };
     (odd, Orchestrator::new(world))
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::world::{Counting, events, new_task, orchestrator};
 
-pub(crate) const LAPS: &str = r#"
+pub(crate) const STEPS: &str = r#"
 name = "test"
 [[reply]]
 when = { turn = 0 }
@@ -32,7 +32,7 @@ step = [{ text = "Done." }]
 #[tokio::test]
 async fn a_task_takes_its_laps_and_delivers_the_last_word() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
+    let orchestrator = orchestrator(journal.clone(), &tools, STEPS);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = orchestrator.wait(&task_id).await.expect("an end");
     assert_eq!((state.status, state.detail.clone()), (TaskStatus::Completed, Some(json!("Done."))));
@@ -67,7 +67,7 @@ async fn a_task_takes_its_laps_and_delivers_the_last_word() {
 #[tokio::test]
 async fn every_observed_state_is_a_legal_move() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = orchestrator(journal.clone(), &tools, LAPS);
+    let orchestrator = orchestrator(journal.clone(), &tools, STEPS);
     let task_id = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
     orchestrator.wait(&task_id).await.expect("an end");
     let mut at = AgentState::Idle;
@@ -166,22 +166,22 @@ async fn a_task_goes_as_far_as_it_may() {
         (calls, "limit reached: 3 tool calls for the task and its tree", 1),
         (tokens, "limit reached: 1 token for the task and its tree", 1),
     ];
-    for (limits, reason, laps) in cases {
+    for (limits, reason, turns) in cases {
         let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-        let orchestrator = orchestrator(journal, &tools, LAPS);
+        let orchestrator = orchestrator(journal, &tools, STEPS);
         let task = NewTask { limits, ..new_task("go") };
         let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("an end");
         assert_eq!(state.status, TaskStatus::Failed);
         assert_eq!(state.detail.expect("a reason")["error"], reason);
-        assert_eq!(state.turns, laps);
+        assert_eq!(state.turns, turns);
     }
 }
 
 #[tokio::test]
 async fn the_same_key_is_the_same_task() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let orchestrator = orchestrator(journal, &tools, LAPS);
+    let orchestrator = orchestrator(journal, &tools, STEPS);
     let keyed = || NewTask { key: Some(IdempotencyKey("k".to_owned())), ..new_task("go") };
     let first = orchestrator.invoke(keyed()).await.expect("accepted").task_id;
     orchestrator.wait(&first).await.expect("an end");
@@ -228,7 +228,7 @@ raw_stop = "refusal"
 #[tokio::test]
 async fn calls_of_another_time_are_never_run() {
     let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
-    let first = orchestrator(journal, &tools, LAPS);
+    let first = orchestrator(journal, &tools, STEPS);
     let task_id = first.invoke(new_task("go")).await.expect("accepted").task_id;
     let state = first.wait(&task_id).await.expect("an end");
     let done = tools.done();

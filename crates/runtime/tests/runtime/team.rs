@@ -13,7 +13,8 @@ use antiphon_core::{
     RawJson, Runtime, TaskId, TaskSummary, ToolExecutor,
 };
 use antiphon_runtime::{
-    Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, RuntimeDeps, Settings, TaskState,
+    Dispatch, Models, OpenGate, Orchestrator, OrchestratorError, OrchestratorSettings, RuntimeDeps,
+    TaskState,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -197,10 +198,10 @@ impl Runner for Elsewhere {
             // It neither works nor stops.
             std::future::pending::<()>().await;
         }
-        let settings = Settings {
+        let settings = OrchestratorSettings {
             dispatch: Dispatch::Parent,
             storage_wait_max: Some(Duration::ZERO),
-            ..Settings::default()
+            ..OrchestratorSettings::default()
         };
         let orchestrator = Orchestrator::new(RuntimeDeps {
             journal: Arc::new(SingleTaskJournal::new(run.journal)),

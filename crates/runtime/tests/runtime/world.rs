@@ -14,7 +14,9 @@ use antiphon_core::{
     Effect, Event, ModelRef, Position, PriceTable, Provider, RawJson, Tool, ToolError,
     ToolExecutor, ToolResult, UserMessage,
 };
-use antiphon_runtime::{Models, NewTask, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NewTask, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 
@@ -188,10 +190,10 @@ pub(crate) fn world(journal: Arc<dyn Journal>, tools: &Arc<Counting>, script: &s
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         // A journal that dies here stands for a process that dies.
-        settings: Settings {
+        settings: OrchestratorSettings {
             restart_after,
             storage_wait_max: Some(std::time::Duration::ZERO),
-            ..Settings::default()
+            ..OrchestratorSettings::default()
         },
     }
 }

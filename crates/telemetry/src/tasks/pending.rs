@@ -1,4 +1,4 @@
-//! What is pending in one task: approvals and queued messages.
+//! Pending parts of one task: approvals and queued messages.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What the commands of one call did in the network.
+//! Network traffic of the commands of one call.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -48,7 +48,7 @@ pub use grep::{GREP_CONTEXT_MAX, GREP_LIMIT, GREP_LIMIT_MAX, GrepTool};
 pub use read::{FOLDER_ENTRIES_MAX, ReadTool};
 pub use read_tracker::{ReadTracker, TRACKED_FILES_MAX, TRACKED_TASKS_MAX};
 pub use workspace::{
-    Access, Identity, Kind, Mode, OpenedPath, OutsidePaths, PATH_BYTES_MAX, PathError, Protected,
-    ReadAccess, Workspace, WorkspaceConfig, WorkspaceError,
+    Access, EntryKind, Identity, Mode, OpenedPath, OutsidePaths, PATH_BYTES_MAX, PathError,
+    Protected, ReadAccess, Workspace, WorkspaceConfig, WorkspaceError,
 };
 pub use write::{FILE_BYTES_MAX, WriteTool};

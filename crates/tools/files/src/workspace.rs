@@ -40,7 +40,7 @@ use std::sync::Mutex;
 
 pub(crate) use display_path::DisplayPath;
 use hidden::Hidden;
-pub use opened_path::{Identity, Kind, OpenedPath};
+pub use opened_path::{EntryKind, Identity, OpenedPath};
 pub use path_error::{PathError, WorkspaceError};
 pub use protected::{Protected, ReadAccess};
 pub(crate) use replacement::{ReplaceError, ReplacedFile};

@@ -1,4 +1,4 @@
-//! What programs that steal keys look for. One list, for the sandbox and for the file tools.
+//! Paths that programs which steal keys look for. One list, for the sandbox and for the file tools.
 
 /// Names in a home folder that contain keys, passwords or sessions, for
 /// [`Policy::hidden`](crate::Policy::hidden).

@@ -1,4 +1,4 @@
-//! What commands may have left in a repository to mislead git outside of the sandbox: links, named
+//! Leftovers of commands in a repository that mislead git outside of the sandbox: links, named
 //! pipes and the like in place of its files, and programs in the steps of a rebase.
 //!
 //! All of it works with the descriptors that were opened before the first command ran. So nothing

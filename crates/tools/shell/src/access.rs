@@ -1,11 +1,11 @@
-//! What a command gets beyond the sandbox of its task.
+//! Access of a command beyond the sandbox of its task.
 
 use std::path::Path;
 
 use antiphon_sandbox::{Policy, SandboxMode};
 
 use crate::arguments::Bash;
-use crate::settings::Settings;
+use crate::settings::ShellSettings;
 
 /// Whether a command can run without the sandbox, if its call asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(crate) enum Access {
 impl Access {
     /// What a call gets, and why git may not write to its repository, if it may not.
     pub(crate) fn of(
-        settings: &Settings,
+        settings: &ShellSettings,
         arguments: &Bash,
         workdir: &Path,
     ) -> (Self, Option<String>) {
@@ -73,7 +73,7 @@ impl Access {
 }
 
 /// Why git may not write to the repository of `workdir`. `None` if it may.
-fn closed(settings: &Settings, arguments: &Bash, workdir: &Path) -> Option<String> {
+fn closed(settings: &ShellSettings, arguments: &Bash, workdir: &Path) -> Option<String> {
     if arguments.is_background() {
         let reason = "it runs in the background. Run it without `background`";
         return Some(reason.to_owned());

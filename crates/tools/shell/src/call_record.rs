@@ -1,5 +1,5 @@
-//! What is kept about a call of `bash` until its result is in the journal: how long it has run, the output
-//! so far, and the result once there is one. A later process reads it when this one ends in between.
+//! Records of a call of `bash`, kept until its result is in the journal: how long it has run, the output
+//! so far, and the result once there is one. A later process reads them when this one ends in between.
 //!
 //! One private file for each call, of bounded size: of a long output the start and the end are kept. The
 //! file is not synced. It survives the end of this process; after a loss of power it may be incomplete.

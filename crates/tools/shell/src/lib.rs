@@ -42,6 +42,6 @@ pub use antiphon_sandbox::WorkerCommand;
 pub use environment::{Environment, EnvironmentError};
 pub use network::HostNetwork;
 pub use report::RESULT_BYTES_MAX;
-pub use settings::{Settings, SettingsError};
+pub use settings::{SettingsError, ShellSettings};
 pub use shell::Shell;
 pub use worker::worker_main;

@@ -269,7 +269,7 @@ fn too_large(process: &Process) -> String {
 }
 
 /// A size in the largest unit that shows it in a few digits.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let (unit, one) = UNITS.into_iter().find(|(_, one)| bytes >= *one).unwrap_or(("bytes", 1));
     let tenths = bytes.saturating_mul(10) / one;

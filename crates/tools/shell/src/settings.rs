@@ -10,7 +10,7 @@ use crate::{Environment, HostNetwork, WithoutSandbox};
 
 /// Configuration of the shell.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ShellSettings {
     /// The command that starts a worker.
     pub worker: WorkerCommand,
     /// What commands may access. Each task gets a folder of its own in `tmp`, which is created if
@@ -50,7 +50,7 @@ pub enum SettingsError {
     },
 }
 
-impl Settings {
+impl ShellSettings {
     /// Creates the folders, resolves the paths, and hides the shell's own folders from commands.
     pub(crate) fn prepared(mut self) -> Result<Self, SettingsError> {
         self.policy.tmp = private(&self.policy.tmp)?;

@@ -18,7 +18,7 @@ use crate::arguments::{Bash, BashKill, BashOutput};
 use crate::call_record::{CallRecord, CallRecords, RecordedCall};
 use crate::process::{End, Process, Status, lock};
 use crate::report;
-use crate::settings::{Settings, SettingsError};
+use crate::settings::{SettingsError, ShellSettings};
 use crate::task_shell::{
     BACKGROUND_MAX, CommandRequest, Entry, StartedCommand, TaskShell, Unavailable,
 };
@@ -48,7 +48,7 @@ const BASH_KILL: &str = "Ends a command in the background and everything it star
 /// worker and all its processes end when the task is released, when the `Shell` is dropped, or when
 /// this process ends in any way.
 pub struct Shell {
-    settings: Arc<Settings>,
+    settings: Arc<ShellSettings>,
     definitions: [Arc<Tool>; 3],
     records: CallRecords,
     tasks: Mutex<HashMap<TaskId, Arc<TaskShell>>>,
@@ -63,7 +63,7 @@ enum WaitOutcome {
 
 impl Shell {
     /// Creates its folders. Starts no process before the first call.
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+    pub fn new(settings: ShellSettings) -> Result<Self, SettingsError> {
         let settings = settings.prepared()?;
         let records = CallRecords::open(&settings.results).map_err(|error| {
             let (path, reason) = (settings.results.clone(), error.to_string());
@@ -258,7 +258,7 @@ fn has_fired(cancel: &mut Cancel) -> bool {
     Pin::new(cancel).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-fn definitions(settings: &Settings) -> [Arc<Tool>; 3] {
+fn definitions(settings: &ShellSettings) -> [Arc<Tool>; 3] {
     let about = match &settings.network {
         Some(_) => format!("{BASH} {HOSTS}"),
         None => BASH.to_owned(),

@@ -26,7 +26,7 @@ use crate::output_reader::read_output;
 use crate::process::{End, Output, Process, Status, lock};
 use crate::refusal::SandboxBounds;
 use crate::result_files::ResultFiles;
-use crate::settings::Settings;
+use crate::settings::ShellSettings;
 use crate::transcript::Transcript;
 use crate::worker_link::WorkerLink;
 
@@ -44,7 +44,7 @@ const STOP_MAX: Duration = Duration::from_secs(8);
 
 /// The shell of one task.
 pub(crate) struct TaskShell {
-    settings: Arc<Settings>,
+    settings: Arc<ShellSettings>,
     results: ResultFiles,
     /// The current worker. A new worker gets a new cell.
     link: Mutex<Arc<OnceCell<Arc<WorkerLink>>>>,
@@ -128,7 +128,7 @@ impl Drop for StartedCommand {
 pub(crate) struct Unavailable(pub(crate) String);
 
 impl TaskShell {
-    pub(crate) fn new(settings: Arc<Settings>, task_id: &TaskId) -> Self {
+    pub(crate) fn new(settings: Arc<ShellSettings>, task_id: &TaskId) -> Self {
         Self {
             results: ResultFiles::of(&settings.results, task_id),
             settings,

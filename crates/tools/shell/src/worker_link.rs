@@ -26,7 +26,7 @@ use tokio::time::timeout;
 
 use crate::message::{CallId, Reply, Request, SETUP, Setup, WorkerRole, packet, receive, send};
 use crate::process::{End, Process, lock};
-use crate::settings::Settings;
+use crate::settings::ShellSettings;
 
 /// How long a worker may take to start.
 const START_MAX: Duration = Duration::from_secs(20);
@@ -60,7 +60,7 @@ enum WorkerState {
 impl WorkerLink {
     /// Starts a worker and waits until it is ready. The error is a text for the user.
     pub(crate) async fn start(
-        settings: &Settings,
+        settings: &ShellSettings,
         policy: Policy,
         variables: Vec<(String, String)>,
     ) -> Result<Arc<Self>, String> {
@@ -220,7 +220,7 @@ struct LaunchedWorker {
 }
 
 fn launch(
-    settings: &Settings,
+    settings: &ShellSettings,
     policy: Policy,
     variables: Vec<(String, String)>,
 ) -> io::Result<LaunchedWorker> {

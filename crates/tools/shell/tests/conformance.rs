@@ -8,13 +8,13 @@ use antiphon_conformance::tool::{self, Example, ToolFixture};
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{InputBlock, RawJson, ToolExecutor};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
-use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
+use antiphon_shell::{Environment, Shell, ShellSettings, WorkerCommand};
 
 fn shell(folder: &Path, mode: SandboxMode) -> Shell {
     let root = folder.join("root");
     std::fs::create_dir_all(&root).unwrap();
     let program = env!("CARGO_BIN_EXE_antiphon-shell-worker").into();
-    Shell::new(Settings {
+    Shell::new(ShellSettings {
         worker: WorkerCommand { program, args: Vec::new() },
         policy: Policy {
             mode,

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, AgentState, WaitingFor};
+use antiphon_core::{AgentName, AgentState};
 use antiphon_process::{Connection, ProjectServer};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;
-use antiphon_project::idle_agents;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
+use antiphon_project::{check_stops_here, idle_agents, listed_agents};
 use antiphon_view::display::escaped;
 use antiphon_view::outage_wait_text;
 use serde_json::json;
@@ -68,16 +68,8 @@ pub(super) async fn stop(
     if let (Some(unknown), None) = (unknown, &last) {
         return Err(unknown.into());
     }
-    let elsewhere = match (&connection, &last) {
-        (Connection::Local(_), Some(last)) if !last.status.is_terminal() => {
-            last.runs_on.peer.is_some()
-        }
-        (Connection::Local(_) | Connection::Server(..), _) => false,
-    };
-    if elsewhere {
-        return Err(Failure::refused(
-            "it runs on a peer, which only a server can reach: start `antiphon serve`, then stop it",
-        ));
+    if let (Connection::Local(_), Some(last)) = (&connection, &last) {
+        check_stops_here(last)?;
     }
     stop_with(&connection, name, json).await
 }
@@ -121,9 +113,9 @@ pub(super) async fn status(
     print(agents, json)
 }
 
-/// Prints live agents. A task that a person paused is listed by `antiphon tasks list`, unless its agent is resident.
-pub(super) fn print(mut agents: Vec<AgentPresence>, json: bool) -> Result<(), Failure> {
-    agents.retain(|live| live.resident || live.waiting_for != Some(WaitingFor::Resume));
+/// Prints live agents.
+pub(super) fn print(agents: Vec<AgentPresence>, json: bool) -> Result<(), Failure> {
+    let agents = listed_agents(agents);
     terminal::print(&if json { terminal::json(&agents)? } else { table(&agents) });
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! `antiphon send AGENT -`: an interaction for every line of standard input that is not blank, in order.
 //!
-//! While the inbox is full, a line is sent again after a growing pause, for [`FULL_PATIENCE`]; the
+//! While the inbox is full, a line is sent again after a growing pause, for a while; the
 //! program that writes the lines is blocked meanwhile. A rejected line is reported and the next one is
 //! sent. When the server stops answering, the command ends and names the line.
 
 use std::io::BufRead;
-use std::time::Duration;
 
 use antiphon_core::InteractionContent;
 use antiphon_process::{InboxTarget, ReceiptKind, RejectedInteraction, SendOutcome};
@@ -13,7 +12,6 @@ use antiphon_project::error::ProjectError;
 use antiphon_runtime::INTERACTION_BYTES_MAX;
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
 
 use super::{Send, rejection};
 use crate::failure::{Exit, Failure};
@@ -21,15 +19,6 @@ use crate::terminal;
 
 /// Lines that were read and not sent. At this number, reading standard input pauses.
 const LINES_MAX: usize = 16;
-
-/// The pause after the first rejection for lack of room. Each further pause is twice as long.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// How long a line is retried while the inbox is full.
-const FULL_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A line of input.
 enum Line {
@@ -135,25 +124,8 @@ async fn deliver(
     let content = InteractionContent::Message { body: text, blocks: None };
     let key = send.key.as_ref().map(|key| format!("{key}:{number}"));
     let outgoing = send.outgoing(content, key, None);
-    let end = Instant::now() + FULL_PATIENCE;
-    let mut pause = PAUSE_MIN;
-    loop {
-        match target.send(&outgoing).await? {
-            // Without a server no agent reads the inbox, so waiting would not make room.
-            SendOutcome::Rejected(rejected)
-                if rejected.may_pass()
-                    && matches!(target, InboxTarget::Server(_))
-                    && Instant::now() + pause < end =>
-            {
-                if pause == PAUSE_MIN {
-                    terminal::note(&format!("line {number}: the inbox is full, waiting\n"));
-                }
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
-            outcome @ (SendOutcome::Accepted(_) | SendOutcome::Rejected(_)) => return Ok(outcome),
-        }
-    }
+    let waits = || terminal::note(&format!("line {number}: the inbox is full, waiting\n"));
+    Ok(target.send_when_room(&outgoing, waits).await?)
 }
 
 /// Reads lines on a thread of its own, which the end of the program does not wait for.

@@ -1,4 +1,4 @@
-//! What a server runs beside its HTTP interface: the file drop, the schedules, and notices to live agents
+//! Services of a server beside its HTTP interface: the file drop, the schedules, and notices to live agents
 //! about removed peers. All of it stops before the orchestrator does.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the file tools of a task changed.
+//! Changes of a task with its file tools.
 
 use antiphon_api::TaskDiff;
 use antiphon_core::port::TaskSelector;

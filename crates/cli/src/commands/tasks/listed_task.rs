@@ -12,7 +12,7 @@ pub(super) struct ListedTask<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cost: Option<Cost>,
     /// Whether it is a resident task of a live agent.
-    #[serde(rename = "standing", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     resident: bool,
 }
 

@@ -3,15 +3,13 @@
 
 use std::time::Duration;
 
-use antiphon_core::port::TaskSelector;
-use antiphon_core::{MessageQueued, TaskId, TaskStatus};
-use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectAccess};
-use antiphon_project::error::ProjectError;
+use antiphon_core::TaskId;
+use antiphon_process::{
+    AttachedTask, Connection, OwnTask, ProjectAccess, ResumedEnd, ResumedTasks,
+};
 use antiphon_project::project::OwnerRole;
-use antiphon_project::saved_session;
-use antiphon_project::task_lookup::find_task;
 use antiphon_project::task_process::TaskProcess;
-use antiphon_runtime::{Recovered, TaskState};
+use antiphon_runtime::Recovered;
 
 use crate::commands::run::leave;
 use crate::commands::serve::GRACE_S_DEFAULT;
@@ -37,9 +35,9 @@ pub(super) async fn resume_tasks(
     let (project, environment) = match &access {
         ProjectAccess::Folder { project, environment } => (project, environment),
         ProjectAccess::Server { .. } => {
-            let mut owner = TaskOwner::Server(access.change().await?);
-            let begun = owner.resume(task).await?;
-            return owner.wait_for_all(&begun).await;
+            let mut tasks = ResumedTasks::Server(access.change().await?);
+            let begun = resume(&tasks, task.as_deref()).await?;
+            return wait_for_all(&mut tasks, &begun).await;
         }
     };
     let settings = project.reviewed_settings(environment)?;
@@ -49,186 +47,111 @@ pub(super) async fn resume_tasks(
     let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
     let mut attachment = AttachedTask::open(own).await?;
     attachment.serve();
-    let mut owner = TaskOwner::Journal(Box::new(attachment));
-    let resumed = match owner.resume(task).await {
-        Ok(begun) => owner.wait_or_stop(&begun, &mut stop_signal).await,
+    let mut tasks = ResumedTasks::Journal(Box::new(attachment));
+    let resumed = match resume(&tasks, task.as_deref()).await {
+        Ok(begun) => wait_or_stop(&mut tasks, &begun, &mut stop_signal).await,
         Err(failure) => Err(failure),
     };
     let stops = resumed.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated);
-    if let TaskOwner::Journal(attachment) = owner {
+    if let ResumedTasks::Journal(attachment) = tasks {
         leave(*attachment, stops, remaining_work).await;
     }
     resumed
 }
 
-/// Which process runs the tasks.
-enum TaskOwner<'a> {
-    /// At the server that `--server` names.
-    Server(Connection),
-    /// In the owner of the journal, which may be this process.
-    Journal(Box<AttachedTask<'a>>),
+/// Resumes one task, or all. Returns those that run.
+async fn resume(tasks: &ResumedTasks<'_>, task: Option<&str>) -> Result<Vec<TaskId>, Failure> {
+    let Recovered { begun, waiting, ended } = tasks.resume(task).await?;
+    if !ended.is_empty() {
+        let count = terminal::count(ended.len() as u64, "task");
+        terminal::note(&format!("ended {count} whose parents had ended\n"));
+    }
+    if begun.is_empty() && waiting.is_empty() && ended.is_empty() {
+        terminal::print("no interrupted tasks\n");
+    }
+    for task_id in waiting {
+        let state = tasks.connection().reader().task_alone(&task_id).await?;
+        if let Err(failure) = outcome::outcome(&state) {
+            terminal::note(&format!("{failure}\n"));
+        }
+    }
+    Ok(begun)
 }
 
-impl TaskOwner<'_> {
-    fn connection(&self) -> &Connection {
-        match self {
-            Self::Server(connection) => connection,
-            Self::Journal(attachment) => attachment.connection(),
+/// Waits for all tasks. Ctrl-C interrupts them, SIGTERM stops them here; a second signal ends at once.
+async fn wait_or_stop(
+    tasks: &mut ResumedTasks<'_>,
+    begun: &[TaskId],
+    stop_signal: &mut StopSignal,
+) -> Result<(), Failure> {
+    let mut interrupts = Interrupts::catch()?;
+    let exit = tokio::select! {
+        waited = wait_for_all(tasks, begun) => return waited,
+        () = stop_signal.received() => Exit::Terminated,
+        () = interrupts.received() => Exit::Interrupted,
+    };
+    let second = async {
+        tokio::time::sleep(COPY_WITHIN).await;
+        match Interrupts::catch() {
+            Ok(mut again) => again.received().await,
+            Err(_) => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        () = stop(tasks, begun, exit) => {}
+        () = second => crate::keyboard::exit_now(130),
     }
+    let message = "stopped: continue with `antiphon tasks resume`".to_owned();
+    Err(Failure { exit, message })
+}
 
-    /// Resumes one task, or all. Returns those that run.
-    async fn resume(&self, task: Option<String>) -> Result<Vec<TaskId>, Failure> {
-        let connection = self.connection();
-        let Recovered { begun, waiting, ended } = match task {
-            Some(name) => {
-                let task =
-                    find_task(connection.reader(), &name, TaskSelector::Unfinished).await?.task_id;
-                connection.resume(&task).await?;
-                Recovered { begun: vec![task], ..Recovered::default() }
-            }
-            None => connection.recover().await?,
-        };
-        if !ended.is_empty() {
-            let count = terminal::count(ended.len() as u64, "task");
-            terminal::note(&format!("ended {count} whose parents had ended\n"));
-        }
-        if begun.is_empty() && waiting.is_empty() && ended.is_empty() {
-            terminal::print("no interrupted tasks\n");
-        }
-        for task_id in waiting {
-            if let Err(failure) = outcome::outcome(&connection.reader().task_alone(&task_id).await?)
-            {
-                terminal::note(&format!("{failure}\n"));
-            }
-        }
-        Ok(begun)
+async fn stop(tasks: &ResumedTasks<'_>, begun: &[TaskId], exit: Exit) {
+    if let (Connection::Local(orchestrator), Exit::Terminated) = (tasks.connection(), exit) {
+        orchestrator.drain(GRACE).await;
+        return;
     }
-
-    /// Waits for all tasks. Ctrl-C interrupts them, SIGTERM stops them here; a second signal ends at once.
-    async fn wait_or_stop(
-        &mut self,
-        begun: &[TaskId],
-        stop_signal: &mut StopSignal,
-    ) -> Result<(), Failure> {
-        let mut interrupts = Interrupts::catch()?;
-        let exit = tokio::select! {
-            waited = self.wait_for_all(begun) => return waited,
-            () = stop_signal.received() => Exit::Terminated,
-            () = interrupts.received() => Exit::Interrupted,
-        };
-        let second = async {
-            tokio::time::sleep(COPY_WITHIN).await;
-            match Interrupts::catch() {
-                Ok(mut again) => again.received().await,
-                Err(_) => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = self.stop(begun, exit) => {}
-            () = second => crate::keyboard::exit_now(130),
-        }
-        let message = "stopped: continue with `antiphon tasks resume`".to_owned();
-        Err(Failure { exit, message })
-    }
-
-    async fn stop(&self, begun: &[TaskId], exit: Exit) {
-        if let (Connection::Local(orchestrator), Exit::Terminated) = (self.connection(), exit) {
-            orchestrator.drain(GRACE).await;
-            return;
-        }
-        let stopping = async {
-            for task_id in begun {
-                // Those that have ended cannot be stopped.
-                let _ = match exit {
-                    Exit::Terminated => self.connection().pause(task_id).await,
-                    Exit::Failed
-                    | Exit::Usage
-                    | Exit::Refused
-                    | Exit::Unavailable
-                    | Exit::Interrupted => self.connection().interrupt(task_id).await,
-                };
-            }
-        };
-        let _ = tokio::time::timeout(INTERRUPT_WAIT, stopping).await;
-    }
-
-    async fn wait_for_all(&mut self, begun: &[TaskId]) -> Result<(), Failure> {
-        let mut first_failure = None;
+    let stopping = async {
         for task_id in begun {
-            let ended = match self.wait(task_id).await {
-                Ok(state) => {
-                    terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
-                    // The session file of a task at another machine is not a file here.
-                    let is_here = self.connection().is_on_this_machine();
-                    match if is_here { saved_session::save(&state) } else { Ok(()) } {
-                        Ok(()) => outcome::outcome(&state),
-                        Err(error) => Err(error.into()),
-                    }
-                }
-                // A live agent never ends by itself: it is idle.
-                Err(failure)
-                    if failure.exit == Exit::Unavailable
-                        && is_idle(self.connection(), task_id).await? =>
-                {
-                    terminal::print(&format!("{task_id} idle\n"));
-                    Ok(())
-                }
-                Err(failure) => Err(failure),
+            // Those that have ended cannot be stopped.
+            let _ = match exit {
+                Exit::Terminated => tasks.connection().pause(task_id).await,
+                Exit::Failed
+                | Exit::Usage
+                | Exit::Refused
+                | Exit::Unavailable
+                | Exit::Interrupted => tasks.connection().interrupt(task_id).await,
             };
-            if let Err(failure) = ended {
-                terminal::note(&format!("{task_id}: {failure}\n"));
-                first_failure.get_or_insert(failure);
-            }
         }
-        match first_failure {
-            None => Ok(()),
-            Some(Failure { exit, .. }) => {
-                Err(Failure { exit, message: "not every task was completed".to_owned() })
-            }
+    };
+    let _ = tokio::time::timeout(INTERRUPT_WAIT, stopping).await;
+}
+
+async fn wait_for_all(tasks: &mut ResumedTasks<'_>, begun: &[TaskId]) -> Result<(), Failure> {
+    let mut first_failure = None;
+    for task_id in begun {
+        if let Err(failure) = wait_for(tasks, task_id).await {
+            terminal::note(&format!("{task_id}: {failure}\n"));
+            first_failure.get_or_insert(failure);
         }
     }
-
-    /// A task, once it has ended or is suspended, whichever process owns the journal meanwhile.
-    async fn wait(&mut self, task_id: &TaskId) -> Result<TaskState, Failure> {
-        let attachment = match self {
-            Self::Server(connection) => return Ok(connection.wait(task_id).await?),
-            Self::Journal(attachment) => attachment,
-        };
-        loop {
-            let connection = attachment.connection().clone();
-            let waited = tokio::select! {
-                waited = connection.wait(task_id) => Some(waited),
-                () = attachment.asked_to_leave() => None,
-            };
-            drop(connection);
-            match waited {
-                // A server wants the journal, and runs the tasks from then on.
-                None => {
-                    attachment.hand_over().await;
-                    attachment.leave().await;
-                    attachment.find_next_owner().await?;
-                }
-                Some(Err(ProjectError::Unavailable(reason))) => {
-                    if !attachment.find_next_owner().await? {
-                        return Err(ProjectError::Unavailable(reason).into());
-                    }
-                }
-                Some(waited) => return Ok(waited?),
-            }
-            attachment.serve();
-            let connection = attachment.connection();
-            let status = connection.reader().task_alone(task_id).await?.status;
-            if matches!(status, TaskStatus::Pending | TaskStatus::Running) {
-                connection.resume(task_id).await?;
-            }
+    match first_failure {
+        None => Ok(()),
+        Some(Failure { exit, .. }) => {
+            Err(Failure { exit, message: "not every task was completed".to_owned() })
         }
     }
 }
 
-/// Whether a task is a live agent whose inbox holds nothing that starts a turn.
-async fn is_idle(connection: &Connection, task_id: &TaskId) -> Result<bool, Failure> {
-    let state = connection.reader().task_alone(task_id).await?;
-    let idle = !state.status.is_terminal() && !state.queue.iter().any(MessageQueued::wakes);
-    Ok(state.created.resident && idle)
+async fn wait_for(tasks: &mut ResumedTasks<'_>, task_id: &TaskId) -> Result<(), Failure> {
+    match tasks.wait(task_id).await? {
+        ResumedEnd::AtRest(state) => {
+            terminal::print(&format!("{task_id} {}\n", state.status.as_str()));
+            tasks.save(&state)?;
+            outcome::outcome(&state)
+        }
+        ResumedEnd::Idle => {
+            terminal::print(&format!("{task_id} idle\n"));
+            Ok(())
+        }
+    }
 }

@@ -7,6 +7,7 @@ use antiphon_core::{
     Message, Plan, PriceTable, TaskAccess, TaskStatus, TaskSummary, TodoItem, TokenUsage,
 };
 use antiphon_runtime::TaskState;
+use antiphon_view::conversation_text;
 use antiphon_view::display::escaped;
 use antiphon_view::{
     Colors, outage_wait_text, peer_wait_text, plan_lines, status_word, todo_lines,
@@ -14,7 +15,6 @@ use antiphon_view::{
 use serde::Serialize;
 
 use super::listed_task::{ListedTask, listed_task};
-use crate::commands::sessions;
 use crate::failure::Failure;
 use crate::outcome;
 use crate::terminal;
@@ -88,9 +88,9 @@ pub(super) fn describe(
     for line in plan.into_iter().chain(todo_lines(&state.todo, Colors::Off)) {
         text.extend([&*line, "\n"]);
     }
-    text.push_str(&sessions::conversation(&state.created.system_prompt, state.messages()));
+    text.push_str(&conversation_text::conversation(&state.created.system_prompt, state.messages()));
     for queued in &state.queue {
-        text.push_str(&sessions::waiting(&queued.user_message(SystemClock.now())));
+        text.push_str(&conversation_text::queued(&queued.user_message(SystemClock.now())));
     }
     terminal::print(&text);
     Ok(())

@@ -58,7 +58,7 @@ fn the_schema_bites_into_the_creation_of_a_task() {
         ("task_created", "/data/agents", Some(json!(["reviewer"]))),
         ("task_created", "/data/runner", Some(json!("sandbox"))),
         ("task_created", "/data/runner/config", None),
-        ("task_created", "/data/standing", Some(json!(false))),
+        ("task_created", "/data/resident", Some(json!(false))),
         ("task_created", "/data/limits/depth_max", Some(json!(0))),
         ("task_created", "/data/limits/fan_out_max", Some(json!(4_294_967_296_u64))),
         ("task_created", "/data/limits/tasks_max", Some(json!("many"))),

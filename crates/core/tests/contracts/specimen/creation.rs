@@ -85,13 +85,13 @@ fn whole_json() -> serde_json::Value {
         }],
         "agents": {"only": ["reviewer"]},
         "runner": {"kind": "sandbox", "config": {"memory_mib": 64}},
-        "standing": true,
+        "resident": true,
         "limits": {
             "turns_max": 3, "answer_tokens_max": 4, "tool_calls_max": 5, "tokens_max": 6,
             "cost_nano_usd_max": 7, "wall_clock_s_max": 8, "depth_max": 9, "fan_out_max": 10,
             "tasks_max": 11
         },
-        "output_schema": {"type": "object"}, "manner": {"temperature": 0.5, "tool_choice": {"named": "read"}, "sampling": {
+        "output_schema": {"type": "object"}, "model_options": {"temperature": 0.5, "tool_choice": {"named": "read"}, "sampling": {
             "top_p": 0.5, "stop": ["END"], "seed": 7, "presence_penalty": -2.0, "frequency_penalty": 2.0,
             "reasoning_effort": "xhigh", "parallel_tool_calls": false}},
         "payer": "tR7xQ2pL", "route": {"script": "hello.toml"},

@@ -26,7 +26,7 @@ use crate::folder::rejected_folder::rejected_names;
 use crate::folder::requester_folder::{FileRead, RequesterFolder};
 use crate::parse_request::{ParseError, parse};
 use crate::response::Response;
-use crate::settings::Settings;
+use crate::settings::FileDropSettings;
 
 /// Longest time that a file may keep changing without being valid JSON.
 pub(crate) const INCOMPLETE_MAX: Duration = Duration::from_secs(30);
@@ -167,7 +167,7 @@ impl RequesterFiles {
     pub(crate) fn read_file(
         &mut self,
         file: &OsStr,
-        settings: &Settings,
+        settings: &FileDropSettings,
         now: Instant,
     ) -> io::Result<Option<PendingRequest>> {
         let Some(name) = RequestName::of(file) else { return Ok(None) };
@@ -259,7 +259,7 @@ impl RequesterFiles {
         name: RequestName,
         state: FileState,
         bytes: &[u8],
-        settings: &Settings,
+        settings: &FileDropSettings,
         now: Instant,
     ) -> Option<PendingRequest> {
         let digest = digest(bytes);
@@ -355,7 +355,7 @@ impl RequesterFiles {
         state: FileState,
         digest: Option<String>,
         fault: Fault,
-        settings: &Settings,
+        settings: &FileDropSettings,
         now: Instant,
     ) -> Option<PendingRequest> {
         let (since, first) = match self.statuses.get(&name.file) {

@@ -20,7 +20,7 @@ use crate::folder::request_root::{ENTRIES_MAX, RequestRoot, RootError, names};
 use crate::folder::requester_folder::RequesterFolder;
 use crate::scan::changes::ChangedFiles;
 use crate::scan::requester_files::RequesterFiles;
-use crate::settings::Settings;
+use crate::settings::FileDropSettings;
 
 /// Most requesters of one folder. Above the limit, the first by name are served.
 pub const REQUESTERS_MAX: usize = 256;
@@ -34,7 +34,7 @@ const WARNINGS_MAX: usize = 1024;
 /// Scans all folders of requests.
 pub(crate) struct Scanner {
     project: PathBuf,
-    settings: Arc<Settings>,
+    settings: Arc<FileDropSettings>,
     watcher: FolderWatcher,
     folders: Vec<Folder>,
     warnings: BTreeSet<(PathBuf, String)>,
@@ -64,7 +64,11 @@ pub(crate) struct ScanResult {
 }
 
 impl Scanner {
-    pub(crate) fn new(project: &Path, settings: Arc<Settings>, watcher: FolderWatcher) -> Self {
+    pub(crate) fn new(
+        project: &Path,
+        settings: Arc<FileDropSettings>,
+        watcher: FolderWatcher,
+    ) -> Self {
         let folder =
             |path: PathBuf| Folder { path, root: None, busy: false, requesters: BTreeMap::new() };
         let folders = paths(project, &settings).into_iter().map(folder).collect();
@@ -272,7 +276,7 @@ impl Scanner {
 }
 
 /// The absolute paths of the folders of requests.
-pub(crate) fn paths(project: &Path, settings: &Settings) -> Vec<PathBuf> {
+pub(crate) fn paths(project: &Path, settings: &FileDropSettings) -> Vec<PathBuf> {
     settings.folders.iter().map(|folder| project.join(&folder.path)).collect()
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use antiphon_core::port::OrderExecutor;
 use antiphon_core::{Order, OrderError, OrderResult, OrderStatus};
-use antiphon_file_drop::{Settings, answer_waiting, watch};
+use antiphon_file_drop::{FileDropSettings, answer_waiting, watch};
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -74,7 +74,7 @@ fn the_child() {
     let Ok(project) = std::env::var(PROJECT) else { return };
     let die_at = std::env::var(DIE_AT).ok().and_then(|at| at.parse().ok());
     let ledger = EffectLog::open(Path::new(&project).join("ledger"), die_at);
-    let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
+    let settings = FileDropSettings { settle: Duration::ZERO, ..FileDropSettings::default() };
     let watching = watch(project, settings, Arc::new(ledger), CancellationToken::new());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(watching).unwrap();
@@ -103,7 +103,7 @@ fn drop_some(world: &World, files: usize) {
 async fn all_answered_once(world: &World, files: usize) {
     let ledger = world.project().join("ledger");
     let orders = Arc::new(EffectLog::open(ledger.clone(), None));
-    let settings = Settings { settle: Duration::ZERO, ..Settings::default() };
+    let settings = FileDropSettings { settle: Duration::ZERO, ..FileDropSettings::default() };
     answer_waiting(world.project(), settings, orders, CancellationToken::new()).await.unwrap();
     let text = fs::read_to_string(ledger).unwrap();
     let keys: Vec<&str> = text.lines().map(|line| line.split_once(' ').unwrap().0).collect();

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon_file_drop::{
-    FolderTrust, PassCounts, RequestFolder, Settings, SettingsError, WhenAbsent, count_waiting,
-    watch,
+    FileDropSettings, FolderTrust, PassCounts, RequestFolder, SettingsError, WhenAbsent,
+    count_waiting, watch,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
@@ -449,7 +449,7 @@ async fn only_files_of_the_configured_owner_are_used() {
 #[tokio::test]
 async fn invalid_settings_are_refused() {
     let folder = |path: &str| RequestFolder { path: path.into(), absent: WhenAbsent::Create };
-    let with = |folders| Settings { folders, ..Settings::default() };
+    let with = |folders| FileDropSettings { folders, ..FileDropSettings::default() };
     let wrong = |path: &str| SettingsError::Folder { path: path.into() };
     let cases = [
         (with(vec![folder("../x")]), wrong("../x")),
@@ -457,11 +457,11 @@ async fn invalid_settings_are_refused() {
         (with(vec![folder("")]), wrong("")),
         (with(vec![folder("x"); 9]), SettingsError::Folders { found: 9 }),
         (
-            Settings { settle: Duration::MAX, ..Settings::default() },
+            FileDropSettings { settle: Duration::MAX, ..FileDropSettings::default() },
             SettingsError::TooLong { limit: "settle" },
         ),
         (
-            Settings { orders_max: 0, ..Settings::default() },
+            FileDropSettings { orders_max: 0, ..FileDropSettings::default() },
             SettingsError::Zero { limit: "orders_max" },
         ),
     ];

@@ -7,7 +7,6 @@ mod client;
 mod crash;
 mod guide;
 mod hostile;
-mod latency;
 mod load;
 mod once;
 mod ordering;

@@ -10,7 +10,7 @@ use antiphon_core::port::OrderExecutor;
 use antiphon_core::{
     Command, InteractionId, Order, OrderError, OrderResult, OrderStatus, TaskId, Wait,
 };
-use antiphon_file_drop::{PassCounts, Response, Settings, answer_waiting, watch};
+use antiphon_file_drop::{FileDropSettings, PassCounts, Response, answer_waiting, watch};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -175,7 +175,7 @@ fn done(order: &Order, nth: usize) -> OrderResult {
 /// A project, with or without a running service.
 pub(crate) struct World {
     folder: TempDir,
-    pub(crate) settings: Settings,
+    pub(crate) settings: FileDropSettings,
     pub(crate) orders: Arc<RecordingOrders>,
     stop: CancellationToken,
     watching: JoinSet<()>,
@@ -186,7 +186,10 @@ impl World {
     pub(crate) fn new() -> Self {
         let world = Self {
             folder: tempfile::tempdir().unwrap(),
-            settings: Settings { settle: Duration::from_millis(150), ..Settings::default() },
+            settings: FileDropSettings {
+                settle: Duration::from_millis(150),
+                ..FileDropSettings::default()
+            },
             orders: Arc::default(),
             stop: CancellationToken::new(),
             watching: JoinSet::new(),

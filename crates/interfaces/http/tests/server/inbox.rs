@@ -328,7 +328,7 @@ async fn an_agent_is_started_and_stopped_once() {
     let there = status.as_array().unwrap();
     assert_eq!(there.len(), 1, "{status}");
     assert_eq!(there[0]["task_id"], json!(task_id));
-    assert_eq!((&there[0]["state"], &there[0]["standing"]), (&json!("idle"), &json!(true)));
+    assert_eq!((&there[0]["state"], &there[0]["resident"]), (&json!("idle"), &json!(true)));
     assert_eq!((&there[0]["waiting"], &there[0]["messages_processed"]), (&json!(0), &json!(0)));
     let id: antiphon_core::AgentId = serde_json::from_value(there[0]["id"].clone()).unwrap();
     assert_eq!(id.0.get_version_num(), 4, "it has an id before its first message: {status}");

@@ -197,11 +197,23 @@ fn undescribed(document: &Value, part: &Value, place: &str, found: &mut Vec<Stri
 }
 
 #[tokio::test]
-async fn every_field_has_a_description() {
+async fn every_field_parameter_and_type_has_a_description() {
     let server = TestServer::new().await;
     let document = document(&server).await;
     let mut found = Vec::new();
     undescribed(&document, &document, "", &mut found);
+    let says = |part: &Value| part["description"].as_str().is_some_and(|text| text.ends_with('.'));
+    let types = document["components"]["schemas"].as_object().unwrap();
+    found.extend(types.iter().filter(|(_, schema)| !says(schema)).map(|(name, _)| name.clone()));
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let parameters = item
+            .as_object()
+            .unwrap()
+            .values()
+            .flat_map(|operation| operation["parameters"].as_array().into_iter().flatten());
+        let silent = parameters.filter(|parameter| !says(parameter));
+        found.extend(silent.map(|parameter| format!("{path}: {}", parameter["name"])));
+    }
     assert_eq!(found, [""; 0]);
     server.ended().await;
 }

@@ -85,6 +85,7 @@ struct OpenAiMessage {
     tool_call_id: Option<String>,
 }
 
+/// Who a message is of.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum OpenAiRole {
@@ -104,12 +105,14 @@ struct OpenAiTool {
     function: OpenAiFunction,
 }
 
+/// The only kind of tool.
 #[derive(JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Function {
     Function,
 }
 
+/// What the model reads of a tool.
 #[derive(JsonSchema)]
 struct OpenAiFunction {
     /// Name of the tool, unique in the request.
@@ -131,6 +134,7 @@ struct OpenAiCall {
     function: OpenAiCalled,
 }
 
+/// A tool and its arguments.
 #[derive(JsonSchema)]
 struct OpenAiCalled {
     /// Name of the tool.
@@ -139,6 +143,7 @@ struct OpenAiCalled {
     arguments: String,
 }
 
+/// What a stream has beside the answer.
 #[derive(JsonSchema)]
 struct StreamOptions {
     /// `true`: the last chunk has the token usage.
@@ -170,6 +175,7 @@ pub(crate) struct OpenAiAnswer {
     usage: TokenUsage,
 }
 
+/// An answer and why it ended.
 #[derive(JsonSchema)]
 struct OpenAiChoice {
     /// Always 0.
@@ -180,6 +186,7 @@ struct OpenAiChoice {
     finish_reason: FinishReason,
 }
 
+/// The message of an answer.
 #[derive(JsonSchema)]
 struct OpenAiAnswerMessage {
     /// Always `assistant`.
@@ -190,6 +197,7 @@ struct OpenAiAnswerMessage {
     tool_calls: Option<Vec<OpenAiCall>>,
 }
 
+/// Why an answer ended.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum FinishReason {
@@ -206,6 +214,7 @@ struct OpenAiError {
     error: OpenAiFault,
 }
 
+/// What an error says.
 #[derive(JsonSchema)]
 struct OpenAiFault {
     /// What is wrong, and what to do.

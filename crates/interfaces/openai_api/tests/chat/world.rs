@@ -19,8 +19,8 @@ use antiphon_core::{
 use antiphon_interface_transport::{ServerConfig, ServerDeps, ServerLimits, Token, serve};
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{
-    Budget, Models, NewTask, OpenGate, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps,
-    Settings,
+    Budget, Models, NewTask, OpenGate, Orchestrator, OrchestratorSettings, PriorHistory,
+    RuntimeConfig, RuntimeDeps,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
@@ -296,7 +296,7 @@ impl TestServer {
             prices: Arc::new(prices),
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
-            settings: Settings::default(),
+            settings: OrchestratorSettings::default(),
         };
         let budget = Budget { total, ..Budget::default() };
         let orchestrator = Orchestrator::new(RuntimeConfig { deps: world, budget });

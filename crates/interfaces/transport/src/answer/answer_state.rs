@@ -1,4 +1,4 @@
-//! What is known of an answer: what its reader got, and what the journal says.
+//! State of an answer: the part that its reader got, and the record in the journal.
 //!
 //! Text that was sent cannot be taken back: a message that does not start with it ends in an error. When an answer
 //! breaks off and the model is asked again, its text is superseded, and the caller decides what its client gets.

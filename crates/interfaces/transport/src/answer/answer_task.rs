@@ -172,7 +172,8 @@ pub(crate) async fn task(
         Some(history) => PriorHistory::Continued(history, messages),
         None => PriorHistory::Messages(messages),
     };
-    let task = NewTask { session_id, before, canonical, message: None, manner: options, ..built };
+    let task =
+        NewTask { session_id, before, canonical, message: None, model_options: options, ..built };
     if is_plain { Ok(plain_task(task, system)) } else { agent_task(task, &system) }
 }
 

@@ -99,18 +99,45 @@ fn path_item(access: &RouteAccess, path: &str, mut item: Value) -> (String, Valu
     (path.replace("{*", "{"), item)
 }
 
-/// Names the path parameters, whose names only the route knows.
+/// Names and describes the path parameters, whose names only the route knows.
 fn name_path_parameters(path: &str, operation: &mut Map<String, Value>) {
-    for (name, _) in path.split('{').skip(1).filter_map(|rest| rest.split_once('}')) {
-        let name = json!(name.trim_start_matches('*'));
+    for (begin, _) in path.match_indices('{') {
+        let Some((name, _)) = path[begin + 1..].split_once('}') else { return };
+        let name = name.trim_start_matches('*');
+        let description = describe_path_parameter(name, &path[..begin]);
         let parameters = operation.entry("parameters").or_insert_with(|| json!([]));
         let Some(parameters) = parameters.as_array_mut() else { return };
         match parameters.iter_mut().find(|parameter| parameter["name"] == PATH_PARAMETER) {
-            Some(parameter) => parameter["name"] = name,
+            Some(parameter) => {
+                parameter["name"] = json!(name);
+                parameter["description"] = json!(description);
+            }
             None => parameters.push(json!({
-                "name": name, "in": "path", "required": true, "schema": { "type": "string" },
+                "name": name, "in": "path", "required": true, "description": description,
+                "schema": { "type": "string" },
             })),
         }
+    }
+}
+
+/// What a path parameter is: what its name says, or what the collection before it holds.
+fn describe_path_parameter(name: &str, before: &str) -> &'static str {
+    let of_collection = match before.trim_end_matches('/').rsplit('/').next() {
+        Some("models") => "Name of the model: of an agent, or `PROVIDER/MODEL`.",
+        Some("tasks") => "Id of the task.",
+        Some("requests") => "Id of the request.",
+        Some("sessions") => "Id of the session.",
+        Some("approvals") => "Id of the approval.",
+        Some("responses") => "Id of the response.",
+        _ => "Id.",
+    };
+    match name {
+        "name" | "agent" => "Name of the agent.",
+        "source" => "Name of the source that the event comes from.",
+        "operation" => {
+            "The operation, or the task and its operation, as the A2A specification names them."
+        }
+        _ => of_collection,
     }
 }
 

@@ -216,14 +216,14 @@ async fn arguments_that_are_not_an_object_are_sent_as_an_empty_one() {
 
 #[tokio::test]
 async fn ids_are_sent_unchanged_and_unique() {
-    let lap = || vec![foreign(vec![call("toolu|1", "{}", None)]).into(), found("toolu|1")];
+    let step = || vec![foreign(vec![call("toolu|1", "{}", None)]).into(), found("toolu|1")];
     let expected = json!([
         {"role": "model", "parts": [function_call("toolu|1", NO_SIGNATURE)]},
         {"role": "user", "parts": [found_response("toolu|1")]},
         {"role": "model", "parts": [function_call("call_1", NO_SIGNATURE)]},
         {"role": "user", "parts": [found_response("call_1")]},
     ]);
-    assert_eq!(turns([lap(), lap()].concat()).await, expected);
+    assert_eq!(turns([step(), step()].concat()).await, expected);
 }
 
 #[tokio::test]

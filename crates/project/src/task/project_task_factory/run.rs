@@ -1,7 +1,5 @@
 //! Tasks of processes of the user: of this one, and of those that are clients of it.
 
-use std::sync::Arc;
-
 use antiphon_api::{RunStarted, RunTarget, StartRun};
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{Position, TaskId};
@@ -12,6 +10,7 @@ use crate::error::ProjectError;
 use crate::models::Route;
 use crate::task::environments::ProjectEnvironments;
 use crate::task::process_environment::ProcessEnvironment;
+use crate::task::registered_processes::ProcessLease;
 use crate::task::run_request::RunRequest;
 use crate::task::task_process::TaskProcess;
 
@@ -26,7 +25,8 @@ pub(super) async fn start(
     let environments = factory.environments.as_ref().ok_or_else(refused)?;
     let process: TaskProcess = run.process.to().map_err(|error| invalid(error.to_string()))?;
     let id = process.id.ok_or_else(|| invalid("the process has no id".to_owned()))?;
-    let (environment, warnings) = match environments.registered(id) {
+    // Held until the task has ended: the end of another task of this process changes nothing for this one.
+    let (lease, warnings) = match environments.lease(id) {
         Some(known) => (known, Vec::new()),
         None => environments.register(id, &process, run.variables).await?,
     };
@@ -36,22 +36,22 @@ pub(super) async fn start(
     let started = match run.target {
         RunTarget::New(request) => {
             let request = request.to().map_err(|error| invalid(error.to_string()))?;
-            create(environments, orchestrator, &environment, request, key).await?
+            create(environments, orchestrator, lease.environment(), request, key).await?
         }
         RunTarget::Resume(task_id) => {
-            bind(environments, orchestrator, &environment, &process, &task_id).await?;
+            bind(environments, orchestrator, &lease, &process, &task_id).await?;
             let after = orchestrator.head().await?;
             orchestrator.resume(&task_id).await?;
             started(orchestrator, task_id, after).await?
         }
         RunTarget::Attach(task_id) => {
             environments.take_over();
-            bind(environments, orchestrator, &environment, &process, &task_id).await?;
+            bind(environments, orchestrator, &lease, &process, &task_id).await?;
             start_again(orchestrator, &task_id).await?;
             started(orchestrator, task_id, Position(0)).await?
         }
     };
-    environments.forget_after(id, started.task_id.clone(), orchestrator);
+    environments.release_when_ended(lease, &started.task_id, orchestrator);
     Ok(RunStarted { warnings, ..started })
 }
 
@@ -84,18 +84,18 @@ async fn start_again(orchestrator: &Orchestrator, task_id: &TaskId) -> Result<()
 
 /// From now on a task that was created before works with the environment of this process.
 async fn bind(
-    environments: &Arc<ProjectEnvironments>,
+    environments: &ProjectEnvironments,
     orchestrator: &Orchestrator,
-    environment: &Arc<ProcessEnvironment>,
+    lease: &ProcessLease,
     process: &TaskProcess,
     task_id: &TaskId,
 ) -> Result<(), ProjectError> {
     let created = orchestrator.task_alone(task_id).await?.created;
     let recorded = Route::parse(created.route.as_ref()).map_err(ProjectError::Failed)?.process;
     match recorded.and_then(|recorded| recorded.id) {
-        Some(id) if Some(id) != process.id => {
-            environments.insert(id, Arc::clone(environment))?;
-            environments.forget_after(id, task_id.clone(), orchestrator);
+        Some(_) => {
+            let root = created.root.as_ref().unwrap_or(task_id);
+            environments.resume_with(root, lease, orchestrator);
             Ok(())
         }
         None if process.has_own_permissions() => Err(ProjectError::InvalidInput(
@@ -103,7 +103,7 @@ async fn bind(
              --mode and --network"
                 .to_owned(),
         )),
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the follower records in the local task.
+//! Records of the follower in the local task.
 
 use a2a::{Message, Role, Task, TaskState, TaskStatus};
 use antiphon_core::port::{AnswerChange, Append, Clock, Expected, JournalError, SystemClock};
@@ -6,7 +6,7 @@ use antiphon_core::{
     AssistantBlock, AssistantMessage, EventBody, MessageAppended, Relayed, Seq, StatusChanged,
     StopReason, TaskId, TaskStatus as OwnStatus, TextBlock, Usage, WaitingFor,
 };
-use antiphon_followed_task::RUNNER_NOTE;
+use antiphon_followed_task::{RUNNER_NOTE, add_mark};
 use serde_json::{Value, json};
 
 use super::{Follower, MESSAGES_MAX, Stop};
@@ -211,10 +211,7 @@ impl Follower {
             let relayed = self.local.relayed.clone()?;
             Some(Relayed { seq: Seq(relayed.seq.0 + 1), ..relayed })
         });
-        // No event may follow a terminal one: the mark goes before it.
-        let ends = events.last().is_some_and(EventBody::ends_task);
-        let at = events.len() - usize::from(ends);
-        events.splice(at..at, mark.map(EventBody::from));
+        let ends = add_mark(&mut events, mark);
         loop {
             let append = Append {
                 task_id: self.local.task_id.clone(),

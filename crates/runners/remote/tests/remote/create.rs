@@ -167,7 +167,7 @@ async fn an_agent_of_the_peer_has_its_own_system_prompt_and_model() {
 
 #[tokio::test]
 async fn two_followers_of_one_task_create_it_once_and_append_its_events_once() {
-    let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("steps").await);
     let url = peer.url();
     let (first, second) = tokio::join!(local.run(&url), local.run(&url));
     first.unwrap();

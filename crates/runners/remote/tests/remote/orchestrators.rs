@@ -38,10 +38,10 @@ async fn an_orchestrator_here_has_its_task_done_there() {
     let peer = PeerServer::new().await;
     let journal = Arc::new(MemoryJournal::new());
     let local = local(&journal, &peer);
-    let task_id = local.invoke(task("laps")).await.unwrap().task_id;
+    let task_id = local.invoke(task("steps")).await.unwrap().task_id;
     let state = local.wait(&task_id).await.unwrap();
     let (status, detail) = (state.status, state.detail.clone());
-    assert_eq!((status, detail), (TaskStatus::Completed, Some(json!("Done with laps"))));
+    assert_eq!((status, detail), (TaskStatus::Completed, Some(json!("Done with steps"))));
     assert_eq!(state.turns, 3);
     let remote = peer.orchestrator.task(&peer.task().await).await.unwrap();
     assert_eq!(state.messages(), remote.messages());

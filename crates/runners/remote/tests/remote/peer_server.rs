@@ -19,7 +19,7 @@ use crate::local::read;
 pub(crate) const ANSWERS: &str = r#"
 name = "there"
 [[reply]]
-when = { last_user_contains = "laps", results_since_user = 0 }
+when = { last_user_contains = "steps", results_since_user = 0 }
 step = [
     { thinking = "Two things." },
     { text = "Looking." },
@@ -27,7 +27,7 @@ step = [
     { call = { name = "look", arguments = { at = "b" } } },
 ]
 [[reply]]
-when = { last_user_contains = "laps", results_since_user = 2 }
+when = { last_user_contains = "steps", results_since_user = 2 }
 step = [{ call = { name = "look", arguments = { at = "c" } } }]
 [[reply]]
 when = { last_user_contains = "hang", results_since_user = 0 }

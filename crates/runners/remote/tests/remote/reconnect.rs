@@ -19,7 +19,7 @@ use crate::peer_server::PeerServer;
 async fn a_connection_that_breaks_anywhere_again_and_again_changes_nothing() {
     let mut cuts = 0;
     for seed in 0..24 {
-        let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+        let (peer, local) = (PeerServer::new().await, LocalSide::new("steps").await);
         let proxy = CuttingProxy::new(peer.address, seed, 3000).await;
         local.run(&format!("http://{}", proxy.address)).await.unwrap();
         assert_eq!(local.relayed().await, worked(&peer).await, "seed {seed}");
@@ -124,7 +124,7 @@ impl JournalHooks for Mortal {
 #[tokio::test]
 async fn a_runner_that_dies_at_any_append_continues_after_the_last_event() {
     for wrote in [false, true] {
-        let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+        let (peer, local) = (PeerServer::new().await, LocalSide::new("steps").await);
         let loopback = runner(&peer.url(), PERSISTENT);
         let mut died = 0;
         // One more append each time, so that it dies at every one of them.

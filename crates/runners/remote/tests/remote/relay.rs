@@ -14,11 +14,11 @@ fn last(events: &[EventBody]) -> &StatusChanged {
 
 #[tokio::test]
 async fn every_remote_event_is_appended_here_and_the_terminal_one_is_last() {
-    let (peer, local) = (PeerServer::new().await, LocalSide::new("laps").await);
+    let (peer, local) = (PeerServer::new().await, LocalSide::new("steps").await);
     local.run(&peer.url()).await.unwrap();
     let relayed = local.relayed().await;
     assert_eq!(relayed, worked(&peer).await);
-    assert_eq!(last(&relayed).detail, Some(json!("Done with laps")));
+    assert_eq!(last(&relayed).detail, Some(json!("Done with steps")));
     let marks = local.marks().await;
     assert!(marks.windows(2).all(|two| two[0].seq < two[1].seq), "{marks:?}");
     let task = peer.task().await;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::kept_files::KeptFiles;
 use crate::limits::WorkerLimits;
-use crate::settings::Settings;
+use crate::settings::SandboxRunnerSettings;
 use crate::setup::{Exit, Purpose, SETUP, Setup};
 
 /// How long the processes may take to be gone: some wait for a disk.
@@ -44,7 +44,7 @@ pub(super) struct LaunchedWorker {
 impl Process {
     /// Starts a worker.
     pub(super) fn launch(
-        settings: &Settings,
+        settings: &SandboxRunnerSettings,
         limits: &WorkerLimits,
         task_id: &TaskId,
     ) -> io::Result<LaunchedWorker> {
@@ -95,7 +95,7 @@ impl Drop for Process {
 
 /// A worker that is not started yet: the runner's end of its socket, its command, and its folder.
 pub(super) fn prepare(
-    settings: &Settings,
+    settings: &SandboxRunnerSettings,
     limits: &WorkerLimits,
     purpose: Purpose,
     kept: Option<&KeptFiles>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::lacks_room;
 use super::process::prepare;
-use crate::settings::Settings;
+use crate::settings::SandboxRunnerSettings;
 use crate::setup::Purpose;
 use crate::wire::{FrameError, FromWorker, decode, receive_now};
 
@@ -28,7 +28,7 @@ pub(super) enum Checked {
 }
 
 /// Runs the check. The error says why there is no sandbox, and what to do about it.
-pub(super) fn sandbox_check(settings: &Settings) -> Result<Checked, String> {
+pub(super) fn sandbox_check(settings: &SandboxRunnerSettings) -> Result<Checked, String> {
     let program = settings.worker.program.display();
     match ask_worker(settings) {
         Ok(body) => verdict(&program, body).map(|()| Checked::Works),
@@ -38,7 +38,7 @@ pub(super) fn sandbox_check(settings: &Settings) -> Result<Checked, String> {
 }
 
 /// What a worker reports that only restricts itself.
-fn ask_worker(settings: &Settings) -> io::Result<Received> {
+fn ask_worker(settings: &SandboxRunnerSettings) -> io::Result<Received> {
     let (ours, mut command, tmp) = prepare(settings, &settings.limits, Purpose::Trial, None)?;
     ours.set_read_timeout(Some(CHECK_MAX))?;
     let mut guard = command.stderr(Stdio::null()).spawn()?;

@@ -1,4 +1,4 @@
-//! What a worker may read, append and request. A worker that tries anything else is not the program
+//! The rights of a worker to read, append and request. A worker that tries anything else is not the program
 //! that was started, and is ended.
 
 use std::collections::{BTreeSet, HashMap};

@@ -17,7 +17,9 @@ use antiphon_core::{
 };
 use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, TaskState};
 use antiphon_sandbox::{Limits as SandboxLimits, Network, Policy, Protected, SandboxMode};
-use antiphon_sandboxed::{SandboxRunner, Settings, WORKERS_DEFAULT, WorkerCommand, WorkerLimits};
+use antiphon_sandboxed::{
+    SandboxRunner, SandboxRunnerSettings, WORKERS_DEFAULT, WorkerCommand, WorkerLimits,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -43,7 +45,10 @@ impl Bench {
         Self::with(scripted(script), |_| {})
     }
 
-    pub(crate) fn with(provider: Arc<dyn Provider>, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(
+        provider: Arc<dyn Provider>,
+        change: impl FnOnce(&mut SandboxRunnerSettings),
+    ) -> Self {
         let folder = tempfile::tempdir_in(scratch()).unwrap();
         let root = folder.path().canonicalize().unwrap().join("root");
         fs::create_dir(&root).unwrap();
@@ -131,8 +136,8 @@ impl Bench {
     }
 }
 
-pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> Settings {
-    Settings {
+pub(crate) fn settings(folder: &Path, root: &Path, token: &str) -> SandboxRunnerSettings {
+    SandboxRunnerSettings {
         worker: WorkerCommand { program: example("task_worker"), args: vec![token.into()] },
         policy: Policy {
             mode: SandboxMode::Workspace,
@@ -171,7 +176,7 @@ pub(crate) fn world(
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: antiphon_runtime::Settings::default(),
+        settings: antiphon_runtime::OrchestratorSettings::default(),
     }
 }
 

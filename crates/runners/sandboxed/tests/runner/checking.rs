@@ -47,7 +47,7 @@ async fn a_sandbox_that_cannot_be_made_says_why_and_nothing_is_run() {
 #[test]
 fn settings_that_make_no_sandbox_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |change: &dyn Fn(&mut antiphon_sandboxed::Settings)| {
+    let refused = |change: &dyn Fn(&mut antiphon_sandboxed::SandboxRunnerSettings)| {
         let mut settings = settings(folder.path(), folder.path(), &token());
         change(&mut settings);
         SandboxRunner::new(settings).unwrap_err()

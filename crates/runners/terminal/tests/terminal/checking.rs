@@ -9,20 +9,20 @@ use antiphon_terminal::{
 };
 use serde_json::json;
 
-use crate::bench::{Bench, script, settings};
+use crate::world::{World, script, settings};
 
 #[tokio::test]
 async fn a_config_names_a_profile_and_nothing_else() {
-    let bench = Bench::new(script("true"));
-    assert_eq!(bench.runner.check(&json!({ "profile": "test" })), Ok(()));
+    let world = World::new(script("true"));
+    assert_eq!(world.runner.check(&json!({ "profile": "test" })), Ok(()));
     for unknown in [BASH, CLAUDE_CODE, CODEX, "emacs"] {
-        let error = bench.runner.check(&json!({ "profile": unknown })).unwrap_err();
+        let error = world.runner.check(&json!({ "profile": unknown })).unwrap_err();
         let expected = format!("there is no terminal profile `{unknown}`; there are test");
         assert_eq!(error, expected);
     }
     let built_in: Vec<String> = TerminalProfile::built_in().into_keys().collect();
     assert_eq!(built_in, [BASH, CLAUDE_CODE, CODEX]);
-    assert!(bench.runner.is_unrestricted() && !bench.runner.uses_run_provider());
+    assert!(world.runner.is_unrestricted() && !world.runner.uses_run_provider());
     let wrong = [
         json!({}),
         json!(null),
@@ -30,7 +30,7 @@ async fn a_config_names_a_profile_and_nothing_else() {
         json!({ "command": ["rm"] }),
     ];
     for config in wrong {
-        let error = bench.runner.check(&config).unwrap_err();
+        let error = world.runner.check(&config).unwrap_err();
         assert!(error.starts_with("the config of the runner `terminal` is wrong"), "{error}");
     }
 }

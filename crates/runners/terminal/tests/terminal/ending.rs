@@ -8,9 +8,9 @@ use antiphon_core::{EventBody, HandlingMode};
 use antiphon_terminal::Watching;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::bench::{Bench, script, shell};
 use crate::processes;
 use crate::viewer::Viewer;
+use crate::world::{World, script, shell};
 
 /// Where a process that is to be killed puts its folder.
 const HOST: &str = "TEST_HOST_FOLDER";
@@ -26,35 +26,35 @@ fn family(mark: &str) -> String {
 
 #[tokio::test]
 async fn a_canceled_task_ends_its_program_its_children_and_daemons() {
-    let bench = Bench::new(script(&family("8101")));
-    let mut running = bench.begin(None).await;
+    let world = World::new(script(&family("8101")));
+    let mut running = world.begin(None).await;
     processes::are(4, "sleep 8101").await;
     let task_id = running.task_id.clone();
     running.cancel();
     running.ended().await.unwrap();
     assert_eq!(processes::with("sleep 8101"), Vec::<i32>::new());
     // Who canceled it writes so.
-    let last = bench.events(&task_id).await.pop().unwrap();
+    let last = world.events(&task_id).await.pop().unwrap();
     assert!(!last.ends_task(), "{last:?}");
 }
 
 #[tokio::test]
 async fn what_a_program_leaves_behind_ends_before_its_task() {
-    let bench = Bench::new(script(&family("8102").replace("; sleep 81024", "; read -p '> ' x")));
-    let running = bench.begin(None).await;
+    let world = World::new(script(&family("8102").replace("; sleep 81024", "; read -p '> ' x")));
+    let running = world.begin(None).await;
     let task_id = running.task_id.clone();
     processes::are(3, "sleep 8102").await;
     running.say("end", HandlingMode::Steer).await;
     running.ended().await.unwrap();
     assert_eq!(processes::with("sleep 8102"), Vec::<i32>::new());
-    assert!(bench.events(&task_id).await.last().is_some_and(EventBody::ends_task));
+    assert!(world.events(&task_id).await.last().is_some_and(EventBody::ends_task));
 }
 
 #[tokio::test]
 async fn a_program_that_does_not_want_to_end_is_killed() {
     let stubborn = "trap '' TERM HUP INT; echo go; sleep 8103; while true; do sleep 8103; done";
-    let bench = Bench::new(script(stubborn));
-    let mut running = bench.begin(None).await;
+    let world = World::new(script(stubborn));
+    let mut running = world.begin(None).await;
     processes::are(1, "sleep 8103").await;
     let begun = Instant::now();
     running.cancel();
@@ -65,9 +65,10 @@ async fn a_program_that_does_not_want_to_end_is_killed() {
 
 #[tokio::test]
 async fn an_interactive_shell_ends_at_once() {
-    let bench = Bench::new(shell());
-    let mut running = bench.begin(None).await;
-    let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::ReadOnly, (24, 80)).await;
+    let world = World::new(shell());
+    let mut running = world.begin(None).await;
+    let mut viewer =
+        Viewer::attach_to(&world, &running.task_id, Watching::ReadOnly, (24, 80)).await;
     viewer.sees("ready>").await;
     let begun = Instant::now();
     running.rest();
@@ -78,8 +79,8 @@ async fn an_interactive_shell_ends_at_once() {
 
 #[tokio::test]
 async fn a_task_that_is_let_go_of_leaves_nothing() {
-    let bench = Bench::new(script(&family("8104")));
-    let running = bench.begin(None).await;
+    let world = World::new(script(&family("8104")));
+    let running = world.begin(None).await;
     processes::are(4, "sleep 8104").await;
     running.abandon().await;
     processes::are(0, "sleep 8104").await;
@@ -104,15 +105,15 @@ async fn a_killed_process_leaves_nothing() {
 #[ignore = "another test starts it, to kill it"]
 async fn a_host_that_is_killed() {
     assert!(std::env::var_os(HOST).is_some());
-    let bench = Bench::new(script(&family("8105")));
-    let running = bench.begin(None).await;
+    let world = World::new(script(&family("8105")));
+    let running = world.begin(None).await;
     let _ = running.ended().await;
 }
 
 #[tokio::test]
 async fn a_killed_guard_leaves_nothing() {
-    let bench = Bench::new(script(&family("8106").replace("env -i", "env")));
-    let running = bench.begin(None).await;
+    let world = World::new(script(&family("8106").replace("env -i", "env")));
+    let running = world.begin(None).await;
     processes::are(4, "sleep 8106").await;
     let guards = processes::with(env!("CARGO_BIN_EXE_antiphon-terminal-guard"));
     let ours = guards.into_iter().filter(|pid| {
@@ -125,7 +126,7 @@ async fn a_killed_guard_leaves_nothing() {
     let task_id = running.task_id.clone();
     running.ended().await.unwrap();
     assert_eq!(processes::with("sleep 8106"), Vec::<i32>::new());
-    let error = bench.end(&task_id).await.detail.unwrap()["error"].to_string();
+    let error = world.end(&task_id).await.detail.unwrap()["error"].to_string();
     assert!(error.contains("its guard process was killed"), "{error}");
-    assert_eq!(bench.runner.kind(), "terminal");
+    assert_eq!(world.runner.kind(), "terminal");
 }

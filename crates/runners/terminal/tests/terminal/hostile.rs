@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use antiphon_terminal::Watching;
 
-use crate::bench::{Bench, script};
 use crate::viewer::Viewer;
+use crate::world::{World, script};
 
 /// What sequences are made of.
 const LOUD: &[u8] = b"\x1b[];?0123456789HJKLMPSXdhlmr@\n\r\t\x08";
@@ -34,12 +34,13 @@ async fn sequences_that_could_do_harm_end_at_the_screen() {
         "\\0233evil",
     ]
     .concat();
-    let bench = Bench::new(script(&format!(
+    let world = World::new(script(&format!(
         "echo ready; read -p '> ' x; printf '{hostile}'; echo shown; read x"
     )));
-    let mut running = bench.begin(None).await;
+    let mut running = world.begin(None).await;
     for size in [(24, 80), (30, 100)] {
-        let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::ReadOnly, size).await;
+        let mut viewer =
+            Viewer::attach_to(&world, &running.task_id, Watching::ReadOnly, size).await;
         viewer.watches_for(Duration::from_millis(100)).await;
         if size == (24, 80) {
             running.say("go", antiphon_core::HandlingMode::Steer).await;
@@ -60,11 +61,11 @@ async fn sequences_that_could_do_harm_end_at_the_screen() {
 async fn a_program_s_questions_are_answered_without_its_own_words() {
     let asks = "stty raw -echo; printf 'ab\\033[6n\\033[c\\033[5n\\033[21t\\033P$qm\\033\\\\'; \
                 head -c 17 | od -An -c | tr -d ' \\n'; stty sane; read -t 0.3 x; echo \"<$x>\"";
-    let bench = Bench::new(script(asks));
-    let running = bench.begin(None).await;
+    let world = World::new(script(asks));
+    let running = world.begin(None).await;
     let task_id = running.task_id.clone();
     running.ended().await.unwrap();
-    let end = bench.end(&task_id).await.detail.unwrap();
+    let end = world.end(&task_id).await.detail.unwrap();
     assert_eq!(end, "ab033[1;3R033[?1;2c033[0n<>");
 }
 
@@ -72,7 +73,7 @@ async fn a_program_s_questions_are_answered_without_its_own_words() {
 async fn noise_does_not_take_a_terminal_down() {
     let shows =
         "stty raw -echo; cat noise; stty sane; printf '\\030\\033c'; echo calm; read x; read x";
-    let bench = Bench::new(script(shows));
+    let world = World::new(script(shows));
     // A sequence that repeats: escapes, brackets, digits and letters, and anything else.
     let mut state: u32 = 7;
     let noise = (0..300_000).map(|_| {
@@ -80,10 +81,10 @@ async fn noise_does_not_take_a_terminal_down() {
         let [_, _, choice, byte] = state.to_le_bytes();
         if choice < 128 { LOUD[usize::from(byte) % LOUD.len()] } else { byte }
     });
-    std::fs::write(bench.root().join("noise"), noise.collect::<Vec<u8>>()).unwrap();
-    let mut running = bench.begin(None).await;
+    std::fs::write(world.root().join("noise"), noise.collect::<Vec<u8>>()).unwrap();
+    let mut running = world.begin(None).await;
     for size in [(24, 80), (1, 2)] {
-        let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::Control, size).await;
+        let mut viewer = Viewer::attach_to(&world, &running.task_id, Watching::Control, size).await;
         viewer.watches_for(Duration::from_millis(100)).await;
         if size == (24, 80) {
             viewer.sees("calm").await;

@@ -8,7 +8,6 @@
 )]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test looks at the events it is about")]
 
-mod bench;
 mod bounded;
 mod checking;
 mod completing;
@@ -24,3 +23,4 @@ mod restarting;
 mod typing;
 mod viewer;
 mod watching;
+mod world;

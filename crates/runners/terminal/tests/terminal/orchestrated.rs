@@ -8,13 +8,15 @@ use antiphon_core::port::{Provider, RandomIds, Runner, SystemClock};
 use antiphon_core::{
     HandlingMode, ModelRef, PriceTable, RawJson, RunnerConfig, TaskStatus, UserMessage,
 };
-use antiphon_runtime::{Models, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings};
+use antiphon_runtime::{
+    Models, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+};
 use chrono::Utc;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::bench::{Bench, LONG, script, shell};
 use crate::processes;
+use crate::world::{LONG, World, script, shell};
 
 /// A model that is never called.
 pub(crate) struct NoModel;
@@ -34,18 +36,18 @@ impl Models for NoModel {
     }
 }
 
-fn orchestrator(bench: &Bench) -> Orchestrator {
+fn orchestrator(world: &World) -> Orchestrator {
     Orchestrator::new(RuntimeDeps {
-        journal: Arc::clone(&bench.journal),
+        journal: Arc::clone(&world.journal),
         models: Arc::new(NoModel),
         tools: Arc::new(NoTools),
         gate: Arc::new(OpenGate),
         agents: None,
-        runners: vec![Arc::clone(&bench.runner) as Arc<dyn Runner>],
+        runners: vec![Arc::clone(&world.runner) as Arc<dyn Runner>],
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings::default(),
+        settings: OrchestratorSettings::default(),
     })
 }
 
@@ -58,8 +60,8 @@ pub(crate) fn task(text: &str) -> NewTask {
 
 #[tokio::test]
 async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
-    let bench = Bench::new(shell());
-    let orchestrator = orchestrator(&bench);
+    let world = World::new(shell());
+    let orchestrator = orchestrator(&world);
     let task_id = orchestrator.invoke(by_owner("echo first > said")).await.unwrap().task_id;
     for text in ["echo second >> said", "exit"] {
         let message = UserMessage::text(text, Utc::now());
@@ -67,7 +69,7 @@ async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
     }
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    let recorded = std::fs::read_to_string(bench.root().join("said")).unwrap();
+    let recorded = std::fs::read_to_string(world.root().join("said")).unwrap();
     assert_eq!(recorded, "first\nsecond\n");
     assert!(state.queue.is_empty());
     orchestrator.shutdown(Duration::from_secs(1)).await;
@@ -75,8 +77,8 @@ async fn a_task_is_typed_in_and_so_is_what_is_sent_to_it() {
 
 #[tokio::test]
 async fn a_cancel_from_a_door_reaches_the_program() {
-    let bench = Bench::new(script("echo go; sleep 8201 & sleep 8202"));
-    let orchestrator = orchestrator(&bench);
+    let world = World::new(script("echo go; sleep 8201 & sleep 8202"));
+    let orchestrator = orchestrator(&world);
     let task_id = orchestrator.invoke(by_owner("")).await.unwrap().task_id;
     processes::are(2, "sleep 820").await;
     orchestrator.cancel(&task_id).await.unwrap();
@@ -88,13 +90,13 @@ async fn a_cancel_from_a_door_reaches_the_program() {
 
 #[tokio::test]
 async fn a_program_ends_with_the_orchestrator_and_its_task_says_so_afterwards() {
-    let bench = Bench::new(script("echo go; sleep 8301"));
-    let first = orchestrator(&bench);
+    let world = World::new(script("echo go; sleep 8301"));
+    let first = orchestrator(&world);
     let task_id = first.invoke(by_owner("")).await.unwrap().task_id;
     processes::are(1, "sleep 8301").await;
     assert!(first.shutdown(Duration::from_secs(5)).await);
     assert_eq!(processes::with("sleep 8301"), Vec::<i32>::new());
-    let second = orchestrator(&bench);
+    let second = orchestrator(&world);
     second.recover().await.unwrap();
     let state = timeout(LONG, second.wait(&task_id)).await.unwrap().unwrap();
     assert_eq!(state.status, TaskStatus::Failed);

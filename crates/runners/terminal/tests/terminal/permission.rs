@@ -14,15 +14,16 @@ use antiphon_core::{
     Position, PriceTable, Provenance, Sender, SourceName, TaskId, TaskStatus, UserMessage,
 };
 use antiphon_runtime::{
-    ApprovalPolicy, NewTask, NoTools, OpenGate, Orchestrator, RuntimeDeps, Settings, TaskMessage,
+    ApprovalPolicy, NewTask, NoTools, OpenGate, Orchestrator, OrchestratorSettings, RuntimeDeps,
+    TaskMessage,
 };
 use async_trait::async_trait;
 use chrono::Utc;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::bench::{Bench, LONG, script};
 use crate::orchestrated::{NoModel, task};
+use crate::world::{LONG, World, script};
 
 /// Longer than a message waits when nothing holds it up.
 const A_WHILE: Duration = Duration::from_millis(1200);
@@ -30,18 +31,18 @@ const A_WHILE: Duration = Duration::from_millis(1200);
 /// A program that writes down each line that it gets.
 const LISTENS: &str = "while read -p '> ' line; do echo \"$line\" >> said; done; true";
 
-fn orchestrator(bench: &Bench) -> Orchestrator {
-    orchestrator_with(bench, Arc::clone(&bench.runner) as Arc<dyn Runner>)
+fn orchestrator(world: &World) -> Orchestrator {
+    orchestrator_with(world, Arc::clone(&world.runner) as Arc<dyn Runner>)
 }
 
-fn orchestrator_with(bench: &Bench, runner: Arc<dyn Runner>) -> Orchestrator {
-    orchestrator_by(bench, runner, Arc::new(OpenGate))
+fn orchestrator_with(world: &World, runner: Arc<dyn Runner>) -> Orchestrator {
+    orchestrator_by(world, runner, Arc::new(OpenGate))
 }
 
-fn orchestrator_by(bench: &Bench, runner: Arc<dyn Runner>, gate: Arc<dyn Gate>) -> Orchestrator {
+fn orchestrator_by(world: &World, runner: Arc<dyn Runner>, gate: Arc<dyn Gate>) -> Orchestrator {
     let approvals = ApprovalPolicy::Wait { timeout: None };
     Orchestrator::new(RuntimeDeps {
-        journal: Arc::clone(&bench.journal),
+        journal: Arc::clone(&world.journal),
         models: Arc::new(NoModel),
         tools: Arc::new(NoTools),
         gate,
@@ -50,7 +51,7 @@ fn orchestrator_by(bench: &Bench, runner: Arc<dyn Runner>, gate: Arc<dyn Gate>) 
         prices: Arc::new(PriceTable::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { approvals, ..Settings::default() },
+        settings: OrchestratorSettings { approvals, ..OrchestratorSettings::default() },
     })
 }
 
@@ -116,9 +117,9 @@ async fn only_a_person_types_without_a_question() {
         // A person who sends in the name of another.
         (event, Provenance::Owner),
     ];
-    let bench = Bench::new(script(LISTENS));
-    let orchestrator = orchestrator(&bench);
-    let said = bench.root().join("said");
+    let world = World::new(script(LISTENS));
+    let orchestrator = orchestrator(&world);
+    let said = world.root().join("said");
     let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     for (n, sender) in others.iter().enumerate() {
         send(&orchestrator, &task_id, sender.clone(), &format!("no {n}")).await;
@@ -135,9 +136,9 @@ async fn only_a_person_types_without_a_question() {
 
 #[tokio::test]
 async fn a_question_shows_sender_and_text_and_its_answers_cover_what_they_say() {
-    let bench = Bench::new(script(LISTENS));
-    let orchestrator = orchestrator(&bench);
-    let said = bench.root().join("said");
+    let world = World::new(script(LISTENS));
+    let orchestrator = orchestrator(&world);
+    let said = world.root().join("said");
     let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     send(&orchestrator, &task_id, agent("worker"), "one").await;
     let asked = question(&orchestrator).await;
@@ -171,9 +172,9 @@ async fn a_question_shows_sender_and_text_and_its_answers_cover_what_they_say() 
 
 #[tokio::test]
 async fn a_sender_that_is_allowed_leaves_no_question_about_what_was_typed() {
-    let bench = Bench::new(script(LISTENS));
-    let orchestrator = orchestrator(&bench);
-    let said = bench.root().join("said");
+    let world = World::new(script(LISTENS));
+    let orchestrator = orchestrator(&world);
+    let said = world.root().join("said");
     let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     send(&orchestrator, &task_id, agent("worker"), "one").await;
     send(&orchestrator, &task_id, agent("worker"), "two").await;
@@ -192,8 +193,8 @@ async fn a_sender_that_is_allowed_leaves_no_question_about_what_was_typed() {
 
 #[tokio::test]
 async fn a_denied_message_is_answered_as_denied() {
-    let bench = Bench::new(script(LISTENS));
-    let orchestrator = orchestrator(&bench);
+    let world = World::new(script(LISTENS));
+    let orchestrator = orchestrator(&world);
     let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     let id = send(&orchestrator, &task_id, agent("worker"), "no").await;
     let asked = question(&orchestrator).await;
@@ -216,8 +217,8 @@ async fn only_a_person_starts_a_program_without_a_question() {
     for (decision, status) in
         [(Decision::AllowOnce, TaskStatus::Completed), (Decision::Deny, TaskStatus::Failed)]
     {
-        let bench = Bench::new(script("touch begun; read -p '> ' x; echo $x > said"));
-        let orchestrator = orchestrator(&bench);
+        let world = World::new(script("touch begun; read -p '> ' x; echo $x > said"));
+        let orchestrator = orchestrator(&world);
         let provenance = Provenance::WriteKey("k1".to_owned());
         let task_id =
             orchestrator.invoke(NewTask { provenance, ..task("hello") }).await.unwrap().task_id;
@@ -225,11 +226,11 @@ async fn only_a_person_starts_a_program_without_a_question() {
         assert_eq!(asked.tool_name, "terminal_start");
         assert!(asked.arguments.as_str().contains("hello"), "{asked:?}");
         sleep(A_WHILE).await;
-        assert!(!bench.root().join("begun").exists());
+        assert!(!world.root().join("begun").exists());
         answer(&orchestrator, &asked, decision).await;
         let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
         assert_eq!(state.status, status, "{:?}", state.detail);
-        assert_eq!(bench.root().join("begun").exists(), decision.allows());
+        assert_eq!(world.root().join("begun").exists(), decision.allows());
         if decision == Decision::Deny {
             assert_eq!(state.detail.unwrap()["code"], "denied");
         }
@@ -258,9 +259,9 @@ impl Gate for AllowsStarts {
 
 #[tokio::test]
 async fn a_rule_that_allows_a_start_does_not_allow_what_is_typed_with_it() {
-    let bench = Bench::new(script("touch begun; read -p '> ' x; echo $x > said"));
-    let runner = Arc::clone(&bench.runner) as Arc<dyn Runner>;
-    let orchestrator = orchestrator_by(&bench, runner, Arc::new(AllowsStarts));
+    let world = World::new(script("touch begun; read -p '> ' x; echo $x > said"));
+    let runner = Arc::clone(&world.runner) as Arc<dyn Runner>;
+    let orchestrator = orchestrator_by(&world, runner, Arc::new(AllowsStarts));
     let provenance = Provenance::WriteKey("k1".to_owned());
     let new = NewTask { provenance, ..task("rm -rf x") };
     let task_id = orchestrator.invoke(new).await.unwrap().task_id;
@@ -268,25 +269,25 @@ async fn a_rule_that_allows_a_start_does_not_allow_what_is_typed_with_it() {
     assert_eq!(asked.tool_name, "terminal_input");
     assert!(asked.arguments.as_str().contains("rm -rf x"), "{asked:?}");
     sleep(A_WHILE).await;
-    assert!(!bench.root().join("said").exists());
+    assert!(!world.root().join("said").exists());
     answer(&orchestrator, &asked, Decision::AllowOnce).await;
     let state = timeout(LONG, orchestrator.wait(&task_id)).await.unwrap().unwrap();
     assert_eq!(state.status, TaskStatus::Completed, "{:?}", state.detail);
-    assert_eq!(std::fs::read_to_string(bench.root().join("said")).unwrap(), "rm -rf x\n");
+    assert_eq!(std::fs::read_to_string(world.root().join("said")).unwrap(), "rm -rf x\n");
     orchestrator.shutdown(Duration::from_secs(1)).await;
 }
 
 #[tokio::test]
 async fn question_and_message_outlive_the_process_and_the_answer_delivers() {
-    let bench = Bench::new(script(LISTENS));
-    let said = bench.root().join("said");
-    let first = orchestrator(&bench);
+    let world = World::new(script(LISTENS));
+    let said = world.root().join("said");
+    let first = orchestrator(&world);
     let task_id = first.invoke(of_owner("start")).await.unwrap().task_id;
     appears(&said, "start\n").await;
     send(&first, &task_id, agent("worker"), "kept").await;
     let asked = question(&first).await;
     first.shutdown(Duration::from_secs(2)).await;
-    let second = orchestrator(&bench);
+    let second = orchestrator(&world);
     second.recover().await.unwrap();
     sleep(A_WHILE).await;
     let again = questions(&second).await;
@@ -357,9 +358,9 @@ impl Runner for Greedy {
 
 #[tokio::test]
 async fn a_runner_cannot_take_a_message_that_no_person_allowed() {
-    let bench = Bench::new(script("true"));
+    let world = World::new(script("true"));
     let greedy = Arc::new(Greedy(Mutex::default()));
-    let orchestrator = orchestrator_with(&bench, Arc::clone(&greedy) as Arc<dyn Runner>);
+    let orchestrator = orchestrator_with(&world, Arc::clone(&greedy) as Arc<dyn Runner>);
     let task_id = orchestrator.invoke(of_owner("start")).await.unwrap().task_id;
     send(&orchestrator, &task_id, agent("worker"), "no").await;
     send(&orchestrator, &task_id, (Sender::User, Provenance::Owner), "yes").await;

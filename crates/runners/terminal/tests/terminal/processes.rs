@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use crate::bench::LONG;
+use crate::world::LONG;
 
 /// Processes whose command line begins so, those aside that have ended.
 pub(crate) fn with(text: &str) -> Vec<i32> {

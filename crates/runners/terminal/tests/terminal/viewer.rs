@@ -16,7 +16,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::bench::{Bench, LONG};
+use crate::world::{LONG, World};
 
 /// A viewer.
 pub(crate) struct Viewer {
@@ -32,13 +32,13 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    pub(crate) async fn sit_down(
-        bench: &Bench,
+    pub(crate) async fn attach_to(
+        world: &World,
         task_id: &TaskId,
         watching: Watching,
         (rows, columns): (u16, u16),
     ) -> Self {
-        let socket = socket_path(&bench.folder(), task_id).unwrap();
+        let socket = socket_path(&world.folder(), task_id).unwrap();
         let there = async {
             while !socket.exists() {
                 sleep(Duration::from_millis(5)).await;
@@ -75,7 +75,7 @@ impl Viewer {
         rustix::io::write(&self.tty, keys.as_bytes()).unwrap();
     }
 
-    /// Where they sit.
+    /// Its terminal.
     pub(crate) fn tty(&self) -> &Path {
         &self.path
     }

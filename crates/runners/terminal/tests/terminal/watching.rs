@@ -8,8 +8,8 @@ use antiphon_terminal::{
     AttachError, Attachment, DetachKey, DetachReason, WATCHERS_MAX, Watching, attach, socket_path,
 };
 
-use crate::bench::{Bench, script, shell};
 use crate::viewer::Viewer;
+use crate::world::{World, script, shell};
 
 const SIZE: (u16, u16) = (24, 80);
 
@@ -19,9 +19,9 @@ const TTY: &str = "TEST_TTY";
 
 #[tokio::test]
 async fn a_viewer_types_and_interrupts_and_the_program_has_the_size_of_its_window() {
-    let bench = Bench::new(shell());
-    let running = bench.begin(None).await;
-    let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::Control, (30, 90)).await;
+    let world = World::new(shell());
+    let running = world.begin(None).await;
+    let mut viewer = Viewer::attach_to(&world, &running.task_id, Watching::Control, (30, 90)).await;
     viewer.sees("ready>").await;
     viewer.press("stty size\r");
     viewer.sees("30 90").await;
@@ -42,12 +42,12 @@ async fn a_viewer_types_and_interrupts_and_the_program_has_the_size_of_its_windo
 
 #[tokio::test]
 async fn two_see_the_same_and_who_comes_back_sees_it_again() {
-    let bench = Bench::new(shell());
-    let mut running = bench.begin(None).await;
+    let world = World::new(shell());
+    let mut running = world.begin(None).await;
     let task_id = running.task_id.clone();
-    let mut first = Viewer::sit_down(&bench, &task_id, Watching::Control, SIZE).await;
+    let mut first = Viewer::attach_to(&world, &task_id, Watching::Control, SIZE).await;
     first.sees("ready>").await;
-    let mut second = Viewer::sit_down(&bench, &task_id, Watching::Control, SIZE).await;
+    let mut second = Viewer::attach_to(&world, &task_id, Watching::Control, SIZE).await;
     second.sees("ready>").await;
     first.press("echo one-$((1+1))\r");
     second.sees("one-2").await;
@@ -56,7 +56,7 @@ async fn two_see_the_same_and_who_comes_back_sees_it_again() {
     second.sees("two-3\nready>").await;
     let shown = first.detach().await;
     assert_eq!(second.detach().await, shown);
-    let mut again = Viewer::sit_down(&bench, &task_id, Watching::Control, SIZE).await;
+    let mut again = Viewer::attach_to(&world, &task_id, Watching::Control, SIZE).await;
     again.sees("two-3\nready>").await;
     assert_eq!(again.detach().await, shown);
     running.cancel();
@@ -65,14 +65,14 @@ async fn two_see_the_same_and_who_comes_back_sees_it_again() {
 
 #[tokio::test]
 async fn the_smallest_window_counts_and_readers_windows_do_not() {
-    let bench = Bench::new(shell());
-    let mut running = bench.begin(None).await;
+    let world = World::new(shell());
+    let mut running = world.begin(None).await;
     let task_id = running.task_id.clone();
-    let mut large = Viewer::sit_down(&bench, &task_id, Watching::Control, (40, 100)).await;
+    let mut large = Viewer::attach_to(&world, &task_id, Watching::Control, (40, 100)).await;
     large.sees("ready>").await;
-    let mut small = Viewer::sit_down(&bench, &task_id, Watching::Control, (20, 110)).await;
+    let mut small = Viewer::attach_to(&world, &task_id, Watching::Control, (20, 110)).await;
     small.sees("ready>").await;
-    let mut reader = Viewer::sit_down(&bench, &task_id, Watching::ReadOnly, (10, 40)).await;
+    let mut reader = Viewer::attach_to(&world, &task_id, Watching::ReadOnly, (10, 40)).await;
     reader.sees("ready>").await;
     large.press("stty size; printf '%0120d\\n' 7\r");
     // It wraps where the terminal ends, in every window.
@@ -95,15 +95,15 @@ async fn the_smallest_window_counts_and_readers_windows_do_not() {
 async fn an_editor_fills_the_screen_and_gives_it_back() {
     let draws = "echo before; read x; printf '\\033[?1049h\\033[H\\033[2J\\033[5;10Hin the middle\\033[7m\
                  bright\\033[m\\033[24;1Hbottom'; read y; printf '\\033[?1049l'; echo after; read z";
-    let bench = Bench::new(script(draws));
-    let mut running = bench.begin(None).await;
+    let world = World::new(script(draws));
+    let mut running = world.begin(None).await;
     let task_id = running.task_id.clone();
-    let mut viewer = Viewer::sit_down(&bench, &task_id, Watching::Control, SIZE).await;
+    let mut viewer = Viewer::attach_to(&world, &task_id, Watching::Control, SIZE).await;
     viewer.sees("before").await;
     viewer.press("\r");
     viewer.sees("bottom").await;
     assert!(!viewer.text().contains("before"));
-    let mut late = Viewer::sit_down(&bench, &task_id, Watching::ReadOnly, SIZE).await;
+    let mut late = Viewer::attach_to(&world, &task_id, Watching::ReadOnly, SIZE).await;
     late.sees("bottom").await;
     assert!(late.text().contains("         in the middlebright"));
     viewer.press("\r");
@@ -120,38 +120,38 @@ async fn an_editor_fills_the_screen_and_gives_it_back() {
 #[tokio::test]
 async fn vi_writes_a_file() {
     let command = ["vi", "-u", "NONE", "-N", "text"].map(str::to_owned).into();
-    let bench = Bench::new(antiphon_terminal::TerminalProfile { command, ..script("") });
-    let running = bench.begin(None).await;
-    let mut viewer = Viewer::sit_down(&bench, &running.task_id, Watching::Control, SIZE).await;
+    let world = World::new(antiphon_terminal::TerminalProfile { command, ..script("") });
+    let running = world.begin(None).await;
+    let mut viewer = Viewer::attach_to(&world, &running.task_id, Watching::Control, SIZE).await;
     viewer.sees("~").await;
     viewer.press("ihello\x1b");
     viewer.sees("hello").await;
     viewer.press(":wq\r");
     viewer.leaves().await.unwrap();
     running.ended().await.unwrap();
-    assert_eq!(std::fs::read_to_string(bench.root().join("text")).unwrap(), "hello\n");
+    assert_eq!(std::fs::read_to_string(world.root().join("text")).unwrap(), "hello\n");
 }
 
 #[tokio::test]
 async fn only_its_owner_comes_in_and_not_too_many() {
-    let bench = Bench::new(shell());
-    let mut running = bench.begin(None).await;
+    let world = World::new(shell());
+    let mut running = world.begin(None).await;
     let task_id = running.task_id.clone();
     let mut viewers = Vec::new();
     for _ in 0..WATCHERS_MAX {
-        let mut viewer = Viewer::sit_down(&bench, &task_id, Watching::ReadOnly, SIZE).await;
+        let mut viewer = Viewer::attach_to(&world, &task_id, Watching::ReadOnly, SIZE).await;
         viewer.sees("ready>").await;
         viewers.push(viewer);
     }
-    let mut one_more = Viewer::sit_down(&bench, &task_id, Watching::ReadOnly, SIZE).await;
+    let mut one_more = Viewer::attach_to(&world, &task_id, Watching::ReadOnly, SIZE).await;
     let error = one_more.leaves().await.unwrap_err();
     assert_eq!(error.to_string(), "16 watch this terminal already: come back later");
-    let socket = socket_path(&bench.folder(), &task_id).unwrap();
+    let socket = socket_path(&world.folder(), &task_id).unwrap();
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&socket), 0o600);
     assert_eq!(mode(socket.parent().unwrap()), 0o700);
-    assert_eq!(mode(&bench.folder()), 0o700);
+    assert_eq!(mode(&world.folder()), 0o700);
     running.cancel();
     running.ended().await.unwrap();
     assert!(!socket.exists());
@@ -159,9 +159,9 @@ async fn only_its_owner_comes_in_and_not_too_many() {
 
 #[tokio::test]
 async fn attaching_needs_a_running_program_and_a_terminal() {
-    let bench = Bench::new(shell());
-    let task_id = bench.task("", None).await;
-    let socket = socket_path(&bench.folder(), &task_id).unwrap();
+    let world = World::new(shell());
+    let task_id = world.task("", None).await;
+    let socket = socket_path(&world.folder(), &task_id).unwrap();
     let attachment = Attachment {
         socket,
         tty: "/dev/null".into(),
@@ -170,7 +170,7 @@ async fn attaching_needs_a_running_program_and_a_terminal() {
     };
     let error = attach(attachment.clone()).await.unwrap_err();
     assert!(matches!(error, AttachError::NoTerminal(_)), "{error}");
-    let mut running = bench.start(&task_id);
+    let mut running = world.start(&task_id);
     while !attachment.socket.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -182,14 +182,14 @@ async fn attaching_needs_a_running_program_and_a_terminal() {
 
 #[tokio::test]
 async fn a_signal_leaves_their_terminal_as_it_was() {
-    let bench = Bench::new(shell());
-    let mut running = bench.begin(None).await;
+    let world = World::new(shell());
+    let mut running = world.begin(None).await;
     let task_id = running.task_id.clone();
-    let mut viewer = Viewer::sit_down(&bench, &task_id, Watching::Control, SIZE).await;
+    let mut viewer = Viewer::attach_to(&world, &task_id, Watching::Control, SIZE).await;
     viewer.sees("ready>").await;
     viewer.press("\x1c");
     viewer.leaves().await.unwrap();
-    let socket = socket_path(&bench.folder(), &task_id).unwrap();
+    let socket = socket_path(&world.folder(), &task_id).unwrap();
     let mut other = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "watching::viewer_to_interrupt", "--ignored", "--nocapture"])
         .env(SOCKET, socket)

@@ -3,6 +3,9 @@
 //! The creation and the first state change are one append, and the new state goes to the cache, so
 //! that the start reads nothing from the journal. Tasks that continue a conversation which is not in memory,
 //! use a runner, have a parent, or have no model here, take the usual way: created, then loaded.
+//!
+//! A repeated idempotency key is found by the journal, in the transaction of the creation
+//! (`crates/stores/sqlite/src/writer/append_transaction.rs`): it answers with the first task and records nothing.
 
 use std::sync::Arc;
 

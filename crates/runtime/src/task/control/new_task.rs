@@ -53,7 +53,7 @@ pub struct NewTask {
     /// JSON Schema of the result; any text when absent.
     pub output_schema: Option<RawJson>,
     /// Temperature and tool choice of model calls.
-    pub manner: ModelOptions,
+    pub model_options: ModelOptions,
     /// Id of the API key that pays; the owner pays when absent.
     pub payer: Option<String>,
     /// Where the order came from, as the interface knows it.
@@ -187,7 +187,7 @@ impl NewTask {
             message: Some(message),
             limits: TaskLimits::default(),
             output_schema: None,
-            manner: ModelOptions::default(),
+            model_options: ModelOptions::default(),
             payer: None,
             provenance: Provenance::Unknown,
             canonical: Vec::new(),
@@ -235,7 +235,7 @@ impl NewTask {
             runner: self.runner,
             limits: self.limits,
             output_schema: self.output_schema,
-            model_options: self.manner,
+            model_options: self.model_options,
             payer: self.payer,
             route: self.route,
             provenance: self.provenance,

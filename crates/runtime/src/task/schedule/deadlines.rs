@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::Notify;
 
 use crate::budget::tree_usage;
-use crate::inbox::requests;
+use crate::inbox::overdue_requests;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
 use crate::storage::is_unavailable;
@@ -212,7 +212,7 @@ fn run_watch(services: &Arc<Services>) {
                 Due::Approval(approval_id) => approval::expire(&shared, approval_id).await,
                 Due::Task(task_id) => supervise::start(&shared, &task_id),
                 Due::Answer(task_id, request) => {
-                    if let Err(error) = requests::answer_overdue(&shared, &task_id, request).await {
+                    if let Err(error) = overdue_requests::answer_overdue(&shared, &task_id, request).await {
                         tracing::warn!(task.id = %task_id, %error, "an overdue request was not answered");
                         if is_unavailable(&error) {
                             let later = shared.time.monotonic() + RETRY_AFTER;

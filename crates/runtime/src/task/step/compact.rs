@@ -16,6 +16,9 @@ use crate::task::step::TaskRun;
 use crate::task::step::ask_model::{FailedAnswer, Visibility};
 use crate::task::step::flush::FlushOutcome;
 
+/// Share of the model's window, in percent, at which the conversation is compacted.
+const WINDOW_PERCENT_MAX: u64 = 80;
+
 /// Share of the window, in percent, that the remaining messages may take.
 const KEPT_PERCENT_MAX: u64 = 25;
 
@@ -95,6 +98,13 @@ impl TaskRun {
     pub(super) fn reduced_tokens_max(&self) -> u64 {
         reduced_tokens_max(&self.state, self.window_tokens())
     }
+}
+
+/// Whether the conversation is too long for the window of its model, and can be shortened.
+pub(crate) fn is_due(state: &TaskState, window_tokens: Option<u64>) -> bool {
+    let tokens_max = window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
+    tokens_max.is_some_and(|tokens_max| state.conversation.tokens() > tokens_max)
+        && first_kept(state, kept_tokens_max(window_tokens)).is_some()
 }
 
 /// Tokens of messages that may remain for this window size.

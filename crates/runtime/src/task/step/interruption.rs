@@ -1,4 +1,4 @@
-//! What interrupts a model call or a tool call of a run, and the suspension after an interrupt.
+//! Interruptions of a model call or a tool call of a run, and the suspension after an interrupt.
 
 use antiphon_core::{Cancel, StatusChanged, WaitingFor};
 use tokio_util::sync::CancellationToken;

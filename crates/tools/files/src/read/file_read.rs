@@ -12,7 +12,7 @@ use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, InputBlock, TaskId, ToolResult}
 use super::notes::{self, Text};
 use super::{Contents, SAMPLE_BYTES_MAX, recognize};
 use crate::read_tracker::{FileVersion, ReadTracker};
-use crate::workspace::{DisplayPath, Identity, Kind, OpenedPath, Workspace};
+use crate::workspace::{DisplayPath, EntryKind, Identity, OpenedPath, Workspace};
 use antiphon_toolbox::paging::{COUNTED_BYTES_MAX, LongLines, Rows, ScanError, scan};
 use antiphon_toolbox::{StopFlag, Stopped};
 
@@ -44,8 +44,8 @@ impl FileRead {
         };
         let name = self.workspace.name_of(found.path());
         let read = match found.kind() {
-            Kind::Folder => list(&found, name).map_err(ScanError::Io),
-            Kind::File => self.show(&found, name, stop),
+            EntryKind::Folder => list(&found, name).map_err(ScanError::Io),
+            EntryKind::File => self.show(&found, name, stop),
         };
         match read {
             Ok(result) => Ok(result),

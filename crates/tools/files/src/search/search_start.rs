@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 use super::{NEVER_ENTERED, RelPath};
-use crate::workspace::{Kind, Workspace};
+use crate::workspace::{EntryKind, Workspace};
 
 /// A file or folder to search.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ impl SearchStart {
         let root = workspace.working_folder();
         Ok(Self {
             what: match found.kind() {
-                Kind::File => StartKind::File(opened),
-                Kind::Folder => StartKind::Folder(Folder::from(opened)),
+                EntryKind::File => StartKind::File(opened),
+                EntryKind::Folder => StartKind::Folder(Folder::from(opened)),
             },
             name: RelPath::from(if name == Path::new(".") { Path::new("") } else { name }),
             real: found.path().to_owned(),

@@ -40,7 +40,7 @@ pub struct OpenedPath {
 
 /// Type of an opened path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A folder.
@@ -90,11 +90,11 @@ impl OpenedPath {
     }
 
     /// File or folder.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EntryKind {
         if FileType::from_raw_mode(self.stat.st_mode) == FileType::Directory {
-            Kind::Folder
+            EntryKind::Folder
         } else {
-            Kind::File
+            EntryKind::File
         }
     }
 
@@ -121,8 +121,8 @@ impl OpenedPath {
         let descriptor = openat2(&self.descriptor, path, flags, Mode::empty(), resolve)?;
         let found = Self::new(descriptor, path).map_err(io::Error::other)?;
         match found.kind() {
-            Kind::File => found.open(),
-            Kind::Folder => Err(Errno::ISDIR.into()),
+            EntryKind::File => found.open(),
+            EntryKind::Folder => Err(Errno::ISDIR.into()),
         }
     }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::opened_path::real_path;
 use super::{
-    Access, Identity, Kind, Mode, OpenedPath, PathError, Reach, Workspace, replacement,
+    Access, EntryKind, Identity, Mode, OpenedPath, PathError, Reach, Workspace, replacement,
     requested_path,
 };
 use super::{ReplaceError, ReplacedFile};
@@ -73,7 +73,7 @@ pub(super) fn find<'a>(workspace: &'a Workspace, path: &str) -> Result<WriteTarg
             Err(error) => return Err(error),
         };
         workspace.check_access(&found, Access::Write, reach)?;
-        if found.kind() == Kind::Folder {
+        if found.kind() == EntryKind::Folder {
             return Err(folder(requested));
         }
         if found.stat().st_mode & 0o222 == 0 {
@@ -150,7 +150,7 @@ fn new_target<'a>(
         }
     };
     missing.reverse();
-    if folder.kind() != Kind::Folder {
+    if folder.kind() != EntryKind::Folder {
         return Err(PathError::NotAFolder { path: above.to_owned() });
     }
     let first = missing.first().map_or(name, OsString::as_os_str);

@@ -1,4 +1,4 @@
-//! `grep` and `glob`, through their public doors, on real trees of files.
+//! `grep` and `glob`, as their callers do, on real trees of files.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod globbing;

@@ -1,9 +1,11 @@
-//! What a command did in the network, in words for the model.
+//! Network traffic of a command, in words for the model.
 
 use std::fmt::Write;
 
 use antiphon_egress_proxy::{HostTraffic, Refusal, TrafficReport};
 use antiphon_hosts::{AddressClass, HostPort};
+
+use crate::report::size;
 
 /// Longest text about the network in one result, in bytes. Further hosts are counted.
 const TEXT_BYTES_MAX: usize = 1_200;
@@ -83,14 +85,6 @@ fn advice(target: &HostPort, refusal: &Refusal) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +131,7 @@ mod tests {
             received_bytes: 1_250_000,
             ..host("pypi.org:443")
         };
-        let expected = "[network: pypi.org:443: 2 connections, 900 B sent, 1.2 MB received]";
+        let expected = "[network: pypi.org:443: 2 connections, 900 bytes sent, 1.1 MiB received]";
         assert_eq!(text(moved), expected);
         let failed = HostTraffic { failure: Some("it is down".to_owned()), ..host("a.org:80") };
         assert_eq!(text(failed), "[network: a.org:80: it is down]");

@@ -1,4 +1,4 @@
-//! What the processes of a task use: memory and disk.
+//! Usage of the processes of a task: memory and disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use antiphon_core::port::{Cancel, Progress, Rule, ToolContext};
 use antiphon_core::{InputBlock, RawJson, TaskId, ToolCallId, ToolError, ToolExecutor};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
-use antiphon_shell::{Environment, Settings, Shell, WorkerCommand};
+use antiphon_shell::{Environment, Shell, ShellSettings, WorkerCommand};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -57,12 +57,12 @@ impl Bench {
         Self::with(|settings| settings.policy.mode = SandboxMode::Full)
     }
 
-    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut ShellSettings)) -> Self {
         Self::within(&scratch(), change)
     }
 
     /// In a folder beneath `base`.
-    pub(crate) fn within(base: &Path, change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) fn within(base: &Path, change: impl FnOnce(&mut ShellSettings)) -> Self {
         let folder = tempfile::tempdir_in(base).unwrap();
         let root = folder.path().canonicalize().unwrap().join("root");
         fs::create_dir(&root).unwrap();
@@ -143,13 +143,13 @@ impl Bench {
     }
 }
 
-pub(crate) fn settings(folder: &TempDir, root: &Path) -> Settings {
+pub(crate) fn settings(folder: &TempDir, root: &Path) -> ShellSettings {
     let program = env!("CARGO_BIN_EXE_antiphon-shell-worker").into();
     let variables = std::env::vars_os().chain(
         ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "LD_PRELOAD", "BASH_ENV", "ENV"]
             .map(|name| (OsString::from(name), OsString::from("must not be seen"))),
     );
-    Settings {
+    ShellSettings {
         worker: WorkerCommand { program, args: Vec::new() },
         policy: Policy {
             mode: SandboxMode::Workspace,

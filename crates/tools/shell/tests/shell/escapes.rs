@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use antiphon_sandbox::{Network, SandboxMode};
-use antiphon_shell::Settings;
+use antiphon_shell::ShellSettings;
 
 use crate::bench::{Bench, token};
 
@@ -38,7 +38,7 @@ struct World {
 }
 
 impl World {
-    fn new(change: impl FnOnce(&mut Settings)) -> Self {
+    fn new(change: impl FnOnce(&mut ShellSettings)) -> Self {
         let mut secret = PathBuf::new();
         let bench = Bench::with(|settings| {
             let base = settings.results.parent().unwrap().canonicalize().unwrap();

@@ -10,7 +10,7 @@ use antiphon_core::port::{Cancel, Rule};
 use antiphon_egress_proxy::Resolve;
 use antiphon_hosts::{HostAccess, HostLayer, HostRule, host_rules};
 use antiphon_sandbox::{Network, SandboxMode};
-use antiphon_shell::{HostNetwork, Settings};
+use antiphon_shell::{HostNetwork, ShellSettings};
 use async_trait::async_trait;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -270,7 +270,7 @@ async fn without_a_use_for_it_there_is_no_proxy() {
     let open = || Some(network("pkg.test", Names::default()));
     let benches = [
         Bench::new(),
-        Bench::with(|settings: &mut Settings| settings.network = Some(closed)),
+        Bench::with(|settings: &mut ShellSettings| settings.network = Some(closed)),
         Bench::with(|settings| {
             settings.network = open();
             settings.policy.network = Network::On;

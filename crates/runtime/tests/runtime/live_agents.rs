@@ -1,4 +1,4 @@
-//! An office: live agents, on a clock that only moves when no agent works.
+//! Live agents, on a clock that only moves when no agent works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use antiphon_core::{
     InteractionId, Message, MessageQueued, ModelRef, Position, Replied, Sender, TaskId,
 };
 use antiphon_runtime::{
-    Arrival, Orchestrator, OrchestratorError, Receipt, RuntimeDeps, Settings, TaskState,
+    Arrival, Orchestrator, OrchestratorError, OrchestratorSettings, Receipt, RuntimeDeps, TaskState,
 };
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -34,13 +34,13 @@ impl Clock for RuntimeClock {
 }
 
 /// Agents that are always there, and who looks after them.
-pub(crate) struct Office {
+pub(crate) struct LiveAgents {
     pub(crate) team: Team,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) orchestrator: Orchestrator,
 }
 
-impl Office {
+impl LiveAgents {
     /// Every agent may talk to every other, and answers from this script.
     pub(crate) fn of(names: &[&str], script: String) -> Self {
         let add = |roster: Roster, name: &&str| roster.with(clerk(name));
@@ -120,10 +120,10 @@ impl Office {
 }
 
 fn world(team: &Team, clock: &Arc<dyn Clock>, journal: Arc<dyn Journal>) -> RuntimeDeps {
-    let settings = Settings {
+    let settings = OrchestratorSettings {
         restart_after: Duration::from_millis(1),
         storage_wait_max: Some(Duration::ZERO),
-        ..Settings::default()
+        ..OrchestratorSettings::default()
     };
     RuntimeDeps { clock: Arc::clone(clock), journal, settings, ..team.world() }
 }

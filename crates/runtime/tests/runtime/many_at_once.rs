@@ -14,22 +14,22 @@ use async_trait::async_trait;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::office::{Office, at_rest, keyed, message, name, peer, request, said};
+use crate::live_agents::{LiveAgents, at_rest, keyed, message, name, peer, request, said};
 use crate::team::{otherwise, replying, says};
 
 /// Answers at once, but stalls when the message asks for it.
 fn quick() -> String {
     let stalls = format!("{}, {{ stall = true }}", says("Hm"));
-    format!("name = \"office\"\n{}", replying("last_user_contains = \"stall\"", &stalls))
+    format!("name = \"live_agents\"\n{}", replying("last_user_contains = \"stall\"", &stalls))
         + &otherwise(&says("ok"))
 }
 
 /// Every interaction was taken once, and each sender's in the order of their arrival.
-async fn check_taken(office: &Office) {
+async fn check_taken(live_agents: &LiveAgents) {
     let mut waiting = Vec::new();
     let mut taken: HashMap<InteractionId, usize> = HashMap::new();
     let mut numbers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for event in office.events().await {
+    for event in live_agents.events().await {
         if let EventBody::MessageQueued(queued) = event.body {
             waiting.push(queued.id);
         } else if let EventBody::MessageAppended(appended) = event.body
@@ -53,42 +53,44 @@ async fn check_taken(office: &Office) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_thousand_at_once_are_all_read_once_in_the_order_of_their_senders() {
-    let mut office = Office::of(&["ada"], quick());
-    office.orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
-    let office = Arc::new(office);
-    office.start("ada").await;
+    let mut live_agents = LiveAgents::of(&["ada"], quick());
+    live_agents.orchestrator = live_agents.on(Arc::new(Slow::new(&live_agents.team.journal)));
+    let live_agents = Arc::new(live_agents);
+    live_agents.start("ada").await;
     let mut senders = JoinSet::new();
     for sender in 0..20 {
-        let office = Arc::clone(&office);
+        let live_agents = Arc::clone(&live_agents);
         senders.spawn(async move {
             for n in 0..50 {
                 let from = peer(&format!("peer-{sender}"));
-                office.admit(Arrival { from, ..message("ada", &n.to_string()) }).await;
+                live_agents.admit(Arrival { from, ..message("ada", &n.to_string()) }).await;
             }
         });
     }
     while let Some(sent) = senders.join_next().await {
         sent.expect("all were accepted");
     }
-    let state = tokio::time::timeout(Duration::from_secs(60), office.at_rest("ada")).await;
+    let state = tokio::time::timeout(Duration::from_secs(60), live_agents.at_rest("ada")).await;
     let state = state.expect("it gets there");
     assert_eq!(said(&state).iter().filter(|line| line.starts_with("user")).count(), 1000);
-    check_taken(&office).await;
+    check_taken(&live_agents).await;
     // All of it has left the inbox: there is room for as much as before.
-    fill(&office, "peer-0").await;
+    fill(&live_agents, "peer-0").await;
 }
 
 /// Fills the inbox with what one sender may have in it, from many sides at once.
-async fn fill(office: &Arc<Office>, from: &str) {
-    let mut deltas = office.orchestrator.deltas();
-    office.admit(message("ada", "stall")).await;
+async fn fill(live_agents: &Arc<LiveAgents>, from: &str) {
+    let mut deltas = live_agents.orchestrator.deltas();
+    live_agents.admit(message("ada", "stall")).await;
     deltas.recv().await.expect("a delta");
-    office.until(|event| format!("{:?}", event.body).contains("stall")).await;
+    live_agents.until(|event| format!("{:?}", event.body).contains("stall")).await;
     let mut sending = JoinSet::new();
     for n in 0..INBOX_OF_SENDER_MAX + 100 {
-        let (office, from) = (Arc::clone(office), peer(from));
+        let (live_agents, from) = (Arc::clone(live_agents), peer(from));
         let arrival = Arrival { from, ..message("ada", &n.to_string()) };
-        sending.spawn(async move { office.orchestrator.admit(arrival).await.expect("a receipt") });
+        sending.spawn(
+            async move { live_agents.orchestrator.admit(arrival).await.expect("a receipt") },
+        );
     }
     let (mut accepted, mut full) = (0, 0);
     while let Some(receipt) = sending.join_next().await {
@@ -103,18 +105,20 @@ async fn fill(office: &Arc<Office>, from: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_bound_is_exact_however_many_come_at_once() {
-    let office = Arc::new(Office::of(&["ada"], quick()));
-    fill(&office, "bob").await;
+    let live_agents = Arc::new(LiveAgents::of(&["ada"], quick()));
+    fill(&live_agents, "bob").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_same_key_from_many_sides_is_accepted_once() {
-    let office = Arc::new(Office::of(&["ada"], quick()));
+    let live_agents = Arc::new(LiveAgents::of(&["ada"], quick()));
     let mut sending = JoinSet::new();
     for _ in 0..50 {
-        let office = Arc::clone(&office);
+        let live_agents = Arc::clone(&live_agents);
         let arrival = keyed(request("ada", "count", json!(1)), "k");
-        sending.spawn(async move { office.orchestrator.admit(arrival).await.expect("a receipt") });
+        sending.spawn(
+            async move { live_agents.orchestrator.admit(arrival).await.expect("a receipt") },
+        );
     }
     let mut accepted = Vec::new();
     let mut again = Vec::new();
@@ -127,9 +131,9 @@ async fn the_same_key_from_many_sides_is_accepted_once() {
     }
     assert_eq!((accepted.len(), again.len()), (1, 49));
     assert!(again.iter().all(|other| *other == accepted[0]));
-    office.at_rest("ada").await;
-    assert_eq!(office.team.tasks().await.len(), 1, "it was started once");
-    check_taken(&office).await;
+    live_agents.at_rest("ada").await;
+    assert_eq!(live_agents.team.tasks().await.len(), 1, "it was started once");
+    check_taken(&live_agents).await;
 }
 
 /// A slow journal: its caller may be gone before it answers, and an interaction may be read before
@@ -188,21 +192,21 @@ async fn what_is_read_before_its_sender_hears_of_it_does_not_count_any_more() {
     let busy = format!("{{ delay_ms = 500 }}, {}", says("ok"));
     let text =
         quick().replacen('\n', &format!("\n{}", replying("last_user_contains = \"go\"", &busy)), 1);
-    let mut office = Office::of(&["ada"], text);
+    let mut live_agents = LiveAgents::of(&["ada"], text);
     let late = Duration::from_secs(1);
-    let inner = Arc::clone(&office.team.journal);
-    office.orchestrator = office.on(Arc::new(DelegatingJournal(Slow { inner, late })));
-    let office = Arc::new(office);
+    let inner = Arc::clone(&live_agents.team.journal);
+    live_agents.orchestrator = live_agents.on(Arc::new(DelegatingJournal(Slow { inner, late })));
+    let live_agents = Arc::new(live_agents);
     for n in 0..3 {
-        office.admit(message("ada", "go")).await;
+        live_agents.admit(message("ada", "go")).await;
         let arrival = Arrival { from: peer("bob"), ..message("ada", &n.to_string()) };
-        let (id, task_id) = office.admit(arrival).await;
-        let events = office.team.events(&task_id).await;
+        let (id, task_id) = live_agents.admit(arrival).await;
+        let events = live_agents.team.events(&task_id).await;
         let read = |body: &EventBody| matches!(body, EventBody::MessageAppended(said) if said.queued == Some(id));
         assert!(events.iter().any(read), "it was read meanwhile");
     }
-    office.at_rest("ada").await;
-    fill(&office, "bob").await;
+    live_agents.at_rest("ada").await;
+    fill(&live_agents, "bob").await;
 }
 
 /// Polls something so often, and lets go of it. Says whether it was done by then.
@@ -222,8 +226,8 @@ async fn abandon<T>(polls: usize, work: impl Future<Output = T>) -> bool {
 async fn a_caller_that_stops_waiting_anywhere_and_asks_again_is_served_once() {
     let (mut cut_off, mut done) = (0, 0);
     for polls in 0..60 {
-        let office = Office::of(&["ada"], quick());
-        let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
+        let live_agents = LiveAgents::of(&["ada"], quick());
+        let orchestrator = live_agents.on(Arc::new(Slow::new(&live_agents.team.journal)));
         let asks = || orchestrator.admit(keyed(request("ada", "count", json!(1)), "k"));
         let whole = abandon(polls, asks()).await;
         let receipt = asks().await.expect("a receipt");
@@ -236,10 +240,10 @@ async fn a_caller_that_stops_waiting_anywhere_and_asks_again_is_served_once() {
         let stops = || orchestrator.stop_agent(&ada, key());
         let stopped = abandon(polls, stops()).await;
         stops().await.expect("stopped");
-        check_taken(&office).await;
-        let replies = office.events().await.into_iter();
-        let replies = replies.filter(|e| crate::office::replies(&e.body) == Some(id)).count();
-        assert_eq!((replies, office.team.tasks().await.len()), (1, 1), "{polls}");
+        check_taken(&live_agents).await;
+        let replies = live_agents.events().await.into_iter();
+        let replies = replies.filter(|e| crate::live_agents::replies(&e.body) == Some(id)).count();
+        assert_eq!((replies, live_agents.team.tasks().await.len()), (1, 1), "{polls}");
         cut_off += usize::from(!whole) + usize::from(!stopped);
         done += usize::from(whole) + usize::from(stopped);
     }
@@ -253,8 +257,8 @@ async fn a_requester_learns_at_once_that_the_agent_was_stopped() {
         let ask = r#"{"to":"bob","intent":"hold","timeout_s":600}"#;
         let text = crate::team::script(&[("I am ada", 0, &crate::team::step("send_request", ask))])
             + &otherwise(&says("ok"));
-        let office = Office::of(&["ada", "bob"], text);
-        let orchestrator = office.on(Arc::new(Slow::new(&office.team.journal)));
+        let live_agents = LiveAgents::of(&["ada", "bob"], text);
+        let orchestrator = live_agents.on(Arc::new(Slow::new(&live_agents.team.journal)));
         let bob = orchestrator
             .start_agent(&name("bob"), &antiphon_core::Provenance::Owner)
             .await

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// A place to run terminals in.
-pub(crate) struct Bench {
+pub(crate) struct World {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) runner: Arc<TerminalRunner>,
     pub(crate) tmp: TempDir,
@@ -76,7 +76,7 @@ pub(crate) fn settings(tmp: &TempDir, profile: TerminalProfile) -> TerminalSetti
     }
 }
 
-impl Bench {
+impl World {
     pub(crate) fn new(profile: TerminalProfile) -> Self {
         Self::with_journal(profile, Arc::new(MemoryJournal::new()))
     }
