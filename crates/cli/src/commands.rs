@@ -7,11 +7,15 @@ mod attach;
 mod backup;
 mod budget;
 pub(crate) mod chat;
+pub(crate) mod completions;
+mod config;
 mod demo;
 mod doctor;
 mod inbox;
+mod init;
 mod journal;
 mod keys;
+mod man;
 mod mcp;
 mod models;
 mod projects;
@@ -59,6 +63,9 @@ pub(crate) enum Command {
     Acp(acp::Acp),
     #[command(subcommand)]
     Mcp(mcp::Mcp),
+    Init(init::Init),
+    #[command(subcommand)]
+    Config(config::Config),
     Demo(demo::Demo),
     Run(Box<run::Run>),
     #[command(subcommand)]
@@ -90,6 +97,8 @@ pub(crate) enum Command {
     Usage(usage::UsageOf),
     Models(models::Models),
     Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -100,6 +109,8 @@ impl Command {
             Self::Chat(_)
             | Self::Acp(_)
             | Self::Mcp(_)
+            | Self::Init(_)
+            | Self::Config(_)
             | Self::Demo(_)
             | Self::Run(_)
             | Self::Agents(_)
@@ -120,7 +131,9 @@ impl Command {
             | Self::Budget(_)
             | Self::Usage(_)
             | Self::Models(_)
-            | Self::Doctor(_) => LogFormat::default(),
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Man(_) => LogFormat::default(),
         }
     }
 
@@ -152,6 +165,8 @@ impl Command {
             Self::Chat(_) => Err(not_through_server("chat")),
             Self::Acp(_) => Err(not_through_server("acp")),
             Self::Mcp(_) => Err(not_through_server("mcp")),
+            Self::Init(_) => Err(not_through_server("init")),
+            Self::Config(_) => Err(not_through_server("config")),
             Self::Demo(_) => Err(not_through_server("demo")),
             Self::Run(run) => Box::pin(run.run_at(server, environment)).await,
             Self::Request(_) => Err(not_through_server("request")),
@@ -166,6 +181,8 @@ impl Command {
             Self::Journal(_) => Err(not_through_server("journal")),
             Self::Models(models) => models.run_at(server, environment).await,
             Self::Doctor(_) => Err(not_through_server("doctor")),
+            Self::Completions(_) => Err(not_through_server("completions")),
+            Self::Man(_) => Err(not_through_server("man")),
         };
         done.map_err(|failure| server.journal_error().map_or(failure, Failure::from))
     }
@@ -179,6 +196,8 @@ impl Command {
             Self::Chat(chat) => Box::pin(chat.run(environment, remaining_work)).await,
             Self::Acp(acp) => Box::pin(acp.run(environment)).await,
             Self::Mcp(mcp) => Box::pin(mcp.run(environment)).await,
+            Self::Init(init) => init.run(environment).await,
+            Self::Config(config) => config.run(environment),
             Self::Demo(demo) => demo.run(environment).await,
             Self::Run(run) => Box::pin(run.run(environment, remaining_work)).await,
             Self::Agents(agents) => agents.run(environment).await,
@@ -205,6 +224,8 @@ impl Command {
             Self::Usage(usage) => usage.run(environment).await,
             Self::Models(models) => models.run(environment).await,
             Self::Doctor(doctor) => doctor.run(environment).await,
+            Self::Completions(completions) => completions.run(),
+            Self::Man(man) => man.run(crate::command()),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod commands;
 mod environment;
 mod failure;
+mod first_run;
 mod foreground_process;
 mod hang_up;
 mod hints;
@@ -29,9 +30,11 @@ use std::process::ExitCode;
 use antiphon_project::environment::Environment;
 use antiphon_project::{runners, task_worker, toolset};
 use clap::{CommandFactory, FromArgMatches, Parser};
+use clap_complete::CompleteEnv;
 
 use tokio::runtime::Runtime;
 
+use commands::completions;
 use failure::Failure;
 use remaining_work::RemainingWork;
 
@@ -65,11 +68,16 @@ fn main() -> ExitCode {
         Some(first) if first == runners::TERMINAL_GUARD => return antiphon_terminal::guard_main(),
         Some(_) | None => {}
     }
+    // A shell asks for completions: nothing is started.
+    CompleteEnv::with_factory(|| completions::with_completions(command()))
+        .var(completions::VARIABLE)
+        .bin("antiphon")
+        .complete();
     if let Some(exit_code) = foreground_process::start_working_process() {
         return exit_code;
     }
     let arguments = commands::with_default(std::env::args_os().collect());
-    let matches = server_args::hide(Cli::command()).try_get_matches_from(arguments);
+    let matches = command().try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return terminal::print_usage(&error),
@@ -89,6 +97,11 @@ fn main() -> ExitCode {
         Err(failure) => report(Err(failure)),
     };
     ExitCode::from(exit_code)
+}
+
+/// The command line.
+pub(crate) fn command() -> clap::Command {
+    server_args::hide(Cli::command())
 }
 
 /// Prints why a command failed. Returns its exit code.

@@ -73,9 +73,26 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 15] = [
-    "acp", "chat", "demo", "mcp", "request", "reply", "serve", "keys", "token", "trust",
-    "projects", "backup", "restore", "journal", "doctor",
+const LOCAL_COMMANDS: [&str; 19] = [
+    "acp",
+    "chat",
+    "demo",
+    "mcp",
+    "request",
+    "reply",
+    "serve",
+    "keys",
+    "token",
+    "trust",
+    "projects",
+    "backup",
+    "restore",
+    "journal",
+    "doctor",
+    "init",
+    "config",
+    "completions",
+    "man",
 ];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal

@@ -50,13 +50,20 @@ pub(crate) fn print_usage(error: &clap::Error) -> ExitCode {
         Colors::On => rendered.ansi().to_string(),
         Colors::Off => rendered.to_string(),
     };
+    // Colors that the user forces go into a pipe, too.
+    let destination = |is_terminal| match colors {
+        Colors::On => Destination::Terminal,
+        Colors::Off => Destination::of(is_terminal),
+    };
     // Output that cannot be written is no reason for another exit code.
     let _ = if is_error {
         let mut out = std::io::stderr().lock();
-        let text = Destination::of(out.is_terminal()).colored_text(&text);
+        let text = destination(out.is_terminal()).colored_text(&text);
         out.write_all(text.as_bytes())
     } else {
-        std::io::stdout().lock().write_all(stdout_destination().colored_text(&text).as_bytes())
+        let mut out = std::io::stdout().lock();
+        let text = destination(out.is_terminal()).colored_text(&text);
+        out.write_all(text.as_bytes())
     };
     if is_second_word_of_prompt(error) {
         note("\n  tip: a prompt of several words needs quotes: antiphon run \"…\"\n");
@@ -159,7 +166,8 @@ pub(crate) fn rows() -> usize {
     crossterm::terminal::size().map_or(ROWS_DEFAULT, |(_, rows)| usize::from(rows)).max(4)
 }
 
-/// Colors for standard error: on a terminal, unless `NO_COLOR` is set or `TERM` is `dumb`.
+/// Colors for standard error: on a terminal, unless `NO_COLOR` is set, `CLICOLOR` is `0` or `TERM` is `dumb`;
+/// always with `CLICOLOR_FORCE`, unless `NO_COLOR` is set.
 pub(crate) fn stderr_colors() -> Colors {
     colors(std::io::stderr().is_terminal())
 }
@@ -170,7 +178,14 @@ pub(crate) fn stdout_colors() -> Colors {
 }
 
 fn colors(terminal: bool) -> Colors {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if value("NO_COLOR").is_some() {
+        return Colors::Off;
+    }
+    if value("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+        return Colors::On;
+    }
+    let refused = value("CLICOLOR").is_some_and(|value| value == "0");
+    let dumb = value("TERM").is_some_and(|term| term == "dumb");
     if terminal && !refused && !dumb { Colors::On } else { Colors::Off }
 }

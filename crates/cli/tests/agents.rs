@@ -49,6 +49,7 @@ impl RuntimeDeps {
             .current_dir(self.path("project"))
             .env_clear()
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("ANTIPHON_MODEL", "scripted/hello")
             .env("XDG_STATE_HOME", self.path("state"))
             .timeout(std::time::Duration::from_secs(20));
         let output = command.output().unwrap();

@@ -28,6 +28,9 @@
 //! suite of `antiphon-conformance` for it. Then wire it in the binary; nothing else
 //! changes.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("Antiphon runs on Linux only: its sandbox and process handling need a Linux kernel");
+
 mod agent;
 mod budget;
 mod conversation;

@@ -26,6 +26,7 @@ pub use providers::ProviderCheck;
 pub use webhooks::{WebhookCheck, WebhookState};
 
 use antiphon_core::SourceName;
+use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_mcp::ServerStatus;
 use serde::Serialize;
 
@@ -33,7 +34,7 @@ use crate::environment::Environment;
 use crate::error::ProjectError;
 use crate::models::Models;
 use crate::project::Project;
-use crate::settings::{UserSettings, WebhookConfig};
+use crate::settings::{PriceSource, UserSettings, WebhookConfig};
 use crate::toolset::{McpPool, Toolset};
 use crate::trust::{TrustItem, TrustStatus};
 
@@ -52,6 +53,10 @@ pub struct ProjectChecks {
     pub default_model: String,
     /// Number of models with a price.
     pub prices: usize,
+    /// The day the built-in prices were read.
+    pub prices_date: String,
+    /// Whether they are so old that they may have changed.
+    pub prices_old: bool,
     /// The journal; absent when the project has none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journal: Option<Check>,
@@ -87,6 +92,7 @@ impl ProjectChecks {
         let settings = models.settings();
         let (agents, runners, names) = agents::check(&project, settings).await?;
         let rules = project.rules(settings);
+        let prices = PriceSource::built_in()?;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             config: settings.path.display().to_string(),
@@ -94,6 +100,8 @@ impl ProjectChecks {
             policy: policy::check(&project, settings),
             default_model: providers::default_model(&models),
             prices: settings.prices.iter().count(),
+            prices_date: prices.date.to_string(),
+            prices_old: prices.is_old(SystemClock.now().date_naive()),
             journal: journal::check(&project).await,
             sandbox: sandbox::check(&project, environment),
             permissions: permissions(&project, settings),

@@ -26,6 +26,7 @@ pub mod checks;
 pub mod control_orders;
 pub mod environment;
 pub mod error;
+pub mod first_run;
 mod hidden_paths;
 mod machine_clock;
 pub mod models;

@@ -25,10 +25,11 @@ use antiphon_openai::{
 };
 use antiphon_runtime::BreakerState;
 use antiphon_scripted::{Recorder, Recording, Replay, Script, ScriptedProvider};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::ProjectError;
-use crate::settings::{Key, Kind, Limits, ProviderConfig, UserSettings};
+use crate::first_run::provider_of_key;
+use crate::settings::{Key, Kind, Limits, ProviderConfig, UserSettings, built_in_address};
 use crate::task::task_process::digest;
 pub use listing::{KnownModel, ModelSource, known_models, list_models};
 pub use route::Route;
@@ -134,7 +135,7 @@ impl Models {
     }
 
     /// The HTTP client of a provider at this address.
-    fn transport_to(&self, base_url: &str) -> Result<&Transport, ProjectError> {
+    pub(crate) fn transport_to(&self, base_url: &str) -> Result<&Transport, ProjectError> {
         // A proxy may be reached with TLS even then.
         let has_proxy =
             PROXIES.iter().any(|variable| self.settings.environment.text(variable).is_some());
@@ -238,7 +239,7 @@ impl antiphon_runtime::Models for Models {
     }
 
     fn default_model(&self) -> Option<ModelRef> {
-        self.settings.chosen_model().cloned()
+        self.settings.default_model().model().cloned()
     }
 
     fn window_tokens(&self, model: &ModelRef) -> Option<u64> {
@@ -316,6 +317,7 @@ fn bare(
     let base_url = Endpoint::parse(&config.base_url)
         .map_err(|error| ProjectError::InvalidInput(format!("the provider `{name}`: {error}")))?;
     let api_key = api_key(name, config)?;
+    check_owner_of_key(name, config)?;
     let name = name.to_owned();
     Ok(match config.kind {
         Kind::Anthropic => {
@@ -349,9 +351,26 @@ fn api_key(name: &str, config: &ProviderConfig) -> Result<Option<SecretString>, 
         Key::Set { key, .. } => Ok(Some(key.clone())),
         Key::NotNeeded => Ok(None),
         Key::Missing { variable } => Err(ProjectError::InvalidInput(format!(
-            "the provider `{name}` needs a key: set {variable}, or try `--model scripted/hello`"
+            "the provider `{name}` needs a key: set {variable}, run `antiphon init`, or try `--model scripted/hello`"
         ))),
     }
+}
+
+/// Refuses to send the key of one built-in provider to another: it would not be accepted there, and would be known.
+fn check_owner_of_key(name: &str, config: &ProviderConfig) -> Result<(), ProjectError> {
+    let Key::Set { key, variable } = &config.key else { return Ok(()) };
+    let wanted = config.kind.built_in_provider();
+    let is_theirs = built_in_address(wanted) == Some(config.base_url.trim_end_matches('/'));
+    let Some(owner) = provider_of_key(key.expose_secret()).filter(|owner| *owner != wanted) else {
+        return Ok(());
+    };
+    if !is_theirs {
+        return Ok(());
+    }
+    let place = variable.as_deref().unwrap_or("the key in your settings");
+    Err(ProjectError::InvalidInput(format!(
+        "{place} looks like a key of {owner}, not of the provider `{name}`: set the right key, or use a model of {owner}"
+    )))
 }
 
 fn read_script(path: &Path) -> Result<Script, ProjectError> {

@@ -1,14 +1,19 @@
 //! Settings of the user: the user's own file, and the environment.
 //!
 //! Read once, at the start, into plain values. A file that cannot be parsed is an error that names the
-//! line. Keys are never printed.
+//! line and column. Keys are never printed.
 
 mod a2a;
 mod aliases;
 mod budget;
+mod built_in;
 mod context_windows;
+mod default_model;
+mod edit;
+pub mod keys;
 mod mcp_server;
 mod models;
+mod parse;
 mod peers;
 pub(crate) mod project_file;
 mod providers;
@@ -22,7 +27,6 @@ use std::path::{Component, Path, PathBuf};
 use antiphon_core::{ModelRef, PriceTable, SourceName, SpendLimits};
 use antiphon_terminal::TerminalProfile;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::environment::Environment;
 use crate::error::ProjectError;
@@ -32,21 +36,23 @@ pub use a2a::{A2aConfig, RemoteA2a};
 pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
+pub use built_in::PriceSource;
+pub(crate) use built_in::built_in_prices;
+use built_in::{context_windows, prices};
 pub use context_windows::ContextWindows;
+pub(crate) use default_model::scripted;
+pub use default_model::{DefaultModel, KeyModel, no_model};
+pub use edit::{SettingsEdit, ShownSetting, save_settings};
 pub use mcp_server::McpServerConfig;
 pub use models::ModelConfig;
+pub use parse::CONFIG_VERSION;
+use parse::parse;
 pub use peers::PeerConfig;
 pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use telemetry::TelemetryConfig;
 pub use webhooks::{WebhookConfig, WebhookScheme};
-
-/// Built-in prices.
-const PRICES: &str = include_str!("../data/prices.toml");
-
-/// Built-in context windows.
-const WINDOWS: &str = include_str!("../data/windows.toml");
 
 /// Largest configuration file.
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
@@ -146,6 +152,8 @@ impl SandboxConfig {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
+    #[serde(rename = "version")]
+    _version: Option<u32>,
     model: Option<ModelRef>,
     providers: BTreeMap<String, ProviderFile>,
     models: BTreeMap<ModelRef, ModelConfig>,
@@ -231,54 +239,10 @@ impl UserSettings {
         &self.windows
     }
 
-    /// The model of a task that names none: the user's choice, or `scripted/hello`.
-    pub fn default_model(&self) -> ModelRef {
-        self.default_model.clone().unwrap_or_else(scripted)
-    }
-
     /// The default model, if the user has chosen one.
     pub fn chosen_model(&self) -> Option<&ModelRef> {
         self.default_model.as_ref()
     }
-}
-
-/// Built-in prices; the user's own replace them.
-fn prices(models: &BTreeMap<ModelRef, ModelConfig>) -> Result<PriceTable, ProjectError> {
-    let mut prices = built_in_prices()?;
-    let own = models
-        .iter()
-        .filter_map(|(model, config)| config.price.map(|price| (model.clone(), price)));
-    prices.extend(own.collect());
-    Ok(prices)
-}
-
-/// Prices without those of the user.
-pub(crate) fn built_in_prices() -> Result<PriceTable, ProjectError> {
-    let mut prices: PriceTable = toml::from_str(PRICES)
-        .map_err(|error| ProjectError::Failed(format!("the built-in prices: {error}")))?;
-    // `openai-responses` serves the same models through another API.
-    let on_responses = prices.iter().filter(|(model, _)| model.provider() == "openai");
-    let on_responses = on_responses.filter_map(|(model, price)| {
-        Some((ModelRef::parse(&format!("openai-responses/{}", model.model())).ok()?, *price))
-    });
-    prices.extend(on_responses.collect());
-    Ok(prices)
-}
-
-fn context_windows(
-    models: &BTreeMap<ModelRef, ModelConfig>,
-) -> Result<ContextWindows, ProjectError> {
-    let known = toml::from_str(WINDOWS)
-        .map_err(|error| ProjectError::Failed(format!("the built-in windows: {error}")))?;
-    let own = models
-        .iter()
-        .filter_map(|(model, config)| Some((model.clone(), config.context_tokens?.get())));
-    Ok(ContextWindows { own: own.collect(), known })
-}
-
-#[expect(clippy::expect_used, reason = "the literal names a model")]
-fn scripted() -> ModelRef {
-    ModelRef::parse("scripted/hello").expect("the literal names a model")
 }
 
 /// Terminal profiles. A table without `command` changes the built-in profile of that name.
@@ -320,6 +284,11 @@ fn beside(settings: &Path) -> PathBuf {
     settings.with_file_name("permissions.toml")
 }
 
+/// Path of the user's settings file, also when there is none.
+pub fn settings_path(environment: &Environment) -> PathBuf {
+    path(environment)
+}
+
 fn path(environment: &Environment) -> PathBuf {
     if let Some(path) = environment.path(CONFIG_VARIABLE) {
         // The sandbox hides the file's folder from commands in any folder, so the path is absolute.
@@ -356,12 +325,4 @@ fn read(path: &Path, environment: &Environment) -> Result<Option<String>, Projec
         }
         Ok(_) => std::fs::read_to_string(path).map(Some).map_err(|e| refuse(e.to_string())),
     }
-}
-
-fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, ProjectError> {
-    toml::from_str(text).map_err(|error| {
-        // The line itself is left out: it may hold a key.
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        ProjectError::InvalidInput(format!("{}: line {line}: {}", path.display(), error.message()))
-    })
 }

@@ -3,6 +3,7 @@
 mod control_tool;
 mod mcp_login;
 pub(crate) mod mcp_pool;
+mod mcp_test;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -29,6 +30,7 @@ use crate::settings::{SandboxConfig, UserSettings};
 use control_tool::ControlTool;
 pub use mcp_login::{McpLogin, PendingLogin};
 pub use mcp_pool::{McpPool, UsedServers};
+pub use mcp_test::{TestedServer, server_target, test_server};
 
 /// First argument of the process that runs shell commands in the sandbox.
 pub const WORKER: &str = "__worker";

@@ -92,6 +92,11 @@ impl Orchestrator {
         choose_runner::choose(runtimes, &self.services.deps.runners)
     }
 
+    /// Whether a task with this runner calls its model from here.
+    pub fn calls_model(&self, runner: &RunnerConfig) -> bool {
+        self.services.deps.uses_run_provider(Some(runner))
+    }
+
     /// Whether neither a gate nor a sandbox bounds the runner. Only a user may start such tasks.
     pub fn is_unrestricted(&self, runner: &RunnerConfig) -> bool {
         let mut runners = self.services.deps.runners.iter();

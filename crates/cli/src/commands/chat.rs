@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::run::leave;
 use crate::failure::Failure;
+use crate::first_run;
 use crate::interface::interface;
 use crate::remaining_work::RemainingWork;
 use crate::terminal;
@@ -57,7 +58,7 @@ pub(crate) struct Chat {
     #[arg(short = 'c', long = "continue")]
     continues: bool,
 
-    /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or `scripted/hello`.
+    /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or the default of the provider whose key is set.
     #[arg(long)]
     model: Option<ModelRef>,
 
@@ -82,7 +83,14 @@ impl Chat {
             ));
         }
         let project = Project::find(environment)?;
-        let settings = project.reviewed_settings(environment)?;
+        let mut settings = project.reviewed_settings(environment)?;
+        let is_named = self.model.is_some() || self.script.is_some();
+        let chosen =
+            if is_named { None } else { first_run::choose_model(environment, &settings).await? };
+        let environment = chosen.as_ref().unwrap_or(environment);
+        if chosen.is_some() {
+            settings = project.reviewed_settings(environment)?;
+        }
         let process = TaskProcess {
             id: Some(Uuid::new_v4()),
             folder: environment.current_dir.clone(),
@@ -119,7 +127,10 @@ impl Chat {
         Ok(ProgramOptions {
             start_with: if self.continues { StartWith::Last } else { StartWith::New },
             model: self.model,
-            default_model: settings.default_model().to_string(),
+            default_model: settings
+                .default_model()
+                .model()
+                .map_or_else(String::new, ToString::to_string),
             agent: self.agent,
             agents: agents
                 .into_iter()

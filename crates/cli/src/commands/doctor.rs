@@ -84,13 +84,22 @@ fn readable(checks: &ProjectChecks) -> String {
         ("runners", runners.join(", ")),
         ("rules", rules),
         ("default model", checks.default_model.clone()),
-        ("prices", format!("{} models", checks.prices)),
+        ("prices", prices(checks)),
     ];
     let head: Vec<String> = head.iter().map(|(name, text)| format!("{name:<15}{text}\n")).collect();
     let head = head.concat();
     let tables = [Some(providers(checks)), servers(checks), webhooks(checks)];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     format!("antiphon {}\n{head}\n{}", checks.version, tables.join("\n"))
+}
+
+fn prices(checks: &ProjectChecks) -> String {
+    let old = if checks.prices_old {
+        ": older than 180 days; update Antiphon, or run scripts/update-prices and build it again"
+    } else {
+        ""
+    };
+    format!("{} models, of {}{old}", checks.prices, checks.prices_date)
 }
 
 /// The policy, with a line for each of its limits.

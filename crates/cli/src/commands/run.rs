@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus};
 use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
+use antiphon_project::agent_files::{find_entry, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
@@ -30,6 +31,7 @@ use uuid::Uuid;
 
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use crate::failure::{Exit, Failure};
+use crate::first_run;
 use crate::interface::interface;
 use crate::keyboard::Keyboard;
 use crate::outcome;
@@ -67,7 +69,7 @@ pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
 
-    /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or `scripted/hello`.
+    /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or the default of the provider whose key is set.
     #[arg(long)]
     model: Option<ModelRef>,
 
@@ -196,7 +198,12 @@ impl Run {
         let project = Project::find(environment)?;
         // Every error in the arguments is found before anything is asked or recorded.
         let order = self.order(environment)?;
-        let settings = project.reviewed_settings(environment)?;
+        let mut settings = project.reviewed_settings(environment)?;
+        let chosen = self.choose_model(environment, &project, &settings).await?;
+        let environment = chosen.as_ref().unwrap_or(environment);
+        if chosen.is_some() {
+            settings = project.reviewed_settings(environment)?;
+        }
         let keyboard = self.keyboard();
         // In the background of a shell the user answers in another terminal.
         let has_user = keyboard.is_present() || (!self.json && terminal::is_in_background());
@@ -228,6 +235,27 @@ impl Run {
         print_result(&result.state, format)?;
         saved_session::save(&result.state)?;
         outcome::outcome(&result.state)
+    }
+
+    /// Makes sure that a task which names no model has one. Returns the environment to go on with, if it changed.
+    async fn choose_model(
+        &self,
+        environment: &Environment,
+        project: &Project,
+        settings: &UserSettings,
+    ) -> Result<Option<Environment>, Failure> {
+        let is_named = self.model.is_some() || self.resume.is_some() || self.session.is_some();
+        if is_named || self.script.is_some() || self.replay.is_some() {
+            return Ok(None);
+        }
+        // An agent may have a model of its own, or none to call, as a program in a terminal.
+        if let Some(name) = &self.agent {
+            let agent = find_entry(&read_catalog(project, settings), name)?.definition;
+            if agent.model.is_some() || !agent.runtimes.is_empty() {
+                return Ok(None);
+            }
+        }
+        first_run::choose_model(environment, settings).await
     }
 
     /// The same at the server that the user named: the task has the folder, the permissions and the providers of that

@@ -27,8 +27,9 @@ impl Project {
         self.0.path()
     }
 
-    /// The user's own configuration.
+    /// The user's own configuration, beside the model that answers from a script.
     pub(crate) fn configure(&self, text: &str) {
+        let text = format!("model = \"scripted/hello\"\n{text}");
         let folder = home(self.path()).join(".config/antiphon");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();

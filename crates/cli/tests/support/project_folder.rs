@@ -32,6 +32,7 @@ impl ProjectFolder {
         let root = outer.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
         fs::create_dir(home(&root)).unwrap();
+        choose_model(&root);
         Self { outer, root }
     }
 
@@ -46,6 +47,7 @@ impl ProjectFolder {
         let root = outer.path().canonicalize().unwrap().join("project");
         fs::create_dir(&root).unwrap();
         fs::create_dir(home(&root)).unwrap();
+        choose_model(&root);
         for folder in [outer.path(), &root] {
             lchown(folder, Some(user), Some(user)).unwrap();
         }
@@ -64,6 +66,13 @@ impl ProjectFolder {
     pub(crate) fn path(&self) -> &Path {
         &self.root
     }
+}
+
+/// The user has chosen the model that answers from a script: tests have no key.
+fn choose_model(root: &Path) {
+    let config = home(root).join(".config/antiphon");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), "model = \"scripted/hello\"\n").unwrap();
 }
 
 /// The binary in the project at `root`, as the user whom that folder belongs to: what the test has made in it and

@@ -317,8 +317,9 @@ impl Server {
         let participant = self.participant(folder)?;
         let settings = participant.project().settings(participant.environment()).map_err(failed)?;
         let mut models: Vec<ModelRef> = settings.models.keys().cloned().collect();
-        if !models.contains(&settings.default_model()) {
-            models.insert(0, settings.default_model());
+        let default = settings.default_model();
+        if let Some(model) = default.model().filter(|model| !models.contains(model)) {
+            models.insert(0, model.clone());
         }
         let Connection::Server(server, _) = participant.connection().await.map_err(failed)? else {
             return Err(details("the journal has no owner"));

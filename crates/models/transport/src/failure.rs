@@ -120,7 +120,11 @@ pub(crate) fn connection(error: &reqwest::Error) -> ProviderError {
         cause = inner;
     }
     let cause = cause.to_string();
-    let host = error.url().and_then(|url| url.host_str()).unwrap_or("the provider");
+    let host = match error.url().map(|url| (url.host_str(), url.port())) {
+        Some((Some(host), Some(port))) => format!("{host}:{port}"),
+        Some((Some(host), None)) => host.to_owned(),
+        Some((None, _)) | None => "the provider".to_owned(),
+    };
     let advice = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
         ": its certificate is not trusted; add its authority or check for a proxy"
     } else if cause.contains("dns") || cause.contains("lookup") {

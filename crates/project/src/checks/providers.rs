@@ -64,8 +64,11 @@ async fn check_provider(
 
 /// The default model, and the reason when it cannot be reached.
 pub(super) fn default_model(models: &Models) -> String {
-    let model = models.settings().default_model();
-    match models.provider(&model, &Route::default()) {
+    let default = models.settings().default_model();
+    let Some(model) = default.model() else {
+        return "none; set a key such as ANTHROPIC_API_KEY, or run `antiphon init`".to_owned();
+    };
+    match models.provider(model, &Route::default()) {
         Ok(_) => model.to_string(),
         Err(error) => format!("{model}: {error}"),
     }

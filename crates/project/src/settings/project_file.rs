@@ -28,6 +28,8 @@ const ALLOWED_BY_PERSON: [&str; 4] = [TERMINAL_START, TERMINAL_INPUT, UNSANDBOXE
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ProjectFile {
+    #[serde(rename = "version")]
+    _version: Option<u32>,
     /// Model of a task that names none.
     model: Option<ModelRef>,
     permissions: ProjectPermissions,
@@ -255,7 +257,7 @@ mod tests {
                        [sandbox]\nprocesses = 3\nmemory_mib = 9\n\
                        [mcp.same]\ncommand = 'theirs'\n[mcp.new]\ncommand = 'new'\n";
         let settings = merged(own, project);
-        assert_eq!(settings.default_model().to_string(), "a/own");
+        assert_eq!(settings.chosen_model().unwrap().to_string(), "a/own");
         assert_eq!(settings.permissions.mode, PermissionMode::ReadOnly);
         assert_eq!((settings.permissions.allow.len(), settings.permissions.deny.len()), (1, 1));
         assert_eq!((settings.sandbox.processes, settings.sandbox.memory_mib), (Some(3), Some(9)));
@@ -272,7 +274,10 @@ mod tests {
             })
             .collect();
         assert_eq!(commands, ["new", "own"]);
-        assert_eq!(merged("", "model = 'b/theirs'").default_model().to_string(), "b/theirs");
+        assert_eq!(
+            merged("", "model = 'b/theirs'").chosen_model().unwrap().to_string(),
+            "b/theirs"
+        );
         let stricter =
             merged("[permissions]\nmode = 'read-only'", "[permissions]\nmode = 'workspace'");
         assert_eq!(stricter.permissions.mode, PermissionMode::ReadOnly);

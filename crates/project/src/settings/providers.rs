@@ -54,6 +54,17 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// The built-in provider whose keys this API takes.
+    pub(crate) fn built_in_provider(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi | Self::OpenAiResponses => "openai",
+            Self::Gemini => "gemini",
+        }
+    }
+}
+
 /// A provider's key, and where it comes from.
 #[derive(Debug, Clone)]
 pub enum Key {
@@ -93,7 +104,8 @@ pub struct Limits {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderFile {
-    kind: Kind,
+    /// Absent: that of the built-in provider of this name.
+    kind: Option<Kind>,
     base_url: Option<String>,
     api_key_env: Option<String>,
     api_key: Option<SecretString>,
@@ -194,8 +206,13 @@ impl ProviderFile {
             (None, Some(name)) => key(&name, environment),
             (None, None) => built_in.map_or(Key::NotNeeded, |known| known.key.clone()),
         };
+        let kind = self.kind.or_else(|| built_in.map(|known| known.kind));
         Ok(ProviderConfig {
-            kind: self.kind,
+            kind: kind.ok_or_else(|| {
+                ProjectError::InvalidInput(format!(
+                    "the provider `{name}` needs a `kind`: openai, openai-responses, anthropic or gemini"
+                ))
+            })?,
             base_url: base_url.ok_or_else(|| {
                 ProjectError::InvalidInput(format!("the provider `{name}` needs a `base_url`"))
             })?,

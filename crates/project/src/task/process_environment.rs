@@ -14,12 +14,12 @@ use tokio::sync::mpsc;
 
 use crate::agent_files::find_entry;
 use crate::error::ProjectError;
-use crate::models::Models;
+use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::project_agents::ProjectAgents;
 use crate::prompt::Rules;
 use crate::request::user_input::parse_blocks;
-use crate::settings::UserSettings;
+use crate::settings::{DefaultModel, UserSettings, scripted};
 use crate::task::run_request::{RunRequest, RunSession};
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use crate::task::task_process::TaskProcess;
@@ -120,6 +120,7 @@ impl ProcessEnvironment {
             (Some(text), None) => SystemPrompt::Text(text),
             (None, None) => SystemPrompt::Default,
         };
+        let default_model = self.default_model(&request.route);
         let spec = TaskSpec {
             agent,
             model: request.model,
@@ -133,11 +134,28 @@ impl ProcessEnvironment {
         let builder = TaskBuilder {
             orchestrator,
             agents: &*self.catalog,
-            default_model: &self.settings().default_model(),
+            default_model: default_model.as_ref(),
             root: project.root(),
             rules: &self.rules,
         };
         Ok(NewTask { provenance, access, ..builder.build(spec)? })
+    }
+
+    /// The model of a task that names none. A script or a recording answers in place of a model that the user did not choose.
+    fn default_model(&self, route: &Route) -> Option<ModelRef> {
+        let default = self.settings().default_model();
+        let is_offline = route.script.is_some() || route.replay.is_some();
+        match default {
+            DefaultModel::Chosen(model) => Some(model),
+            DefaultModel::OfKey(_) | DefaultModel::OfSeveralKeys { .. } | DefaultModel::Absent
+                if is_offline =>
+            {
+                Some(scripted())
+            }
+            DefaultModel::OfKey(_) | DefaultModel::OfSeveralKeys { .. } | DefaultModel::Absent => {
+                default.model().cloned()
+            }
+        }
     }
 
     /// Checks that the model can be reached. A session without a requested model brings its own, which the
@@ -154,7 +172,9 @@ impl ProcessEnvironment {
         if is_continued && model.is_none() {
             return Ok(());
         }
-        let model = model.unwrap_or_else(|| self.settings().default_model());
+        let Some(model) = model.or_else(|| self.default_model(&request.route)) else {
+            return Ok(());
+        };
         // Agents that the task calls may have other models, which the script does not concern.
         if request.route.script.is_some() && model.provider() != "scripted" {
             let message = "--script goes with a `scripted/…` model".to_owned();

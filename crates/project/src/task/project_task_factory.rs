@@ -33,7 +33,7 @@ pub struct ProjectTaskFactory {
     orchestrator: Orchestrator,
     /// Only checks that a model can be reached; the orchestrator asks the model.
     models: Arc<Models>,
-    default_model: ModelRef,
+    default_model: Option<ModelRef>,
     root: PathBuf,
     rules: Rules,
     files: AgentFiles,
@@ -51,7 +51,7 @@ impl ProjectTaskFactory {
     ) -> Self {
         Self {
             orchestrator: orchestrator.clone(),
-            default_model: models.settings().default_model(),
+            default_model: models.settings().default_model().model().cloned(),
             models,
             root: project.root().to_owned(),
             rules,
@@ -95,11 +95,13 @@ impl TaskFactory for ProjectTaskFactory {
         let builder = TaskBuilder {
             orchestrator: &self.orchestrator,
             agents: &*self.files.catalog,
-            default_model: &self.default_model,
+            default_model: self.default_model.as_ref(),
             root: &self.root,
             rules: &self.rules,
         };
-        self.models.provider(&builder.model(&spec), &Route::default()).map_err(invalid)?;
+        if let Some(model) = builder.model(&spec) {
+            self.models.provider(&model, &Route::default()).map_err(invalid)?;
+        }
         builder.build(spec).map_err(invalid)
     }
 
@@ -132,7 +134,7 @@ impl TaskFactory for ProjectTaskFactory {
     }
 
     fn models(&self) -> Vec<ModelRef> {
-        let mut models = vec![self.default_model.clone()];
+        let mut models: Vec<ModelRef> = self.default_model.iter().cloned().collect();
         for agent in self.files.catalog.list().iter() {
             let own = agent.model.iter().chain(&agent.fallbacks);
             for model in own {

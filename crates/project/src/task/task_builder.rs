@@ -15,6 +15,7 @@ use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
 use crate::error::ProjectError;
 use crate::models::Route;
 use crate::prompt::{self, Rules};
+use crate::settings::{no_model, scripted};
 
 /// Most turns of a task when neither the request nor the agent sets a limit.
 const TURNS_DEFAULT: NonZeroU32 = NonZeroU32::new(1000).unwrap();
@@ -125,8 +126,8 @@ pub struct TaskBuilder<'a> {
     pub orchestrator: &'a Orchestrator,
     /// The agents of the project.
     pub agents: &'a dyn Agents,
-    /// The model of a task that names none.
-    pub default_model: &'a ModelRef,
+    /// The model of a task that names none, if there is one.
+    pub default_model: Option<&'a ModelRef>,
     /// The folder agents work in.
     pub root: &'a Path,
     /// The rules of the project and the user.
@@ -134,17 +135,31 @@ pub struct TaskBuilder<'a> {
 }
 
 impl TaskBuilder<'_> {
-    /// The model of a task: the requested one, the agent's, the conversation's, or the default one.
-    pub fn model(&self, spec: &TaskSpec) -> ModelRef {
+    /// The model of a task, if there is one: the requested one, the agent's, the conversation's, or the default one.
+    pub fn model(&self, spec: &TaskSpec) -> Option<ModelRef> {
         let of_agent = || spec.agent.as_ref().and_then(|agent| agent.model.clone());
         let model =
             spec.model.clone().or_else(of_agent).or_else(|| spec.conversation.model.clone());
-        model.unwrap_or_else(|| self.default_model.clone())
+        model.or_else(|| self.default_model.cloned())
+    }
+
+    /// The same, or an error that says what to do. An agent that calls no model from here, such as a program in a
+    /// terminal, needs none; the journal then names the built-in script.
+    fn required_model(&self, spec: &TaskSpec) -> Result<ModelRef, ProjectError> {
+        if let Some(model) = self.model(spec) {
+            return Ok(model);
+        }
+        let runtimes = spec.agent.as_ref().map(|agent| agent.runtimes.as_slice());
+        let runner = runtimes.and_then(|it| self.orchestrator.choose_runner(it).ok().flatten());
+        match runner {
+            Some(runner) if !self.orchestrator.calls_model(&runner) => Ok(scripted()),
+            Some(_) | None => Err(no_model()),
+        }
     }
 
     /// Builds the task. Fails when no runner can run the agent.
     pub fn build(&self, spec: TaskSpec) -> Result<NewTask, ProjectError> {
-        let model = self.model(&spec);
+        let model = self.required_model(&spec)?;
         // The agent's fallbacks belong to the agent's own model.
         let fallbacks = match (&spec.agent, &spec.model) {
             (Some(agent), None) => agent.fallbacks.clone(),

@@ -22,10 +22,10 @@ use crate::settings::UserSettings;
 use crate::state::state_base;
 
 /// How long MCP servers whose tools are not cached may take to list them.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long MCP servers may take to stop.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Folder of logins to MCP servers, in the user's state folder.
 pub(super) const LOGINS: &str = "mcp-logins";
@@ -201,7 +201,11 @@ impl ToolExecutor for UsedServers {
 /// The servers with the folder that each starts in. Many programs (`npx`, `python -m`) run what they find in theirs,
 /// and a project may be a clone that the user does not trust: it is the project only if the configuration says so.
 /// Servers of trusted settings of a project already have their folder.
-fn with_folders(mut config: McpConfig, environment: &Environment, root: &Path) -> McpConfig {
+pub(super) fn with_folders(
+    mut config: McpConfig,
+    environment: &Environment,
+    root: &Path,
+) -> McpConfig {
     let home = environment.home().or_else(|| environment.account_home.clone());
     let home = home.filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/"));
     for server in config.0.values_mut() {

@@ -36,6 +36,10 @@ use crate::task::control::cancel;
 use crate::task::schedule::supervise;
 use crate::task::state::TaskState;
 
+/// Why an agent without a model cannot start, and what to do.
+const NO_MODEL: &str = "it names no model, and none is configured: set a key such as ANTHROPIC_API_KEY, run \
+     `antiphon init`, or write `model:` into its file";
+
 /// Default number of model answers for each wake-up of a resident agent.
 pub const TURNS_DEFAULT: std::num::NonZeroU32 = std::num::NonZeroU32::new(1000).unwrap();
 
@@ -216,7 +220,7 @@ fn resident_creation(
         ..TaskCreated::new(name.as_str(), session_of(name)?)
     };
     if services.deps.uses_run_provider(created.runner.as_ref()) {
-        let none = || refuse("it names no model, and none is configured".to_owned());
+        let none = || refuse(NO_MODEL.to_owned());
         let model = created.model.as_ref().ok_or_else(none)?;
         let known = services.deps.models.provider(model, &created.fallbacks, None);
         known.map(drop).map_err(refuse)?;

@@ -20,7 +20,7 @@ Examples:
   antiphon mcp login linear --no-browser")]
 pub(crate) struct Login {
     /// Name of the server in your settings, `[mcp.SERVER]`.
-    #[arg(value_name = "SERVER")]
+    #[arg(id = "mcp_server", value_name = "SERVER")]
     server: String,
 
     /// Only print the address.
@@ -32,7 +32,7 @@ pub(crate) struct Login {
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
     /// Name of the server in your settings, `[mcp.SERVER]`.
-    #[arg(value_name = "SERVER")]
+    #[arg(id = "mcp_server", value_name = "SERVER")]
     server: String,
 }
 
