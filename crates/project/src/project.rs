@@ -4,6 +4,7 @@
 //! so it has no effect until the user trusts it (`trust`), except for agents that only read. The journal, the token and the keys are in the state folder (`state`).
 
 mod orchestrators;
+pub(crate) mod own_tools;
 mod owner;
 mod root;
 
@@ -209,7 +210,8 @@ impl Project {
     /// Creates the journal if it is missing.
     pub fn ensure_journal(&self) -> Result<(), ProjectError> {
         if !self.has_journal() {
-            self.journal()?;
+            // A process that holds it creates it.
+            self.try_journal()?;
         }
         Ok(())
     }

@@ -12,13 +12,15 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskFilter, TaskSelector};
 use antiphon_core::{HandlingMode, TaskStatus, TaskSummary};
-use antiphon_process::{Connection, ProjectAccess};
+use antiphon_process::{Connection, ProjectAccess, Twice};
+use antiphon_project::error::ProjectError;
 use antiphon_project::task_lookup::find_task;
 use antiphon_project::{TreeScope, task_and_descendants};
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
 use antiphon_view::{Collapse, LastColumn, task_title};
 use clap::Subcommand;
+use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
@@ -223,9 +225,19 @@ impl Tasks {
 }
 
 async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
-    let (connection, task) = unfinished(access, task).await?;
-    let peers = peers_below(connection.reader(), &task).await?;
-    connection.cancel(&task.task_id).await?;
+    let reader = access.read()?;
+    let task = find_task(reader.reader(), task, TaskSelector::Unfinished).await?;
+    let peers = peers_below(reader.reader(), &task).await?;
+    let (connection, ()) = access
+        .changed(Twice::IsOnce, async |connection| match connection.cancel(&task.task_id).await {
+            // The owner that has ended may have done it.
+            Err(error @ ProjectError::InvalidInput(_)) => {
+                let status = connection.reader().task_alone(&task.task_id).await?.status;
+                if status == TaskStatus::Canceled { Ok(()) } else { Err(error) }
+            }
+            canceled => canceled,
+        })
+        .await?;
     let delivery = delivery_time(&connection, &peers);
     terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, task_title(&task)));
     Ok(())
@@ -245,8 +257,9 @@ async fn peers_below(reader: &Orchestrator, task: &TaskSummary) -> Result<Vec<St
 }
 
 async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
-    let (connection, task) = unfinished(access, task).await?;
-    connection.pause(&task.task_id).await?;
+    let task = find_task(access.read()?.reader(), task, TaskSelector::Unfinished).await?;
+    let pause = async |connection: &Connection| connection.pause(&task.task_id).await;
+    let (connection, ()) = access.changed(Twice::IsOnce, pause).await?;
     let again = resume_command(&connection, &task.task_id);
     terminal::print(&format!("paused; resume it with {again}\n"));
     Ok(())
@@ -261,20 +274,14 @@ async fn send(
     if text.trim().is_empty() {
         return Err(Failure::usage("the message is empty"));
     }
-    let (connection, task) = unfinished(access, task).await?;
-    connection.send(&task.task_id, text, mode).await?;
+    let task = find_task(access.read()?.reader(), task, TaskSelector::Unfinished).await?;
+    let key = Uuid::new_v4().to_string();
+    let send = async |connection: &Connection| {
+        connection.send_once(&task.task_id, &text, mode, &key).await
+    };
+    let (connection, ()) = access.changed(Twice::IsOnce, send).await?;
     terminal::print(&format!("queued; {}\n", reading_time(&connection, &task)));
     Ok(())
-}
-
-/// Finds an unfinished task, and opens the project for a change.
-async fn unfinished(
-    access: &ProjectAccess<'_>,
-    name: &str,
-) -> Result<(Connection, TaskSummary), Failure> {
-    let connection = access.change().await?;
-    let task = find_task(connection.reader(), name, TaskSelector::Unfinished).await?;
-    Ok((connection, task))
 }
 
 /// Parses a status.

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::agent_files::find_entry;
 use crate::error::ProjectError;
-use crate::models::Models;
+use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::project_agents::ProjectAgents;
 use crate::prompt::Rules;
@@ -120,6 +120,7 @@ impl ProcessEnvironment {
             (Some(text), None) => SystemPrompt::Text(text),
             (None, None) => SystemPrompt::Default,
         };
+        let began = conversation.began.filter(|_| request.route.save.is_some());
         let spec = TaskSpec {
             agent,
             model: request.model,
@@ -127,7 +128,7 @@ impl ProcessEnvironment {
             system_prompt,
             limits: request.limits,
             output_schema: request.output_schema,
-            route: request.route,
+            route: Route { began, ..request.route },
             ..TaskSpec::new(message)
         };
         let builder = TaskBuilder {

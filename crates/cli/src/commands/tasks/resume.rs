@@ -25,6 +25,9 @@ use crate::terminal;
 /// How long calls that run here may take after SIGTERM.
 const GRACE: Duration = Duration::from_secs(GRACE_S_DEFAULT);
 
+/// Pause before an owner that ends, and still answers, is asked again.
+const ENDING_PAUSE: Duration = Duration::from_millis(50);
+
 /// How long the tasks may take to be interrupted.
 const INTERRUPT_WAIT: Duration = Duration::from_secs(5);
 
@@ -208,6 +211,13 @@ impl TaskOwner<'_> {
                     attachment.hand_over().await;
                     attachment.leave().await;
                     attachment.find_next_owner().await?;
+                }
+                // Its last calls may take minutes, and it answers meanwhile.
+                Some(Err(ProjectError::OwnerEnds(_))) => {
+                    if !attachment.find_next_owner().await? {
+                        tokio::time::sleep(ENDING_PAUSE).await;
+                        continue;
+                    }
                 }
                 Some(Err(ProjectError::Unavailable(reason))) => {
                     if !attachment.find_next_owner().await? {
