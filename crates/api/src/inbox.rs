@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 
 use antiphon_core::{
     AgentName, HandlingMode, Interaction, InteractionContent, InteractionId, PeerInputClass,
-    Position, QueuedMessage, Salience, Sender, SourceName, TaskId, render,
+    Position, QueuedMessage, RenderMetadata, Salience, Sender, SourceName, TaskId, render,
 };
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -147,8 +147,14 @@ pub struct QueuedInteraction {
     pub class: PeerInputClass,
     /// How urgent it is: more salient messages are read first.
     pub salience: Salience,
-    /// When the model reads it.
+    /// When the model reads it: the same as `handling_mode`.
     pub mode: HandlingMode,
+    /// When the model reads it.
+    #[serde(default)]
+    pub handling_mode: HandlingMode,
+    /// How it is shown and how urgent it is; absent for the defaults of its class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub render_metadata: Option<RenderMetadata>,
     /// `true` when it wakes an idle agent.
     pub wakes: bool,
     /// Deadline of the answer to a request; absent otherwise.
@@ -174,6 +180,8 @@ impl QueuedInteraction {
             class: message.class,
             salience: message.salience(),
             mode: message.mode,
+            handling_mode: message.mode,
+            render_metadata: message.render_metadata,
             wakes: message.wakes(),
             until: message.until,
             rendered_text: render(&Interaction {

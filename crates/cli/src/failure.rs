@@ -94,7 +94,7 @@ impl From<ProjectError> for Failure {
         let exit = match &error {
             ProjectError::InvalidInput(_) => Exit::Usage,
             ProjectError::Refused(_) => Exit::Refused,
-            ProjectError::Unavailable(_) => Exit::Unavailable,
+            ProjectError::Unavailable(_) | ProjectError::OwnerEnds(_) => Exit::Unavailable,
             ProjectError::Failed(_) => Exit::Failed,
         };
         Self { exit, message: error.to_string() }

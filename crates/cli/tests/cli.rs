@@ -75,6 +75,24 @@ fn a_conversation_goes_on_from_its_file() {
 }
 
 #[test]
+fn a_conversation_that_goes_on_from_its_file_keeps_when_it_began() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    assert_eq!(seen(antiphon(folder.path()).args(["run", "--save", "old.json", "one"])).code, 0);
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&fs::read_to_string(path(name)).unwrap()).unwrap()
+    };
+    let mut old = read("old.json");
+    old["created_at"] = "2020-02-02T02:02:02Z".into();
+    fs::write(path("old.json"), old.to_string()).unwrap();
+    for more in ["two", "three"] {
+        let run = ["run", "--session", "old.json", more];
+        assert_eq!(seen(antiphon(folder.path()).args(run)).code, 0);
+        assert_eq!(read("old.json")["created_at"], "2020-02-02T02:02:02Z", "{more}");
+    }
+}
+
+#[test]
 fn bad_input_is_exit_code_2_and_says_what_to_do() {
     let folder = folder();
     fs::write(folder.path().join("bad.json"), r#"{"version": 9}"#).unwrap();

@@ -53,6 +53,21 @@ impl ClientError {
         }
     }
 
+    /// Whether the server ends, and has done nothing for the request.
+    pub fn is_stopping(&self) -> bool {
+        match self {
+            Self::Refused { error, .. } => {
+                let cause = error.details.as_ref().and_then(|details| details.get("cause"));
+                cause.is_some_and(|cause| cause == "stopping")
+            }
+            Self::NoConnection { .. }
+            | Self::Unreachable { .. }
+            | Self::StreamLost { .. }
+            | Self::Unauthorized
+            | Self::Protocol { .. } => false,
+        }
+    }
+
     /// Whether the server is in a state that excludes the command: it is carried out already, or cannot
     /// be any more.
     pub fn is_conflict(&self) -> bool {

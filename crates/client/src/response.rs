@@ -1,7 +1,10 @@
 //! Reading a response: bounded, and typed.
 
-use antiphon_core::ErrorResponse;
+use std::collections::BTreeMap;
+
+use antiphon_core::{ErrorCode, ErrorResponse};
 use reqwest::{Response, StatusCode};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::ClientError;
@@ -28,16 +31,42 @@ pub(crate) async fn success(response: Response) -> Result<Response, ClientError>
     }
     let body = body(response).await?;
     let status = status.as_u16();
-    match serde_json::from_slice::<ErrorResponse>(&body) {
-        Ok(error) => Err(ClientError::Refused { status, error }),
+    match error_response(status, &body) {
+        Some(error) => Err(ClientError::Refused { status, error }),
         // A proxy on the way may answer for a server that does not.
-        Err(_) if matches!(status, 408 | 429 | 500..) => {
+        None if matches!(status, 408 | 429 | 500..) => {
             Err(ClientError::Unreachable { reason: format!("HTTP {status}") })
         }
-        Err(_) => Err(ClientError::protocol(format!(
+        None => Err(ClientError::protocol(format!(
             "HTTP {status} without an error of Antiphon: is it a server of this version?"
         ))),
     }
+}
+
+/// The error of a server. A server of a later version may have codes that this client does not know: then the code is
+/// that of the status.
+fn error_response(status: u16, body: &[u8]) -> Option<ErrorResponse> {
+    let AnyErrorResponse { code, message, details } = serde_json::from_slice(body).ok()?;
+    let known = serde_json::from_value(serde_json::Value::String(code));
+    let code = known.unwrap_or(match status {
+        401 => ErrorCode::Unauthorized,
+        403 => ErrorCode::Forbidden,
+        404 => ErrorCode::NotFound,
+        409 => ErrorCode::Conflict,
+        429 => ErrorCode::RateLimitExceeded,
+        503 => ErrorCode::ServiceUnavailable,
+        500.. => ErrorCode::InternalError,
+        _ => ErrorCode::InvalidRequest,
+    });
+    Some(ErrorResponse { code, message, details })
+}
+
+#[derive(Deserialize)]
+struct AnyErrorResponse {
+    code: String,
+    message: String,
+    #[serde(default)]
+    details: Option<BTreeMap<String, String>>,
 }
 
 /// The JSON body of a response.

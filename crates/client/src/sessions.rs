@@ -30,7 +30,12 @@ impl Client {
     pub async fn fork_session(
         &self,
         session_id: &SessionId,
+        key: Option<&str>,
     ) -> Result<SessionImported, ClientError> {
-        self.command(&["v1", "sessions", session_id.as_str(), "fork"]).await
+        let path = ["v1", "sessions", session_id.as_str(), "fork"];
+        match key {
+            Some(key) => self.keyed_command(&path, key).await,
+            None => self.command(&path).await,
+        }
     }
 }

@@ -99,14 +99,18 @@ impl AgentStatus {
         Self { id, state: AgentState::Idle, last_activity: at, messages_processed: 0 }
     }
 
-    /// Changes the state to `to`, or refuses and changes nothing. Entering `thinking` counts a message.
+    /// Changes the state to `to`, or refuses and changes nothing. A step of a turn is no message: [`read`](Self::read)
+    /// counts those.
     pub fn transition(&mut self, to: AgentState, at: DateTime<Utc>) -> Result<(), DomainError> {
         AgentState::validate_transition(self.state, to)?;
-        if self.state == AgentState::Idle && to == AgentState::Thinking {
-            self.messages_processed += 1;
-        }
         self.state = to;
         self.last_activity = at;
         Ok(())
+    }
+
+    /// A message has joined the conversation.
+    pub fn read(&mut self, at: DateTime<Utc>) {
+        self.messages_processed += 1;
+        self.last_activity = at;
     }
 }

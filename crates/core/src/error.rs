@@ -90,8 +90,13 @@ pub struct ErrorResponse {
     /// Message for people: what happened and what to do next.
     pub message: String,
     /// Structured details, such as the field, the limit or the time to wait. Absent when there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "no_details")]
     pub details: Option<BTreeMap<String, String>>,
+}
+
+#[expect(clippy::ref_option, reason = "the signature is serde's")]
+fn no_details(details: &Option<BTreeMap<String, String>>) -> bool {
+    details.as_ref().is_none_or(BTreeMap::is_empty)
 }
 
 impl From<&DomainError> for ErrorResponse {

@@ -151,7 +151,7 @@ pub enum InteractionContent {
         /// Text of the message; may be empty when there are blocks.
         body: String,
         /// Texts and images. A text that repeats the body is read once. Absent: the body only.
-        #[serde(default, with = "peer_blocks", skip_serializing_if = "Option::is_none")]
+        #[serde(default, with = "peer_blocks", skip_serializing_if = "peer_blocks::are_absent")]
         #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<crate::schema::PeerBlock>>"))]
         blocks: Option<Vec<InputBlock>>,
     },
@@ -285,6 +285,11 @@ mod peer_blocks {
         data: Option<String>,
         #[serde(alias = "mime_type")]
         media_type: Option<String>,
+    }
+
+    #[expect(clippy::ref_option, reason = "the signature is serde's")]
+    pub(super) fn are_absent(blocks: &Option<Vec<InputBlock>>) -> bool {
+        blocks.as_ref().is_none_or(Vec::is_empty)
     }
 
     #[expect(clippy::ref_option, reason = "the signature is serde's")]

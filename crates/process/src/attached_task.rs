@@ -15,13 +15,16 @@ use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{Principal, TaskFactory as _};
 
-use crate::connection::{Connection, Ownership, ProjectServer};
+use crate::connection::{Connection, EndingOwner, Ownership, ProjectServer};
 use crate::owner::Owner;
 use crate::task_stream::TaskStream;
 use antiphon_project::error::ProjectError;
 
 /// Pause before an owner that is about to end is asked again.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// Pause before an owner that ends, and still answers, is asked again: its last calls may take minutes.
+pub(crate) const ENDING_PAUSE: Duration = Duration::from_millis(50);
 
 /// Pause before a server elsewhere that does not answer is asked again.
 const SERVER_PAUSE: Duration = Duration::from_millis(500);
@@ -41,6 +44,17 @@ pub struct OwnTask<'a> {
     pub role: OwnerRole,
     /// What this process serves on the project's socket when it owns the journal.
     pub interface: fn() -> Interface,
+}
+
+/// Who runs the task from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextOwner {
+    /// This process, which was a client before.
+    Here,
+    /// Another process, or this one as before.
+    Found,
+    /// The owner ends, and still answers: its last calls run. It is to be asked again after a pause.
+    Ending,
 }
 
 /// Where the task may run.
@@ -148,21 +162,42 @@ impl<'a> AttachedTask<'a> {
     }
 
     /// Starts the task, or goes on with it. The journal has it when this returns. `key` makes it the same task for
-    /// the next owner when this one ends meanwhile.
+    /// the next owner when this one ends meanwhile. Waits for an owner that ends as long as that answers.
     pub async fn start(
         &mut self,
         target: RunTarget,
         key: Option<&str>,
     ) -> Result<RunStarted, ProjectError> {
+        let mut ending = EndingOwner::default();
+        loop {
+            if let Some(started) = self.start_at_owner(target.clone(), key).await? {
+                return Ok(started);
+            }
+            if let (TaskPlace::Project(own), Some(text)) = (&self.place, ending.waits()) {
+                own.environment.warnings.report(text);
+            }
+            tokio::time::sleep(ENDING_PAUSE).await;
+            self.connect_again().await?;
+        }
+    }
+
+    /// The same; `None` while the owner ends and still answers.
+    async fn start_at_owner(
+        &mut self,
+        target: RunTarget,
+        key: Option<&str>,
+    ) -> Result<Option<RunStarted>, ProjectError> {
         let end = Instant::now() + OWNER_WAIT;
         loop {
+            self.serve_before_tools();
             match self.try_start(target.clone(), key).await {
                 Ok(started) => {
                     self.task_id = Some(started.task_id.clone());
                     // Beside the first request to the model.
                     self.serve();
-                    return Ok(started);
+                    return Ok(Some(started));
                 }
+                Err(failed) if self.owner.is_none() && failed.owner_ends => return Ok(None),
                 Err(failed)
                     if failed.is_passing && self.owner.is_none() && Instant::now() < end =>
                 {
@@ -171,6 +206,13 @@ impl<'a> AttachedTask<'a> {
                 }
                 Err(failed) => return Err(failed.error),
             }
+        }
+    }
+
+    /// Serves the other processes before the task waits for tools.
+    fn serve_before_tools(&mut self) {
+        if self.owner.as_ref().is_some_and(|owner| owner.project.waits_for_tools()) {
+            self.serve();
         }
     }
 
@@ -264,13 +306,16 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
-    /// Goes on with the task after its owner has ended, or the connection to it broke. Returns whether this process
-    /// is the owner now.
-    pub async fn attach_again(&mut self, task_id: &TaskId) -> Result<bool, ProjectError> {
+    /// Goes on with the task after its owner has ended, or the connection to it broke.
+    pub async fn attach_again(&mut self, task_id: &TaskId) -> Result<NextOwner, ProjectError> {
         let was_owner = self.is_owner();
         self.connect_again().await?;
-        self.start(RunTarget::Attach(task_id.clone()), None).await?;
-        Ok(self.is_owner() && !was_owner)
+        let target = RunTarget::Attach(task_id.clone());
+        Ok(match self.start_at_owner(target, None).await? {
+            None => NextOwner::Ending,
+            Some(_) if self.is_owner() && !was_owner => NextOwner::Here,
+            Some(_) => NextOwner::Found,
+        })
     }
 
     /// Serves the other processes from now on, if this one owns the journal.
@@ -375,11 +420,13 @@ struct FailedStart {
     error: ProjectError,
     /// Whether another owner may start it.
     is_passing: bool,
+    /// Whether the owner said that it ends.
+    owner_ends: bool,
 }
 
 impl From<ProjectError> for FailedStart {
     fn from(error: ProjectError) -> Self {
-        Self { error, is_passing: false }
+        Self { error, is_passing: false, owner_ends: false }
     }
 }
 
@@ -396,9 +443,11 @@ impl FailedStart {
             ))
             .into();
         }
-        let is_passing = error.is_transient();
+        let (is_transient, owner_ends) = (error.is_transient(), error.is_stopping());
         let error = server.project_error(error);
-        Self { is_passing: is_passing && matches!(error, ProjectError::Unavailable(_)), error }
+        let is_unavailable =
+            matches!(error, ProjectError::Unavailable(_) | ProjectError::OwnerEnds(_));
+        Self { is_passing: is_transient && is_unavailable, owner_ends, error }
     }
 }
 
@@ -419,8 +468,7 @@ async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), P
                 None => project.settings(environment)?,
             };
             let role = role.clone();
-            let owner =
-                Owner::open(project, environment, settings, journal, role, *interface).await?;
+            let owner = Owner::open(project, environment, settings, journal, role, *interface)?;
             let connection = Connection::Local(owner.project.orchestrator.clone());
             Ok((connection, Some(owner)))
         }

@@ -7,6 +7,7 @@ mod interaction_search;
 mod journal_owner;
 mod lists;
 mod lookup;
+mod next_owner;
 mod owner_waits;
 mod ownership;
 mod project_access;
@@ -40,6 +41,8 @@ pub use inbox::{
     RequestAnswer, SendOutcome,
 };
 pub use interaction_search::FoundInteraction;
+pub use next_owner::Twice;
+pub(crate) use next_owner::{EndingOwner, WAITS_FOR_OWNER};
 pub use ownership::{Ownership, Reservation};
 pub use task_order::{PeerCancellation, ReadingTime};
 

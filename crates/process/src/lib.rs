@@ -27,11 +27,11 @@ mod task_stream;
 mod tree_reader;
 mod watched_task;
 
-pub use attached_task::{AttachedTask, OwnTask};
+pub use attached_task::{AttachedTask, NextOwner, OwnTask};
 pub use connection::{
     AcceptedInteraction, Connection, FoundInteraction, InboxTarget, OutgoingInteraction, Ownership,
     PeerCancellation, ProjectAccess, ProjectServer, ReadingTime, ReceiptKind, RejectedInteraction,
-    RequestAnswer, Reservation, SendOutcome,
+    RequestAnswer, Reservation, SendOutcome, Twice,
 };
 pub use owner::{Owner, keys, token};
 pub use participant::{FollowedTask, Participant};

@@ -34,7 +34,7 @@ pub struct Owner {
 impl Owner {
     /// Sets up everything. No task runs yet, and nothing is served. `interface` is what other processes get on the
     /// project's socket.
-    pub async fn open(
+    pub fn open(
         project: &Project,
         environment: &Environment,
         settings: UserSettings,
@@ -42,7 +42,7 @@ impl Owner {
         role: OwnerRole,
         interface: fn() -> Interface,
     ) -> Result<Self, ProjectError> {
-        let project = ProjectOwner::open(project, environment, settings, journal, role).await?;
+        let project = ProjectOwner::open(project, environment, settings, journal, role)?;
         let (stop, serving) = (CancellationToken::new(), JoinSet::new());
         Ok(Self { project, interface, stop, serving })
     }

@@ -21,7 +21,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::connection::{Connection, Ownership};
+use crate::attached_task::ENDING_PAUSE;
+use crate::connection::{Connection, Ownership, WAITS_FOR_OWNER};
 use crate::owner::Owner;
 
 /// Pause before an owner that is about to end is asked again.
@@ -97,8 +98,7 @@ impl Participant {
         let folder = environment.current_dir.clone();
         let process = TaskProcess { id: Some(Uuid::new_v4()), folder, ..TaskProcess::default() };
         let role = OwnerRole::Run(process.at_providers_of(&settings));
-        let mut owner =
-            Owner::open(project, environment, settings, journal, role, *interface).await?;
+        let mut owner = Owner::open(project, environment, settings, journal, role, *interface)?;
         owner.serve(project);
         if state.was_connected {
             // Tasks of the owner before go on here.
@@ -128,13 +128,19 @@ impl Participant {
                 .map_err(|error| ProjectError::Failed(error.to_string()))?,
             target,
         };
-        let end = Instant::now() + OWNER_WAIT;
+        let mut end = Instant::now() + OWNER_WAIT;
         loop {
             let Connection::Server(server, _) = self.connection().await? else {
                 return Err(no_owner());
             };
             match server.client.start_run(&run, key).await {
                 Ok(started) => return Ok(started),
+                // Its last calls may take minutes, and it answers meanwhile.
+                Err(error) if error.is_stopping() => {
+                    tracing::debug!("{WAITS_FOR_OWNER}");
+                    end = Instant::now() + OWNER_WAIT;
+                    tokio::time::sleep(ENDING_PAUSE).await;
+                }
                 Err(error) if error.is_transient() && Instant::now() < end => {
                     tokio::time::sleep(PAUSE).await;
                 }

@@ -8,7 +8,7 @@ use antiphon_project::saved_session;
 use antiphon_project::task_lookup::find_task;
 use antiphon_runtime::{Recovered, TaskState};
 
-use crate::attached_task::AttachedTask;
+use crate::attached_task::{AttachedTask, ENDING_PAUSE};
 use crate::connection::Connection;
 
 /// Tasks that are resumed, and which process runs them.
@@ -79,6 +79,13 @@ impl ResumedTasks<'_> {
                     attachment.hand_over().await;
                     attachment.leave().await;
                     attachment.find_next_owner().await?;
+                }
+                // Its last calls may take minutes, and it answers meanwhile.
+                Some(Err(ProjectError::OwnerEnds(_))) => {
+                    if !attachment.find_next_owner().await? {
+                        tokio::time::sleep(ENDING_PAUSE).await;
+                        continue;
+                    }
                 }
                 Some(Err(ProjectError::Unavailable(reason))) => {
                     if !attachment.find_next_owner().await? {

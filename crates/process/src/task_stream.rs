@@ -10,6 +10,9 @@ use antiphon_runtime::{
     AnswerDelta, Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, SerializedDelta,
     ToolDelta, WatchedDelta,
 };
+use tokio::time::Instant;
+
+use crate::attached_task::ENDING_PAUSE;
 
 /// Events and deltas.
 pub enum TaskStream {
@@ -22,6 +25,8 @@ pub enum TaskStream {
     },
     /// Of the owner of the journal.
     Remote(Box<LiveStream>),
+    /// The owner ends, and still answers: at this time it is to be asked for the task again.
+    Ending(Instant),
     /// Nothing: this process has no owner of the journal at the moment.
     Nothing,
 }
@@ -58,7 +63,7 @@ impl TaskStream {
             Self::Local { deltas, .. } => {
                 Self::Local { follower: Box::new(orchestrator.follow(None, after)), deltas }
             }
-            Self::Remote(_) | Self::Nothing => self,
+            Self::Remote(_) | Self::Ending(_) | Self::Nothing => self,
         }
     }
 
@@ -72,6 +77,11 @@ impl TaskStream {
         let (root, after) = (root.cloned(), Some(after));
         let query = JournalEventQuery { root, after, deltas: true, ..JournalEventQuery::default() };
         Self::Remote(Box::new(client.live_journal_events(query, retry)))
+    }
+
+    /// Nothing, until an owner that ends is asked again.
+    pub fn ending() -> Self {
+        Self::Ending(Instant::now() + ENDING_PAUSE)
     }
 
     /// The next item. Deltas come before the event that completes their answer. Cancel safe. `seen` is the last
@@ -95,6 +105,11 @@ impl TaskStream {
                 },
             },
             Self::Nothing => std::future::pending().await,
+            Self::Ending(again) => {
+                tokio::time::sleep_until(*again).await;
+                let reason = "the owner of the journal ends".to_owned();
+                Err(TaskStreamEnd::OwnerLost(ClientError::StreamLost { reason }))
+            }
             Self::Remote(stream) => loop {
                 match stream.next().await {
                     Ok(Some(StreamItem::Event(event))) => return Ok(TaskStreamItem::Event(event)),

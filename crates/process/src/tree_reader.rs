@@ -43,6 +43,8 @@ pub struct TreeReader {
     server: Option<ProjectServer>,
     /// The events of the tree at that server.
     stream: Option<EventStream>,
+    /// The task without a parent that the tree belongs to.
+    root: Option<TaskId>,
 }
 
 impl TreeReader {
@@ -51,7 +53,7 @@ impl TreeReader {
         owner: Option<ProjectServer>,
         server: Option<ProjectServer>,
     ) -> Self {
-        Self { journal, after: Position(0), owner, asked: None, server, stream: None }
+        Self { journal, after: Position(0), owner, asked: None, server, stream: None, root: None }
     }
 
     /// The task of this name and its descendants.
@@ -67,15 +69,21 @@ impl TreeReader {
             return Err(too_many(top));
         }
         let all = self.with_peer_tasks(all).await?;
-        self.stream = self.server.as_ref().map(|server| {
-            let (root, after) = (Some(task.root.clone()), Some(self.after));
-            let query = JournalEventQuery { root, after, ..JournalEventQuery::default() };
-            server.client.journal_events(query, RetryPolicy::default())
-        });
+        self.root = Some(task.root.clone());
+        self.open_stream();
         let mut tree = TaskTree::new(top, all)
             .ok_or_else(|| ProjectError::Failed(format!("task {top} is not in the journal")))?;
         self.ask_owner(&mut tree).await;
         Ok(tree)
+    }
+
+    /// Streams the events behind the last one, if a server has the journal.
+    fn open_stream(&mut self) {
+        self.stream = self.server.as_ref().map(|server| {
+            let (root, after) = (self.root.clone(), Some(self.after));
+            let query = JournalEventQuery { root, after, ..JournalEventQuery::default() };
+            server.client.journal_events(query, RetryPolicy::default())
+        });
     }
 
     /// Asks the owner, now and then, which tasks wait until the journal can be written. Returns the indexes of those
@@ -125,7 +133,7 @@ impl TreeReader {
     pub async fn changes(&mut self, tree: &mut TaskTree) -> Result<Vec<usize>, ProjectError> {
         let events = match &mut self.stream {
             Some(stream) => tokio::select! {
-                events = stream.next_batch() => self.answered(events)?,
+                events = stream.next_batch() => self.batch(events).await?,
                 () = tokio::time::sleep(ASK_AFTER) => Vec::new(),
             },
             None => {
@@ -140,11 +148,25 @@ impl TreeReader {
         Ok(changed)
     }
 
-    fn answered<T>(&self, answer: Result<T, ClientError>) -> Result<T, ProjectError> {
-        answer.map_err(|error| match &self.server {
-            Some(server) => server.project_error(error),
-            None => ProjectError::Unavailable(error.to_string()),
-        })
+    /// Events of the server. While it is away there are none, however long that takes.
+    async fn batch(
+        &mut self,
+        events: Result<Vec<Event>, ClientError>,
+    ) -> Result<Vec<Event>, ProjectError> {
+        match (events, &self.server) {
+            (Ok(events), _) => {
+                self.after = events.last().map_or(self.after, |last| last.position);
+                Ok(events)
+            }
+            (Err(error), _) if error.is_transient() => {
+                tracing::debug!(%error, "waits for the server");
+                tokio::time::sleep(ASK_AFTER).await;
+                self.open_stream();
+                Ok(Vec::new())
+            }
+            (Err(error), Some(server)) => Err(server.project_error(error)),
+            (Err(error), None) => Err(ProjectError::Unavailable(error.to_string())),
+        }
     }
 
     /// Reads the events since the last call, at most [`UPDATE_EVENTS_MAX`].

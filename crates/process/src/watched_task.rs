@@ -19,8 +19,8 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::attached_task::AttachedTask;
-use crate::connection::Connection;
+use crate::attached_task::{AttachedTask, NextOwner};
+use crate::connection::{Connection, EndingOwner};
 use crate::task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 
 /// Events that are read from the journal at a time.
@@ -50,6 +50,8 @@ pub struct WatchedTask<'a, 'p> {
     unconfirmed: Option<Order>,
     /// Messages of the user that the owner did not confirm before it ended, at most [`MESSAGES_MAX`].
     unsent: Vec<UnsentMessage>,
+    /// The owner, when it ends and still answers.
+    ending: EndingOwner,
 }
 
 /// A message that an owner may or may not have recorded: the next one gets it with the same key.
@@ -146,6 +148,7 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
             seen: Seq(0),
             unconfirmed: None,
             unsent: Vec::new(),
+            ending: EndingOwner::default(),
         }
     }
 
@@ -274,6 +277,12 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
             Ok(()) => Some("Queued: the agent reads it after the current step".to_owned()),
             // Too late: the end is about to be shown.
             Err(_) if self.has_ended().await => None,
+            Err(ProjectError::OwnerEnds(_))
+                if self.unsent.len() < MESSAGES_MAX && !self.attachment.is_owner() =>
+            {
+                self.unsent.push(message);
+                None
+            }
             Err(ProjectError::Unavailable(_))
                 if self.unsent.len() < MESSAGES_MAX && self.attachment.has_lost_owner().await =>
             {
@@ -311,7 +320,7 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
     ) -> Result<Option<Vec<WatchedItem>>, ProjectError> {
         let FailedInterrupt { error, at_other_owner } = failed;
         let may_have_ended =
-            matches!(error, ProjectError::Unavailable(_) | ProjectError::Failed(_));
+            !matches!(error, ProjectError::InvalidInput(_) | ProjectError::Refused(_));
         if !at_other_owner || !may_have_ended || self.has_ended().await {
             return Ok(None);
         }
@@ -337,7 +346,9 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
         match given {
             Ok(()) => note,
             Err(_) if self.has_ended().await => None,
-            Err(ProjectError::Unavailable(_)) if !self.attachment.is_owner() => {
+            Err(ProjectError::Unavailable(_) | ProjectError::OwnerEnds(_))
+                if !self.attachment.is_owner() =>
+            {
                 self.unconfirmed = Some(order);
                 None
             }
@@ -399,7 +410,9 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
             }
             // It stopped for the server, and other calls still run here.
             Err(_) if !self.handing_over.is_empty() => Ok(Vec::new()),
-            Err(ProjectError::Unavailable(reason)) if !self.attachment.is_owner() => {
+            Err(ProjectError::Unavailable(reason) | ProjectError::OwnerEnds(reason))
+                if !self.attachment.is_owner() =>
+            {
                 self.find_owner(lost(&reason)).await
             }
             Err(error) => Err(error),
@@ -416,9 +429,18 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
             }
         }
         let mut items: Vec<WatchedItem> = self.order_again().await?.into_iter().collect();
-        if self.attachment.attach_again(&self.task_id).await? {
-            items.push(WatchedItem::OwnerHere);
+        match self.attachment.attach_again(&self.task_id).await? {
+            NextOwner::Found => {}
+            NextOwner::Here => items.push(WatchedItem::OwnerHere),
+            NextOwner::Ending => {
+                let told = self.ending.waits();
+                items.extend(told.map(|text| WatchedItem::Note(text.to_owned())));
+                // The front end goes on meanwhile.
+                (self.stream, self.rest) = (TaskStream::ending(), Rest::Reported);
+                return Ok(items);
+            }
         }
+        self.ending = EndingOwner::default();
         items.extend(self.send_again().await);
         self.stream = self.attachment.stream(&self.root, self.position);
         self.rest = Rest::awaited(self.attachment.connection(), &self.task_id);

@@ -7,15 +7,19 @@ mod recorded;
 mod refusal;
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_agent_files::FolderOwner;
-use antiphon_core::port::{Clock, IdempotencyKey, OrderExecutor, SystemClock};
+use antiphon_core::port::{
+    Clock, IdempotencyKey, OrderExecutor, SystemClock, TaskQuery, TaskSelector,
+};
 use antiphon_core::{
     AgentDefinition, AgentName, Command, ErrorCode, InteractionContent, InteractionId, ModelRef,
     Order, OrderError, OrderResult, OrderStatus, Provenance, RenderMetadata, ResponseStatus,
-    Runtime, Sender, TaskId, TaskLimits, TaskStatus, UserMessage, Wait, escape_hidden_text,
+    RunnerConfig, Runtime, Sender, TaskId, TaskLimits, TaskStatus, UserMessage, Wait,
+    escape_hidden_text,
 };
 use antiphon_runtime::{
     Arrival, INTERACTION_BYTES_MAX, NewTask, Orchestrator, OrchestratorError,
@@ -159,7 +163,7 @@ impl ProjectOrders {
         let profile = self.profile(profile)?;
         let created = match self.files.find(name).await {
             Some(entry) => {
-                check_profile(&entry.definition, &profile)?;
+                check_profile(&self.orchestrator, &entry.definition, &profile)?;
                 None
             }
             None => {
@@ -361,7 +365,25 @@ impl ProjectOrders {
         }
     }
 
-    async fn cancel(&self, task_id: TaskId) -> Result<OrderResult, OrderError> {
+    /// The task of this id, or the only one whose id begins so.
+    async fn named(&self, name: TaskId) -> Result<TaskId, OrderError> {
+        const TWO: NonZeroUsize = NonZeroUsize::new(2).unwrap();
+        let which = TaskSelector::IdPrefix(name.to_string());
+        let found = self.orchestrator.tasks(TaskQuery { which, limit: TWO }).await;
+        let found: Vec<TaskId> =
+            found.map_err(failed)?.into_iter().map(|task| task.task_id).collect();
+        match found.as_slice() {
+            [one] => Ok(one.clone()),
+            [_, _, ..] if !found.contains(&name) => Err(refused(
+                ErrorCode::InvalidRequest,
+                format!("more than one task begins with `{name}`: give a longer prefix"),
+            )),
+            [] | [_, _, ..] => Ok(name),
+        }
+    }
+
+    async fn cancel(&self, name: TaskId) -> Result<OrderResult, OrderError> {
+        let task_id = self.named(name).await?;
         let status = match self.orchestrator.cancel(&task_id).await {
             // A repeated order finds the task canceled.
             Ok(()) | Err(OrchestratorError::Ended { status: TaskStatus::Canceled, .. }) => {
@@ -394,14 +416,24 @@ impl ProjectOrders {
 }
 
 /// Refuses to start an agent in another profile than its file says.
-fn check_profile(agent: &AgentDefinition, requested: &Profile) -> Result<(), OrderError> {
-    let terminal = |runtime: &Runtime| match runtime {
-        Runtime::Runner(runner) if runner.kind == TERMINAL => {
-            runner.config["profile"].as_str().map(str::to_owned)
-        }
-        Runtime::Local | Runtime::Runner(_) => None,
+fn check_profile(
+    orchestrator: &Orchestrator,
+    agent: &AgentDefinition,
+    requested: &Profile,
+) -> Result<(), OrderError> {
+    let profile = |runner: &RunnerConfig| runner.config["profile"].as_str().map(str::to_owned);
+    let terminal =
+        |runner: &RunnerConfig| Some(runner).filter(|it| it.kind == TERMINAL).and_then(profile);
+    let wished = |runtime: &Runtime| match runtime {
+        Runtime::Runner(runner) => terminal(runner),
+        Runtime::Local => None,
     };
-    let own = agent.runtimes.iter().find_map(terminal).map_or(Profile::Native, Profile::Terminal);
+    // The runtime that it gets here; when it gets none, that is said at its start.
+    let own = match orchestrator.choose_runner(&agent.runtimes) {
+        Ok(runner) => runner.as_ref().and_then(terminal),
+        Err(_) => agent.runtimes.iter().find_map(wished),
+    };
+    let own = own.map_or(Profile::Native, Profile::Terminal);
     if own == *requested {
         return Ok(());
     }

@@ -10,6 +10,9 @@ use antiphon_runtime::{OrchestratorError, Rejection};
 use antiphon_sqlite::{BackupError, OpenError};
 use thiserror::Error;
 
+/// The cause of a refusal by a process that ends.
+pub(crate) const STOPPING: &str = "stopping";
+
 /// Why an operation on a project failed, with a text for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProjectError {
@@ -22,6 +25,10 @@ pub enum ProjectError {
     /// A dependency does not answer, or another process holds it. Trying again later may succeed.
     #[error("{0}")]
     Unavailable(String),
+    /// The process that owns the journal ends, or has ended, and has done nothing for the request. The next owner takes
+    /// it.
+    #[error("{0}")]
+    OwnerEnds(String),
     /// It was tried and failed.
     #[error("{0}")]
     Failed(String),
@@ -35,6 +42,7 @@ impl From<ErrorResponse> for ProjectError {
             (_, Some("limit" | "budget")) => Self::Refused(message),
             (_, Some("model" | "rule")) => Self::InvalidInput(message),
             (_, Some("at_rest")) => Self::Unavailable(message),
+            (_, Some(STOPPING)) => Self::OwnerEnds(message),
             (ErrorCode::Unauthorized, _) => {
                 Self::Refused(format!("the server does not accept the token: {message}"))
             }
@@ -79,8 +87,8 @@ impl From<OrchestratorError> for ProjectError {
             | OrchestratorError::InboxFull { .. }
             | OrchestratorError::PeerUnavailable { .. }
             | OrchestratorError::NotRunning { .. }
-            | OrchestratorError::Stopping
             | OrchestratorError::Unresponsive { .. } => Self::Unavailable(message),
+            OrchestratorError::Stopping => Self::OwnerEnds(message),
             OrchestratorError::Limit(_)
             | OrchestratorError::Budget(_)
             | OrchestratorError::PeerRefused { .. } => Self::Refused(message),

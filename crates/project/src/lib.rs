@@ -63,6 +63,7 @@ pub use reports::task_tree::{
 };
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
+pub use request::image_file::read_image;
 pub use request::invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
 };

@@ -5,6 +5,7 @@
 
 mod maintenance;
 mod orchestrators;
+pub(crate) mod own_tools;
 mod owner;
 mod root;
 
@@ -211,7 +212,8 @@ impl Project {
     /// Creates the journal if it is missing.
     pub fn ensure_journal(&self) -> Result<(), ProjectError> {
         if !self.has_journal() {
-            self.journal()?;
+            // A process that holds it creates it.
+            self.try_journal()?;
         }
         Ok(())
     }

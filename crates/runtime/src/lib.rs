@@ -45,8 +45,8 @@ pub use dispatch::external_tools::{EXTERNAL_RESULT_BYTES_MAX, EXTERNAL_TOOLS_MAX
 pub use dispatch::pending_call::{Outcomes, PendingCall, TaskOutcome};
 pub use dispatch::refusal::DispatchRefusal;
 pub use inbox::arrival::{
-    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
-    SENDER_KEY_BYTES_MAX,
+    Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, INTERACTION_IMAGE_BYTES_MAX,
+    PAYLOAD_BYTES_MAX, Receipt, Rejection, SENDER_KEY_BYTES_MAX,
 };
 pub use inbox::input_permission::{TERMINAL_INPUT, TERMINAL_START, agent_start_rule};
 pub use inbox::open_requests::{InboundRequest, OutboundRequest};

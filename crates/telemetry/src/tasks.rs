@@ -84,6 +84,8 @@ pub(crate) struct EventEffect {
     /// The task of the event, if it is tracked.
     pub(crate) task: Option<Arc<TaskFacts>>,
     pub(crate) ended: Vec<EndedActivity>,
+    /// The agent has read a message.
+    pub(crate) has_read: bool,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,8 @@ struct OpenTask {
     last_at: DateTime<Utc>,
     usage: Usage,
     turns: u64,
+    /// Whether its agent has had a state, and has read a message.
+    agent: (bool, bool),
     /// Whether the task waits until its model can be reached.
     waits_for_model: bool,
     /// `None` while nothing is under way: most open tasks are at rest.
@@ -152,7 +156,7 @@ impl OpenTasks {
             return Some(self.open(created, event));
         }
         let Some(open) = self.tasks.get_mut(&event.task_id) else {
-            return Some(EventEffect { task: None, ended: unfollowed(event) });
+            return Some(EventEffect { ended: unfollowed(event), ..EventEffect::default() });
         };
         let mut ended = Vec::new();
         let (questions, arrivals) = open.waiting();
@@ -160,11 +164,11 @@ impl OpenTasks {
         let now = open.waiting();
         self.questions = self.questions + now.0 - questions;
         self.arrivals = self.arrivals + now.1 - arrivals;
-        let task = Some(Arc::clone(&open.facts));
+        let (task, has_read) = (Some(Arc::clone(&open.facts)), open.reads(&event.body));
         if event.body.ends_task() {
             self.tasks.remove(&event.task_id);
         }
-        Some(EventEffect { task, ended })
+        Some(EventEffect { task, ended, has_read })
     }
 
     pub(crate) fn seen(&self) -> Position {
@@ -215,6 +219,7 @@ impl OpenTasks {
         };
         let mut open = OpenTask::new(facts, self.seen, task.last_event_at);
         open.started = task.status != TaskStatus::Pending;
+        open.agent = (open.started, task.turns > 0);
         (open.usage, open.turns) = (task.usage(), u64::from(task.turns));
         self.tasks.insert(task.task_id.clone(), open);
     }
@@ -242,7 +247,7 @@ impl OpenTasks {
         let open = OpenTask::new(facts, event.position, event.at);
         let facts = Arc::clone(&open.facts);
         self.tasks.insert(event.task_id.clone(), open);
-        EventEffect { task: Some(facts), ended: Vec::new() }
+        EventEffect { task: Some(facts), ..EventEffect::default() }
     }
 }
 
@@ -255,9 +260,28 @@ impl OpenTask {
             last_at,
             usage: Usage::default(),
             turns: 0,
+            agent: (false, false),
             waits_for_model: false,
             activities: None,
         }
+    }
+
+    /// Whether its agent has read a message, as [`antiphon_core::LiveAgent`] counts them: one from its inbox, or the
+    /// one that the task was created with.
+    fn reads(&mut self, body: &EventBody) -> bool {
+        let (has_state, has_read) = &mut self.agent;
+        if let EventBody::MessageAppended(message) = body
+            && message.queued.is_some()
+            && *has_state
+        {
+            *has_read = true;
+            return true;
+        }
+        let EventBody::StateChanged(change) = body else { return false };
+        *has_state = true;
+        let reads_first = change.to == AgentState::Thinking && !*has_read;
+        *has_read |= reads_first;
+        reads_first
     }
 
     /// Number of pending approvals and of queued messages.

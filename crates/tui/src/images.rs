@@ -1,22 +1,13 @@
 //! Images of a prompt: files of an image format that it names, as `@path` or as a path that was pasted.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
-use antiphon_core::{IMAGE_BYTES_MAX, ImageBlock, InputBlock, TextBlock};
+use antiphon_core::{InputBlock, TextBlock};
+use antiphon_project::read_image;
 use antiphon_view::display::escaped;
 
 /// Images of one prompt.
 const IMAGES_MAX: usize = 20;
-
-/// Formats that models read: what a file begins with, and its media type.
-const FORMATS: [(&[u8], &str); 4] = [
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"RIFF", "image/webp"),
-];
 
 /// Endings of their names.
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
@@ -27,7 +18,7 @@ pub(crate) fn blocks(prompt: &str, root: &Path) -> Result<Option<Vec<InputBlock>
     let mut blocks = vec![InputBlock::Text(TextBlock { text: prompt.to_owned() })];
     for name in named {
         let Some(image) =
-            read(&root.join(name)).map_err(|why| format!("{}: {why}", escaped(name)))?
+            read_image(&root.join(name)).map_err(|why| format!("{}: {why}", escaped(name)))?
         else {
             continue;
         };
@@ -52,21 +43,10 @@ fn image_path(word: &str) -> Option<&str> {
     ENDINGS.iter().any(|ending| lower.ends_with(ending)).then_some(path)
 }
 
-/// The image in a file; `None` when there is none.
-fn read(path: &Path) -> Result<Option<ImageBlock>, String> {
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let Some(file) = File::open(path).ok().filter(|_| is_file) else { return Ok(None) };
-    let mut data = Vec::new();
-    let longest = IMAGE_BYTES_MAX as u64 + 1;
-    file.take(longest).read_to_end(&mut data).map_err(|error| error.to_string())?;
-    let Some((_, media_type)) = FORMATS.iter().find(|(begin, _)| data.starts_with(begin)) else {
-        return Ok(None);
-    };
-    ImageBlock::new(*media_type, data).map(Some).map_err(|error| error.to_string())
-}
-
 #[cfg(test)]
 mod tests {
+    use antiphon_core::IMAGE_BYTES_MAX;
+
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@ use antiphon_core::port::{ApprovalQuery, ApprovalSelector, TaskQuery, TaskSelect
 use antiphon_core::{
     ANSWER_BYTES_MAX, Answer, Approval, ApprovalReply, ApprovalStatus, Decision, Question,
 };
-use antiphon_process::{Connection, ProjectAccess};
+use antiphon_process::{Connection, ProjectAccess, Twice};
 use antiphon_view::display::escaped;
 use antiphon_view::{
     answer_text, answers_text, call_lines, call_text as call, rule_text, typed_reply,
@@ -107,8 +107,7 @@ impl Approvals {
                 Ok(())
             }
             Self::Answer { approval, answer } => {
-                let connection = access.decide().await?;
-                let approval = connection.find_approval(&approval).await?;
+                let approval = access.read()?.find_approval(&approval).await?;
                 if approval.question.is_none() {
                     return Err(Failure::usage(
                         "it asks whether a call may run: use `antiphon approvals allow` or `deny`",
@@ -117,7 +116,7 @@ impl Approvals {
                 let reply = typed_reply(&approval, answer.as_deref().unwrap_or_default());
                 let reply =
                     reply.map_err(|possible| Failure::usage(escaped(&possible).into_owned()))?;
-                decide(&connection, &approval, reply).await
+                decide(&access, &approval, reply).await
             }
             Self::Allow { approval, task, always, plan } => {
                 let answer = plan.as_deref().map(changed_plan).transpose()?;
@@ -127,11 +126,11 @@ impl Approvals {
                     (false, false) => Decision::AllowOnce,
                 };
                 let reply = ApprovalReply { decision, comment: None, answer };
-                decide_named(&access.decide().await?, &approval, reply).await
+                decide_named(&access, &approval, reply).await
             }
             Self::Deny { approval, comment } => {
                 let reply = ApprovalReply { decision: Decision::Deny, comment, answer: None };
-                decide_named(&access.decide().await?, &approval, reply).await
+                decide_named(&access, &approval, reply).await
             }
         }
     }
@@ -175,16 +174,16 @@ fn changed_plan(file: &Path) -> Result<Answer, Failure> {
 }
 
 async fn decide_named(
-    connection: &Connection,
+    access: &ProjectAccess<'_>,
     name: &str,
     reply: ApprovalReply,
 ) -> Result<(), Failure> {
-    let approval = connection.find_approval(name).await?;
-    decide(connection, &approval, reply).await
+    let approval = access.read()?.find_approval(name).await?;
+    decide(access, &approval, reply).await
 }
 
 async fn decide(
-    connection: &Connection,
+    access: &ProjectAccess<'_>,
     approval: &Approval,
     reply: ApprovalReply,
 ) -> Result<(), Failure> {
@@ -196,15 +195,18 @@ async fn decide(
         (Some(Question::Choice(_)), true) => "answered",
         (Some(Question::Choice(_)), false) => "left unanswered",
     };
-    connection.reply(&approval.approval_id, reply, crate::DECIDER).await?;
-    let then = match connection {
+    let decide = async |connection: &Connection| {
+        connection.reply(&approval.approval_id, reply.clone(), crate::DECIDER).await
+    };
+    let (connection, ()) = access.decided(Twice::IsTwice, decide).await?;
+    let then = match &connection {
         Connection::Server(..) => "its task continues".to_owned(),
         Connection::Local(books) => {
             // The whole tree is resumed.
             let which = TaskSelector::One(approval.task_id.clone());
             let task = books.tasks(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
             let root = task.into_iter().next().map_or(approval.task_id.clone(), |task| task.root);
-            format!("continue with {}", resume_command(connection, &root))
+            format!("continue with {}", resume_command(&connection, &root))
         }
     };
     terminal::print(&format!("{word}: {}; {then}\n", call(approval)));

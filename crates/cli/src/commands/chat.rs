@@ -82,6 +82,12 @@ impl Chat {
                 "the terminal program needs a terminal: use `antiphon run` for a single prompt",
             ));
         }
+        if terminal::is_in_background() {
+            return Err(Failure::usage(
+                "the terminal program cannot run in the background, where the shell keeps the terminal: start it in \
+                 the foreground, or use `antiphon run` for a single prompt",
+            ));
+        }
         let project = Project::find(environment)?;
         let mut settings = project.reviewed_settings(environment)?;
         let is_named = self.model.is_some() || self.script.is_some();

@@ -241,7 +241,9 @@ fn demo_error(error: ProjectError) -> DemoError {
         ProjectError::Failed(message) => DemoError::Failed(message),
         ProjectError::InvalidInput(message) => DemoError::Usage(message),
         ProjectError::Refused(message) => DemoError::Refused(message),
-        ProjectError::Unavailable(message) => DemoError::Unavailable(message),
+        ProjectError::Unavailable(message) | ProjectError::OwnerEnds(message) => {
+            DemoError::Unavailable(message)
+        }
     }
 }
 

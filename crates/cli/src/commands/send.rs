@@ -6,28 +6,32 @@ mod lines;
 
 use std::convert::Infallible;
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use antiphon_api::RequestState;
 use antiphon_core::{
-    AgentName, HandlingMode, InteractionContent, Provenance, RawJson, RenderMetadata, Salience,
-    Sender, SourceName, TaskId, Wake,
+    AgentName, HandlingMode, InputBlock, InteractionContent, Provenance, RawJson, RenderMetadata,
+    Salience, Sender, SourceName, TaskId, Wake,
 };
 use antiphon_process::{
     AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ProjectServer, ReceiptKind,
-    RejectedInteraction, RequestAnswer, SendOutcome,
+    RejectedInteraction, RequestAnswer, SendOutcome, Twice,
 };
-use antiphon_project::render_class;
+use antiphon_project::{read_image, render_class};
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX};
+use antiphon_view::display::escaped_path;
 use antiphon_view::outage_wait_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use uuid::Uuid;
 
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
 use antiphon_project::environment::Environment;
+use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 
@@ -59,12 +63,16 @@ pub(crate) struct Send {
     agent: AgentName,
 
     /// The text; `-` reads standard input, one interaction per line that is not blank. An event (--from) may have none.
-    #[arg(value_name = "TEXT", required_unless_present_any = ["request", "from"], conflicts_with = "request")]
+    #[arg(value_name = "TEXT", required_unless_present_any = ["request", "from", "image"], conflicts_with = "request")]
     text: Vec<String>,
 
     /// Send an event from this source; without it, a message from you.
     #[arg(long, value_name = "SOURCE", conflicts_with = "request")]
     from: Option<SourceName>,
+
+    /// Send an image too: a file in PNG, JPEG, GIF or WebP format. Several times for several.
+    #[arg(long, value_name = "FILE", conflicts_with = "request")]
+    image: Vec<PathBuf>,
 
     /// Deliver after the agent's current step, not with its next turn.
     #[arg(long)]
@@ -137,38 +145,67 @@ impl Send {
             check_defined(&project, &settings, &self.agent)?;
         }
         let problem = check_problem(&read_catalog(&project, &settings), self.agent.as_str());
-        let connection = Connection::open_with_agents(&project, Models::new(settings)).await?;
-        if matches!(connection, Connection::Local(_)) {
-            problem?;
+        let open = async || {
+            let models = Models::new(project.settings(environment)?);
+            let connection = Connection::open_with_agents(&project, models).await?;
+            match (&connection, &problem) {
+                (Connection::Local(_), Err(problem)) => Err(problem.clone()),
+                (Connection::Local(_) | Connection::Server(..), _) => Ok(connection),
+            }
+        };
+        if self.text == ["-"] {
+            let connection = open().await?;
+            return lines::send(&self, connection.inbox()).await;
         }
-        self.deliver(connection.inbox()).await
+        // With a key the next owner gets the same interaction when this one ends meanwhile.
+        let key = self.key.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
+        let outgoing = self.outgoing(self.content()?, Some(key), self.timeout_s()?);
+        // From here on Ctrl-C reports that the request continues.
+        let interrupts = if self.wait { Some(interrupts()?) } else { None };
+        let send = async |connection: &Connection| {
+            self.check_reader(connection.inbox())?;
+            connection.inbox().send(&outgoing).await
+        };
+        let (connection, outcome) =
+            Connection::at_any_owner(environment, Twice::IsOnce, open, send).await?;
+        self.report(connection.inbox(), outcome, interrupts).await
     }
 
-    async fn deliver(&self, target: InboxTarget<'_>) -> Result<(), Failure> {
-        let timeout_s = self.timeout_s()?;
-        let from_lines = self.text == ["-"];
-        let content = match &self.request {
+    fn content(&self) -> Result<InteractionContent, Failure> {
+        Ok(match &self.request {
             Some(intent) => {
                 let params = self.params()?;
                 InteractionContent::Request { intent: intent.clone(), params }
             }
-            None => InteractionContent::Message { body: self.text.join(" "), blocks: None },
-        };
+            None => {
+                let images = self.image.iter().map(|file| image(file));
+                let images = images.collect::<Result<Vec<_>, _>>()?;
+                let blocks = Some(images).filter(|images| !images.is_empty());
+                InteractionContent::Message { body: self.text.join(" "), blocks }
+            }
+        })
+    }
+
+    /// Checks that the request is answered while the command waits.
+    fn check_reader(&self, target: InboxTarget<'_>) -> Result<(), ProjectError> {
         if self.wait && matches!(target, InboxTarget::Local(_)) {
-            return Err(Failure::unavailable(
-                "no server runs here that could answer: start `antiphon serve` and try again, or omit \
-                 --wait",
+            return Err(ProjectError::Unavailable(
+                "no server runs here that could answer: start `antiphon serve` and try again, or omit --wait"
+                    .to_owned(),
             ));
         }
-        if from_lines {
-            return lines::send(self, target).await;
-        }
-        let outgoing = self.outgoing(content, self.key.clone(), timeout_s);
-        // From here on Ctrl-C reports that the request continues.
-        let interrupts = if self.wait { Some(interrupts()?) } else { None };
-        match (target.send(&outgoing).await?, interrupts) {
+        Ok(())
+    }
+
+    async fn report(
+        &self,
+        target: InboxTarget<'_>,
+        sent: SendOutcome,
+        interrupts: Option<Signal>,
+    ) -> Result<(), Failure> {
+        match (sent, interrupts) {
             (SendOutcome::Accepted(accepted), Some(interrupts)) => {
-                self.wait(target, &accepted, timeout_s, interrupts).await
+                self.wait(target, &accepted, self.timeout_s()?, interrupts).await
             }
             (SendOutcome::Accepted(accepted), None) => self.print(target, &accepted),
             (SendOutcome::Rejected(rejected), _) => {
@@ -195,6 +232,11 @@ impl Send {
             let message =
                 format!("--key: 1 to {KEY_CHARS_MAX} characters of ASCII, without blanks");
             return Err(Failure::usage(message));
+        }
+        if self.text == ["-"] && !self.image.is_empty() {
+            return Err(Failure::usage(
+                "--image goes with a text, not with lines of standard input",
+            ));
         }
         Ok(())
     }
@@ -316,6 +358,15 @@ impl Send {
         } else {
             Err(Failure::failed(reason(&result)))
         }
+    }
+}
+
+fn image(file: &Path) -> Result<InputBlock, Failure> {
+    let refuse = |why: &str| Failure::usage(format!("--image {}: {why}", escaped_path(file)));
+    match read_image(file) {
+        Ok(Some(image)) => Ok(InputBlock::Image(image)),
+        Ok(None) => Err(refuse("it is no image file in PNG, JPEG, GIF or WebP format")),
+        Err(why) => Err(refuse(&why)),
     }
 }
 

@@ -148,7 +148,7 @@ impl Serve {
         let (journal, address) = self.journal(&project, limits).await?;
         let a2a = a2a::a2a(&a2a_settings, project.state(), address.url.as_deref())?;
         let role = OwnerRole::Server(self.process());
-        let owner = ProjectOwner::open(&project, environment, settings, journal, role).await?;
+        let owner = ProjectOwner::open(&project, environment, settings, journal, role)?;
         let orchestrator = owner.orchestrator.clone();
         let keys = Some(keys(&project)?);
         let server_files = ServerFiles::new(project.state());

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{Clock, SessionQuery, SystemClock};
 use antiphon_core::{Session, SessionId, SessionSummary};
-use antiphon_process::{Connection, ProjectAccess};
+use antiphon_process::{Connection, ProjectAccess, Twice};
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
-use antiphon_project::toolset::Toolset;
 use antiphon_view::conversation_text;
 use antiphon_view::display::escaped_path;
 use antiphon_view::text::one_line;
 use clap::Subcommand;
+use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -79,9 +78,7 @@ impl Sessions {
             Self::Import { file } => {
                 let session = from_file(file)?;
                 let project = Project::find(environment)?;
-                let models = Models::new(project.settings(environment)?);
-                let connection = Connection::open(&project, models, Toolset::none()).await?;
-                import(&connection, session).await
+                import(&ProjectAccess::Folder { project, environment }, session).await
             }
             // A session file needs no project.
             Self::Show { session, .. } | Self::Export { session, .. } if is_file(session) => {
@@ -108,11 +105,12 @@ impl Sessions {
                 let session = load(&access, session).await?;
                 self.print(&session)
             }
-            Self::Import { file } => import(&access.change().await?, from_file(file)?).await,
+            Self::Import { file } => import(&access, from_file(file)?).await,
             Self::Fork { session } => {
-                let connection = access.change().await?;
-                let summary = connection.find_session(session).await?;
-                let id = connection.fork(&summary).await?;
+                let summary = access.read()?.find_session(session).await?;
+                let key = Uuid::new_v4().to_string();
+                let fork = async |connection: &Connection| connection.fork(&summary, &key).await;
+                let (connection, id) = access.changed(Twice::IsOnce, fork).await?;
                 terminal::print(&how_to_continue(&connection, &id));
                 Ok(())
             }
@@ -153,9 +151,11 @@ async fn list(connection: &Connection, query: SessionQuery, json: bool) -> Resul
     Ok(())
 }
 
-async fn import(connection: &Connection, session: Session) -> Result<(), Failure> {
-    let id = connection.import(session).await?;
-    terminal::print(&how_to_continue(connection, &id));
+async fn import(access: &ProjectAccess<'_>, session: Session) -> Result<(), Failure> {
+    let key = Uuid::new_v4().to_string();
+    let import = async |connection: &Connection| connection.import(session.clone(), &key).await;
+    let (connection, id) = access.changed(Twice::IsOnce, import).await?;
+    terminal::print(&how_to_continue(&connection, &id));
     Ok(())
 }
 

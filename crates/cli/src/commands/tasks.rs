@@ -12,10 +12,12 @@ use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskFilter, TaskSelector};
 use antiphon_core::{HandlingMode, TaskStatus, TaskSummary};
-use antiphon_process::{Connection, ProjectAccess};
+use antiphon_process::{Connection, ProjectAccess, Twice};
+use antiphon_project::error::ProjectError;
 use antiphon_project::task_lookup::find_task;
 use antiphon_view::{Collapse, LastColumn, task_title};
 use clap::Subcommand;
+use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::hints::{delivery_time, idle_hint, reading_time, resume_command};
@@ -220,17 +222,31 @@ impl Tasks {
 }
 
 async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
-    let (connection, task) = unfinished(access, task).await?;
-    let cancellation = connection.peer_cancellation(&task).await?;
-    connection.cancel(&task.task_id).await?;
+    let reader = access.read()?;
+    let task = find_task(reader.reader(), task, TaskSelector::Unfinished).await?;
+    let (connection, cancellation) = access
+        .changed(Twice::IsOnce, async |connection| {
+            let cancellation = connection.peer_cancellation(&task).await?;
+            match connection.cancel(&task.task_id).await {
+                // The owner that has ended may have done it.
+                Err(error @ ProjectError::InvalidInput(_)) => {
+                    let status = connection.reader().task_alone(&task.task_id).await?.status;
+                    if status == TaskStatus::Canceled { Ok(cancellation) } else { Err(error) }
+                }
+                canceled => canceled.map(|()| cancellation),
+            }
+        })
+        .await?;
+    drop(connection);
     let delivery = delivery_time(&cancellation);
     terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, task_title(&task)));
     Ok(())
 }
 
 async fn pause(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
-    let (connection, task) = unfinished(access, task).await?;
-    connection.pause(&task.task_id).await?;
+    let task = find_task(access.read()?.reader(), task, TaskSelector::Unfinished).await?;
+    let pause = async |connection: &Connection| connection.pause(&task.task_id).await;
+    let (connection, ()) = access.changed(Twice::IsOnce, pause).await?;
     let again = resume_command(&connection, &task.task_id);
     terminal::print(&format!("paused; resume it with {again}\n"));
     Ok(())
@@ -245,20 +261,14 @@ async fn send(
     if text.trim().is_empty() {
         return Err(Failure::usage("the message is empty"));
     }
-    let (connection, task) = unfinished(access, task).await?;
-    connection.send(&task.task_id, text, mode).await?;
+    let task = find_task(access.read()?.reader(), task, TaskSelector::Unfinished).await?;
+    let key = Uuid::new_v4().to_string();
+    let send = async |connection: &Connection| {
+        connection.send_once(&task.task_id, &text, mode, &key).await
+    };
+    let (connection, ()) = access.changed(Twice::IsOnce, send).await?;
     terminal::print(&format!("queued; {}\n", reading_time(&connection, &task)));
     Ok(())
-}
-
-/// Finds an unfinished task, and opens the project for a change.
-async fn unfinished(
-    access: &ProjectAccess<'_>,
-    name: &str,
-) -> Result<(Connection, TaskSummary), Failure> {
-    let connection = access.change().await?;
-    let task = find_task(connection.reader(), name, TaskSelector::Unfinished).await?;
-    Ok((connection, task))
 }
 
 /// Parses a status.

@@ -108,10 +108,11 @@ fn a_request_whose_agent_is_stopped_fails_and_who_waits_is_told() {
 }
 
 #[test]
-fn who_waits_when_the_server_is_killed_is_told_where_to_look() {
+fn who_waits_when_the_server_is_killed_and_none_follows_is_told_where_to_look() {
     let project = Project::new();
     let server = project.serve();
-    let waiting = project.spawn(&["send", "echo", "--request", "stall", "--wait"]);
+    let asks = ["send", "echo", "--request", "stall", "--wait", "--timeout", "5s"];
+    let waiting = project.spawn(&asks);
     let id = project.until("it is at work", |project| {
         let waiting = project.antiphon(&["agents", "status", "--json"]).json();
         let thinks = waiting[0]["state"] == "thinking";
@@ -124,6 +125,46 @@ fn who_waits_when_the_server_is_killed_is_told_where_to_look() {
     assert!(seen.err.contains(&format!("see `antiphon inbox show {id}`")), "{seen:?}");
     let shown = project.antiphon(&["inbox", "show", &id, "--json"]).json();
     assert_eq!(shown["state"], "taken");
+}
+
+#[test]
+fn who_waits_when_the_server_is_killed_hears_from_the_next_one() {
+    let project = Project::new();
+    let server = project.serve();
+    let waiting = project.spawn(&["send", "echo", "--request", "stall", "--wait"]);
+    project.until("it is at work", |project| {
+        let waiting = project.antiphon(&["agents", "status", "--json"]).json();
+        (waiting[0]["state"] == "thinking").then_some(())
+    });
+    drop(server);
+    let server = project.serve();
+    // A stop answers the open request.
+    assert_eq!(project.antiphon(&["agents", "stop", "echo"]).code, 0);
+    let seen = Seen::of(waiting.wait_with_output().unwrap());
+    assert_eq!(seen.code, 1, "{seen:?}");
+    assert!(!seen.err.contains("inbox show"), "an answer came: {seen:?}");
+    server.end();
+}
+
+#[test]
+fn an_image_is_sent_with_a_text_or_without() {
+    let project = Project::new();
+    let server = project.serve();
+    let folder = project.path();
+    std::fs::write(folder.join("a.png"), b"\x89PNG\r\n\x1a\nrest").unwrap();
+    std::fs::write(folder.join("b.png"), b"no image").unwrap();
+    for text in [&["look at this"][..], &[]] {
+        let arguments = [&["send", "echo", "--image", "a.png"], text].concat();
+        assert_eq!(project.antiphon(&arguments).code, 0, "{text:?}");
+    }
+    project.until("the second image", |project| {
+        let sessions = project.antiphon(&["tasks", "show", "echo", "--json"]).out;
+        (sessions.matches("image/png").count() >= 2).then_some(())
+    });
+    let wrong = project.antiphon(&["send", "echo", "--image", "b.png", "x"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    assert!(wrong.err.contains("--image b.png"), "{wrong:?}");
+    server.end();
 }
 
 #[test]

@@ -95,6 +95,35 @@ fn every_command_works_beside_a_run_and_none_waits_for_the_lock() {
     assert_eq!(status.code(), Some(130), "the task was canceled from another terminal");
 }
 
+/// Ids begin with a time: their last group tells them apart.
+fn short(task: &Value) -> String {
+    task["task_id"].as_str().unwrap()[24..32].to_owned()
+}
+
+#[test]
+fn commands_take_the_begin_of_the_random_part_of_an_id() {
+    let (project, owner) = project_at_work();
+    project.script("other", &["sleep 600"]);
+    let mut other = project.run("other");
+    other.until_event("tool_started");
+    let tasks = project.tasks();
+    let of = |run: &Run| {
+        let id = run.printed()[0]["task_id"].clone();
+        short(tasks.iter().find(|task| task["task_id"] == id).unwrap())
+    };
+    let (first, second) = (of(&owner), of(&other));
+    project.succeed(&["tasks", "send", &first, "and then?"]);
+    project.succeed(&["tasks", "show", &first]);
+    project.succeed(&["tasks", "cancel", &second]);
+    assert_eq!(other.child.wait().unwrap().code(), Some(130));
+    project.succeed(&["tasks", "watch", &second]);
+    project.succeed(&["tasks", "pause", &first]);
+    fs::write(project.path().join("go"), "").unwrap();
+    assert_eq!(owner.end().code, Some(130), "it is paused");
+    project.succeed(&["run", "--resume", &first]);
+    assert_eq!(project.read("effects"), "waited\n");
+}
+
 #[test]
 fn an_approval_of_a_second_run_is_decided_from_a_third_terminal() {
     let (project, _owner) = project_at_work();

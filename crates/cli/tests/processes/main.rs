@@ -12,6 +12,7 @@ mod pty;
 mod background;
 mod beside;
 mod chat;
+mod ending_owner;
 mod interrupted_tree;
 mod lingering;
 mod long_path;

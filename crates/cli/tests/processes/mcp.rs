@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::project::{Project, Run, is_running, until};
 
@@ -74,6 +75,63 @@ fn a_client_has_its_own_servers_beside_an_owner_without_any() {
     }
     fs::write(project.path().join("go"), "").unwrap();
     owner.end().assert_whole();
+}
+
+/// Settings with a server that never answers.
+fn silent_server(project: &Project) {
+    let config = "[mcp.silent]\ncommand = \"sleep\"\nargs = [\"600\"]\n";
+    fs::write(project.path().join("silent.toml"), config).unwrap();
+}
+
+#[test]
+fn an_owner_whose_server_is_slow_delays_no_other_process() {
+    let project = project();
+    silent_server(&project);
+    let begun = Instant::now();
+    let mut command = project.run_command("owner", &["--mode", "full"]);
+    command.env("ANTIPHON_CONFIG", "silent.toml");
+    let mut owner = Run::start(command);
+    project.wait_for_owner();
+    project.script("second", &[]);
+    project.run("second").end().assert_whole();
+    project.script("third", &["sleep 600"]);
+    let mut third = project.run("third");
+    third.until_event("tool_started");
+    let task = third.printed()[0]["task_id"].as_str().unwrap().to_owned();
+    project.succeed(&["tasks", "cancel", &task]);
+    assert_eq!(third.child.wait().unwrap().code(), Some(130));
+    // The tools of the owner's own task are still awaited.
+    assert!(begun.elapsed() < Duration::from_secs(18), "{:?}", begun.elapsed());
+    assert!(owner.printed().is_empty(), "{:?}", owner.printed());
+    owner.until_event("tool_started");
+    fs::write(project.path().join("go"), "").unwrap();
+    let ended = owner.end();
+    ended.assert_whole();
+    assert!(ended.said.contains("MCP server `silent` is unavailable"), "{}", ended.said);
+}
+
+#[test]
+fn a_client_whose_server_is_slow_takes_over_at_once() {
+    let project = project();
+    silent_server(&project);
+    let mut owner = project.run("owner");
+    owner.until_event("tool_started");
+    project.wait_for_owner();
+    project.script("client", &["until [ -e go ]; do sleep 0.02; done"]);
+    let mut command = project.run_command("client", &["--mode", "full"]);
+    command.env("ANTIPHON_CONFIG", "silent.toml");
+    let mut client = Run::start(command);
+    client.until_event("tool_started");
+    let before = project.owner();
+    let killed = Instant::now();
+    owner.kill();
+    until("the next owner", || project.owner() != before && is_running(project.owner()));
+    project.wait_for_owner();
+    project.script("second", &[]);
+    project.run("second").end().assert_whole();
+    assert!(killed.elapsed() < Duration::from_secs(8), "{:?}", killed.elapsed());
+    fs::write(project.path().join("go"), "").unwrap();
+    client.end().assert_whole();
 }
 
 #[test]

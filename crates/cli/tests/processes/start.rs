@@ -1,6 +1,6 @@
 //! Starts: several at once, and what a start reads.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use antiphon_model_server::ModelServer;
 
@@ -43,4 +43,25 @@ async fn a_model_that_is_reached_without_tls_needs_no_certificates() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert_eq!(model.served(), 1);
+}
+
+#[test]
+fn first_commands_of_a_fresh_folder_do_not_collide() {
+    for _ in 0..4 {
+        let project = Project::new();
+        let names = ["ada", "bob", "cyd", "dan"];
+        let mut commands: Vec<_> =
+            names.iter().map(|name| project.command(&["agents", "new", name])).collect();
+        commands.push(project.command(&["run", "hello"]));
+        commands.push(project.command(&["keys", "new", "one"]));
+        commands.push(project.command(&["keys", "new", "two"]));
+        let piped = |command: &mut Command| {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let running: Vec<_> = commands.iter_mut().map(piped).collect();
+        for child in running {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
 }

@@ -25,6 +25,12 @@ const WAIT: &str = "until [ -e go ]; do sleep 0.02; done";
 /// Until the file `end` is there.
 const STAY: &str = "until [ -e end ]; do sleep 0.02; done";
 
+/// The time without an owner is checked from so many kills on.
+const KILLS_MEASURED: usize = 100;
+
+/// How long a project may be without an owner, in 99 of 100 cases.
+const TAKEOVER_MAX: Duration = Duration::from_millis(200);
+
 /// How often the owner is killed under load; `ANTIPHON_KILLS` sets another number.
 fn kills() -> usize {
     std::env::var("ANTIPHON_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
@@ -158,6 +164,10 @@ fn an_owner_that_is_killed_under_load_is_not_missed() {
     gaps.sort();
     let (p50, p99) = (gaps[gaps.len() / 2], gaps[(gaps.len() * 99).div_ceil(100) - 1]);
     println!("{} owners killed; time without one: p50 {p50:?}, p99 {p99:?}", gaps.len());
+    // Of a few, the slowest says more about the machine than about the takeover.
+    if gaps.len() >= KILLS_MEASURED {
+        assert!(p99 < TAKEOVER_MAX, "a takeover took {p99:?}, and {TAKEOVER_MAX:?} are allowed");
+    }
 }
 
 /// A script of a lead whose child has calls that wait for the file `go`.

@@ -106,6 +106,38 @@ fn a_line_that_was_not_sent_does_not_reach_the_shell_when_the_process_that_works
     assert!(!project.path().join("unsent").exists(), "{}", shell.text());
 }
 
+/// How a task at a terminal ends while a line is typed and not sent.
+enum End {
+    Done,
+    CtrlC,
+    Terminated,
+}
+
+#[test]
+fn a_line_that_was_not_sent_does_not_reach_the_shell_however_the_task_ends() {
+    for end in [End::Done, End::CtrlC, End::Terminated] {
+        let project = Project::new();
+        project.script("owner", &["until [ -e go ]; do sleep 0.02; done"]);
+        let mut shell = Terminal::start(project.shell(&["-i"]));
+        shell
+            .press("\"$ANTIPHON\" run --mode full --model scripted/owner --script owner.toml go\n");
+        shell.until("step 0");
+        project.wait_for_owner();
+        shell.press("touch unsent");
+        shell.until("touch unsent");
+        match end {
+            End::Done => std::fs::write(project.path().join("go"), "").unwrap(),
+            End::CtrlC => shell.press("\x03"),
+            End::Terminated => send_if_running(project.owner(), "-TERM"),
+        }
+        let owner = project.owner();
+        until("its end", || !is_running(owner));
+        shell.press("\necho '@@'next'@@'\n");
+        shell.until("@@next@@");
+        assert!(!project.path().join("unsent").exists(), "{}", shell.text());
+    }
+}
+
 #[test]
 fn an_owner_at_a_terminal_gives_it_back_while_the_call_of_another_runs() {
     let project = Project::new();

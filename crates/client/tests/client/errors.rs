@@ -43,6 +43,15 @@ async fn a_refusal_has_the_error_of_the_server() {
 }
 
 #[tokio::test]
+async fn a_code_of_a_later_version_is_read_by_its_status() {
+    let answer = "HTTP/1.1 409 Conflict\r\ncontent-length: 42\r\n\r\n\
+                  {\"code\":\"OUT_OF_COFFEE\",\"message\":\"later\"}";
+    let error = answered(answer).await;
+    let ClientError::Refused { status: 409, error: response } = &error else { panic!("{error:?}") };
+    assert_eq!((response.code, response.message.as_str()), (ErrorCode::Conflict, "later"));
+}
+
+#[tokio::test]
 async fn a_token_that_the_server_does_not_accept_is_unauthorized() {
     let server = Server::start().await;
     let endpoint = server.client().endpoint().clone();

@@ -107,7 +107,7 @@ async fn sessions_are_listed_read_forked_and_imported() {
     let [session] = sessions.as_slice() else { panic!("{sessions:?}") };
     let detail = client.session(&session.session_id).await.unwrap();
     assert_eq!((&detail.summary, detail.messages.len()), (session, 2));
-    let fork = client.fork_session(&session.session_id).await.unwrap();
+    let fork = client.fork_session(&session.session_id, None).await.unwrap();
     assert_ne!(fork.session_id, session.session_id);
     let file = json!({
         "version": 1, "id": "imported", "messages": detail.messages,

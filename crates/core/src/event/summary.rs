@@ -239,8 +239,7 @@ impl LiveAgent {
         }
         let mut status = before?;
         if let EventBody::MessageAppended(MessageAppended { queued: Some(_), .. }) = body {
-            status.messages_processed += 1;
-            status.last_activity = at;
+            status.read(at);
         }
         Some(status)
     }

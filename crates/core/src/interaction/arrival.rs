@@ -164,7 +164,21 @@ impl InteractionContent {
         }
     }
 
-    /// Approximate size, in bytes.
+    /// Size of its images, in bytes.
+    pub fn image_bytes(&self) -> usize {
+        match self {
+            Self::Message { blocks, .. } => {
+                let image = |block: &InputBlock| match block {
+                    InputBlock::Text(_) => 0,
+                    InputBlock::Image(image) => image.data().len(),
+                };
+                blocks.iter().flatten().map(image).sum()
+            }
+            Self::Request { .. } | Self::Response { .. } | Self::Ack { .. } => 0,
+        }
+    }
+
+    /// Approximate size, in bytes, with images.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Message { body, blocks } => {

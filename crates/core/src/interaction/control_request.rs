@@ -6,30 +6,30 @@
 //! | `stop_agent`           | `name`                                 | [`Command::StopAgent`]    |
 //! | `update_agent_context` | `name`, `context`                      | [`Command::UpdateAgentContext`] |
 //!
-//! Reading accepts any JSON object of strings as an [`OrchestratorRequest`]. Only
+//! Reading accepts any JSON object as an [`OrchestratorRequest`], unless a field of a known action is no text. Only
 //! [`OrchestratorRequest::validate`] decides whether it is valid. Values are trimmed, and a
-//! blank value is missing.
+//! blank value is missing. An unknown action is named before anything else that is wrong.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Map, Value};
 
 /// Name of the tool by which an agent gives control requests. An agent has it only when its file names it.
 pub const CONTROL_REQUEST: &str = "control_request";
 
 /// A control request, not yet checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrchestratorRequest {
     /// Action: `spawn_agent`, `stop_agent` or `update_agent_context`.
-    #[serde(default, deserialize_with = "text_or_null")]
     pub action: String,
     /// Name of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Profile of the agent: how it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// Context of the agent, markdown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
 }
 
@@ -101,8 +101,31 @@ impl OrchestratorRequest {
     }
 }
 
-fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Option::<String>::deserialize(deserializer).map(Option::unwrap_or_default)
+const ACTIONS: [&str; 3] = ["spawn_agent", "stop_agent", "update_agent_context"];
+
+impl<'de> Deserialize<'de> for OrchestratorRequest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        let action = match fields.remove("action") {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(action)) => action,
+            // An unknown action, as any other word.
+            Some(
+                other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)),
+            ) => other.to_string(),
+        };
+        let is_known = ACTIONS.contains(&action.trim());
+        let mut text = |field: &str| match fields.remove(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match String::deserialize(value) {
+                Ok(text) => Ok(Some(text)),
+                Err(_) if !is_known => Ok(None),
+                Err(error) => Err(de::Error::custom(format!("`{field}`: {error}"))),
+            },
+        };
+        let (name, profile, context) = (text("name")?, text("profile")?, text("context")?);
+        Ok(Self { action, name, profile, context })
+    }
 }
 
 #[expect(clippy::ref_option, reason = "the fields of the request are such")]

@@ -144,6 +144,8 @@ fn any_other_action_is_unknown() {
         (r#"{"action":"spawnAgent"}"#, "spawnAgent"),
         (r#"{"action":"  "}"#, ""),
         (r"{}", ""),
+        (r#"{"action":5,"name":"a"}"#, "5"),
+        (r#"{"action":"delete_everything","name":7,"context":[]}"#, "delete_everything"),
     ] {
         assert_eq!(meaning(json), Err(CommandError::UnknownAction(action.to_owned())));
     }
@@ -189,11 +191,11 @@ fn fields_an_action_does_not_need_and_unknown_fields_are_ignored() {
 fn a_field_that_is_no_text_is_refused() {
     assert_eq!(
         refusal::<OrchestratorRequest>(json!({"action": "stop_agent", "name": 7})),
-        "invalid type: integer `7`, expected a string"
+        "`name`: invalid type: integer `7`, expected a string"
     );
     assert_eq!(
         refusal::<OrchestratorRequest>(json!(["stop_agent", "a", {}])),
-        "invalid type: map, expected a string"
+        "invalid type: sequence, expected a map"
     );
 }
 

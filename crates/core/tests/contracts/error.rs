@@ -64,6 +64,13 @@ fn an_error_body_has_the_documented_json() {
 }
 
 #[test]
+fn empty_details_are_not_written() {
+    let details = Some(BTreeMap::new());
+    let error = ErrorResponse { code: ErrorCode::NotFound, message: "gone".to_owned(), details };
+    assert_eq!(json!(error), json!({"code": "NOT_FOUND", "message": "gone"}));
+}
+
+#[test]
 fn an_error_body_without_details_has_no_such_field() {
     both_ways(
         &ErrorResponse {

@@ -282,7 +282,10 @@ fn failure(change: &StatusChanged) -> Result<StopReason, Error> {
 pub(crate) fn failed(error: ProjectError) -> Error {
     let code = match &error {
         ProjectError::InvalidInput(_) => -32602,
-        ProjectError::Refused(_) | ProjectError::Unavailable(_) | ProjectError::Failed(_) => -32603,
+        ProjectError::Refused(_)
+        | ProjectError::Unavailable(_)
+        | ProjectError::OwnerEnds(_)
+        | ProjectError::Failed(_) => -32603,
     };
     Error::new(code, error.to_string())
 }

@@ -19,7 +19,7 @@ use antiphon_core::{
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::digest::trimmed;
@@ -62,7 +62,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
     let invalid = |fault| ParseError::Invalid { id: None, fault };
     let head: Head = read(bytes).map_err(invalid)?;
     let id = head.id.map(id).transpose().map_err(invalid)?;
-    match order(head.action.as_deref().unwrap_or_default().trim(), bytes) {
+    let action = match head.action {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(action)) => action,
+        Some(other) => other.to_string(),
+    };
+    match order(action.trim(), bytes) {
         Ok(order) => Ok(Request { id, order }),
         Err(fault) => Err(ParseError::Invalid { id, fault }),
     }
@@ -70,7 +75,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Request, ParseError> {
 
 #[derive(Deserialize)]
 struct Head {
-    action: Option<String>,
+    action: Option<Value>,
     id: Option<Value>,
 }
 
@@ -78,6 +83,7 @@ struct Head {
 struct SendWire {
     name: Option<String>,
     message: Option<String>,
+    blocks: Option<Value>,
     intent: Option<String>,
     params: Option<Value>,
     mode: Option<HandlingMode>,
@@ -136,19 +142,20 @@ fn control(request: OrchestratorRequest) -> Result<Order, Fault> {
 
 fn send(wire: SendWire) -> Result<Order, Fault> {
     let to = agent_name(&need("send", "name", wire.name)?)?;
-    let content = match (non_blank(wire.message), non_blank(wire.intent)) {
-        (Some(_), Some(_)) => {
+    let content = match (non_blank(wire.message), wire.blocks, non_blank(wire.intent)) {
+        (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
             return Err(Fault::invalid("`send` has a `message` or an `intent`, not both"));
         }
-        (Some(body), None) => InteractionContent::Message { body, blocks: None },
-        (None, Some(intent)) => {
+        (Some(body), None, None) => InteractionContent::Message { body, blocks: None },
+        (body, Some(blocks), None) => message_of(body.unwrap_or_default(), &blocks)?,
+        (None, None, Some(intent)) => {
             let params = wire.params.unwrap_or_default();
             // A value in the journal must survive a round trip.
             RawJson::of(&params)
                 .map_err(|error| Fault::invalid(format_args!("`params`: {error}")))?;
             InteractionContent::Request { intent, params }
         }
-        (None, None) => return Err(missing("send", "message")),
+        (None, None, None) => return Err(missing("send", "message")),
     };
     Ok(Order::Send {
         to,
@@ -157,6 +164,17 @@ fn send(wire: SendWire) -> Result<Order, Fault> {
         salience: wire.salience,
         wake: if wire.wake == Some(false) { Wake::No } else { Wake::Yes },
     })
+}
+
+/// A message with texts and images.
+fn message_of(body: String, blocks: &Value) -> Result<InteractionContent, Fault> {
+    let message = json!({ "type": "message", "body": body, "blocks": blocks });
+    let content: InteractionContent = serde_json::from_value(message)
+        .map_err(|error| Fault::invalid(format_args!("`blocks`: {error}")))?;
+    if content.is_empty() {
+        return Err(missing("send", "message"));
+    }
+    Ok(content)
 }
 
 fn invoke(wire: InvokeWire) -> Result<Order, Fault> {

@@ -91,7 +91,9 @@ impl From<ProjectError> for Failure {
         let code = match &error {
             ProjectError::InvalidInput(_) => ErrorCode::InvalidRequest,
             ProjectError::Refused(_) => ErrorCode::Forbidden,
-            ProjectError::Unavailable(_) => ErrorCode::ServiceUnavailable,
+            ProjectError::Unavailable(_) | ProjectError::OwnerEnds(_) => {
+                ErrorCode::ServiceUnavailable
+            }
             ProjectError::Failed(_) => ErrorCode::InternalError,
         };
         Self::new(code, error.to_string())

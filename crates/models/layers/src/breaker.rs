@@ -38,6 +38,9 @@ impl Default for BreakerConfig {
     }
 }
 
+/// How long others wait at most before they ask again whether a probe has succeeded.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
+
 /// What a breaker does with the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
@@ -137,7 +140,8 @@ impl Circuit {
         let mut state = self.lock();
         match *state {
             State::Closed(_) => return Ok(Permit::Regular),
-            State::Probing => return Err(self.config.open_for),
+            // The probe decides soon.
+            State::Probing => return Err(self.config.open_for.min(PROBE_WAIT)),
             State::Open { since } => {
                 let left = self.rest_left(since);
                 if !left.is_zero() && !is_urgent {

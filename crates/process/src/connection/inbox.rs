@@ -27,6 +27,15 @@ const ANSWER_WAIT_S: u32 = 25;
 /// How much longer than the agent's time limit a command waits for an answer.
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
 
+/// How long a server that is to answer may be away.
+const SERVER_WAIT: Duration = Duration::from_secs(30);
+
+/// Pause before a server that does not answer is asked again.
+const SERVER_PAUSE: Duration = Duration::from_millis(100);
+
+/// The reason of an invalid interaction, which names the field too.
+const INVALID: &str = "invalid";
+
 /// An interaction to send to an agent.
 #[derive(Debug, Clone)]
 pub struct OutgoingInteraction {
@@ -138,8 +147,10 @@ impl ProjectServer {
         let reason = match &error {
             ClientError::Refused { error, .. } => {
                 // An invalid field has a reason too, and is no rejection.
-                let details = error.details.as_ref().filter(|it| !it.contains_key("field"));
-                details.and_then(|details| details.get("reason")).cloned()
+                let details = error.details.as_ref();
+                let reason = details.and_then(|details| details.get("reason"));
+                let is_field = details.is_some_and(|details| details.contains_key("field"));
+                reason.filter(|reason| !is_field || *reason == INVALID).cloned()
             }
             ClientError::NoConnection { .. }
             | ClientError::Unreachable { .. }
@@ -171,7 +182,7 @@ impl ProjectServer {
     }
 
     /// Waits for the answer to a request, a little longer than the agent's time limit. `None` when there is
-    /// no answer by then.
+    /// no answer by then. When the server ends, the next one at the same place is waited for.
     pub async fn request_answer(
         &self,
         id: InteractionId,
@@ -183,8 +194,15 @@ impl ProjectServer {
             let left = end.saturating_duration_since(Instant::now()).as_secs();
             let wait_s = u32::try_from(left).unwrap_or(ANSWER_WAIT_S).min(ANSWER_WAIT_S);
             let Some(wait_s) = NonZeroU32::new(wait_s) else { return Ok(None) };
-            let status = self.client.request_status(id, Some(wait_s)).await;
-            let RequestStatus { state, result, .. } = self.answer(status)?;
+            let RequestStatus { state, result, .. } =
+                match self.client.request_status(id, Some(wait_s)).await {
+                    Ok(status) => status,
+                    Err(error) if error.is_transient() => {
+                        self.next_server(end, error).await?;
+                        continue;
+                    }
+                    Err(error) => return Err(self.project_error(error)),
+                };
             if state.is_final() {
                 return Ok(Some(RequestAnswer { state, result: result.unwrap_or_default() }));
             }
@@ -192,6 +210,21 @@ impl ProjectServer {
     }
 }
 
+impl ProjectServer {
+    /// Waits until a server answers here again, after a request has failed with `error`.
+    async fn next_server(&self, end: Instant, error: ClientError) -> Result<(), ProjectError> {
+        let end = end.min(Instant::now() + SERVER_WAIT);
+        loop {
+            tokio::time::sleep(SERVER_PAUSE).await;
+            if self.client.is_alive().await {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                return Err(self.project_error(error));
+            }
+        }
+    }
+}
 /// The pause after the first rejection for lack of room. Each further pause is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 

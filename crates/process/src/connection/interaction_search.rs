@@ -47,7 +47,10 @@ impl Connection {
 }
 
 fn matches_id(found: InteractionId, id: &str) -> bool {
-    found.to_string().starts_with(&id.to_lowercase())
+    let (found, id) = (found.to_string(), id.to_lowercase());
+    // The last group of a UUID is random, and the first ones are a time.
+    let random = found.rsplit('-').next().unwrap_or_default();
+    found.starts_with(&id) || random.starts_with(&id)
 }
 
 async fn find_waiting(

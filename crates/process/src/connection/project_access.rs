@@ -12,7 +12,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::toolset::Toolset;
 use antiphon_sqlite::SqliteJournal;
 
-use super::{Connection, ProjectServer};
+use super::{Connection, ProjectServer, Twice};
 use crate::tree_reader::TreeReader;
 use antiphon_project::error::ProjectError;
 
@@ -91,6 +91,31 @@ impl<'a> ProjectAccess<'a> {
             }
             Self::Server { server, .. } => named(server),
         }
+    }
+
+    /// Carries out a change at whichever process owns the journal. Returns the answer with where it came from.
+    pub async fn changed<T>(
+        &self,
+        twice: Twice,
+        request: impl AsyncFn(&Connection) -> Result<T, ProjectError>,
+    ) -> Result<(Connection, T), ProjectError> {
+        let open = async || self.change().await;
+        Connection::at_any_owner(self.environment(), twice, open, request).await
+    }
+
+    /// The same for a decision.
+    pub async fn decided<T>(
+        &self,
+        twice: Twice,
+        request: impl AsyncFn(&Connection) -> Result<T, ProjectError>,
+    ) -> Result<(Connection, T), ProjectError> {
+        let open = async || self.decide().await;
+        Connection::at_any_owner(self.environment(), twice, open, request).await
+    }
+
+    fn environment(&self) -> &Environment {
+        let (Self::Folder { environment, .. } | Self::Server { environment, .. }) = self;
+        environment
     }
 
     /// Opens the project for a decision; the gate records a rule that is always allowed.

@@ -10,6 +10,20 @@ use antiphon_project::error::ProjectError;
 pub(super) fn project_error(server: &ProjectServer, error: ClientError) -> ProjectError {
     let endpoint = server.client.endpoint();
     match error {
+        ClientError::NoConnection { reason } if !server.is_named() => {
+            ProjectError::OwnerEnds(format!(
+                "the process that works on the tasks of this project has ended, and nothing was sent to it \
+                 ({reason}): try again"
+            ))
+        }
+        ClientError::Unreachable { reason } | ClientError::StreamLost { reason }
+            if !server.is_named() =>
+        {
+            ProjectError::Unavailable(format!(
+                "the process that works on the tasks of this project broke off the connection ({reason}): see with \
+                 `antiphon tasks list` what it has done, and try again"
+            ))
+        }
         ClientError::NoConnection { reason } => ProjectError::Unavailable(format!(
             "no server answers at {endpoint} ({reason}): start it there with `antiphon serve`, or check \
              the address"

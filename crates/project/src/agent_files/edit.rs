@@ -206,8 +206,19 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder) {
         Ok(about) if about.is_dir() => Ok(()),
         Ok(_) => Err(io::Error::other("it is not a folder")),
-        Err(_) => DirBuilder::new().mode(0o700).create(folder),
+        Err(_) => match DirBuilder::new().mode(0o700).create(folder) {
+            // Another process has created it meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(folder) => {
+                Ok(())
+            }
+            created => created,
+        },
     }
+}
+
+/// Whether it is a folder and no link.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_dir())
 }
 
 fn write_temporary(folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {

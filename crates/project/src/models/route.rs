@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use antiphon_core::RawJson;
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
@@ -29,6 +30,9 @@ pub struct Route {
     /// Session file that the conversation is saved to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub save: Option<PathBuf>,
+    /// When the session that is saved began, if it began in a file. Absent: with its first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began: Option<DateTime<Utc>>,
     /// What the process that asked for the task gave to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<TaskProcess>,
@@ -45,6 +49,7 @@ impl Route {
             replay: absolute(self.replay)?,
             retries: self.retries,
             save: absolute(self.save)?,
+            began: self.began,
             process: self.process,
         })
     }

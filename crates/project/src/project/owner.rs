@@ -8,6 +8,7 @@ use antiphon_runtime::Orchestrator;
 use antiphon_sqlite::SqliteJournal;
 
 use super::Project;
+use super::own_tools::OwnTools;
 use crate::agent_files::AgentFiles;
 use crate::environment::Environment;
 use crate::error::ProjectError;
@@ -57,11 +58,12 @@ pub struct ProjectOwner {
     mcp: Arc<McpPool>,
     /// The environment of this process stays registered between its tasks.
     _own_lease: Option<ProcessLease>,
+    tools: Option<Arc<OwnTools>>,
 }
 
 impl ProjectOwner {
-    /// Sets up everything. No task runs yet.
-    pub async fn open(
+    /// Sets up everything. No task runs yet, and MCP servers connect meanwhile.
+    pub fn open(
         project: &Project,
         environment: &Environment,
         settings: UserSettings,
@@ -70,7 +72,9 @@ impl ProjectOwner {
     ) -> Result<Self, ProjectError> {
         settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
         let mcp = Arc::new(McpPool::new(project));
-        let servers = mcp.connect(&settings).await;
+        let servers = mcp.servers(&settings);
+        let warnings = settings.environment.warnings.clone();
+        let tools = servers.clone().map(|servers| OwnTools::connect(servers, warnings));
         let process = role.process().clone();
         let is_server = matches!(role, OwnerRole::Server(_));
         let own = Arc::new(ProcessEnvironment::build(project, settings, &process, servers)?);
@@ -94,12 +98,30 @@ impl ProjectOwner {
         let (rules, for_files) = (own.rules.clone(), files.clone());
         let models = Arc::clone(&own.models);
         let tasks = ProjectTaskFactory::new(&project, &orchestrator, models, rules, for_files);
-        let tasks = Arc::new(tasks.with_environments(Arc::clone(&environments)));
-        Ok(Self { orchestrator, environments, own, tasks, files, mcp, _own_lease: own_lease })
+        let tasks = tasks.with_environments(Arc::clone(&environments));
+        let tasks = Arc::new(tasks.with_tools(tools.clone()));
+        Ok(Self {
+            orchestrator,
+            environments,
+            own,
+            tasks,
+            files,
+            mcp,
+            _own_lease: own_lease,
+            tools,
+        })
+    }
+
+    /// Whether the first task waits for MCP servers that have not listed their tools yet.
+    pub fn waits_for_tools(&self) -> bool {
+        self.tools.as_ref().is_some_and(|tools| !tools.are_ready())
     }
 
     /// Stops everything that still runs. The journal is free when the last clone of the orchestrator is gone.
     pub async fn shutdown(self) {
+        if let Some(tools) = &self.tools {
+            tools.close().await;
+        }
         self.orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
         self.environments.close().await;
         self.mcp.close().await;

@@ -20,6 +20,12 @@ impl Principal {
     /// Kind of the keys under which messages to tasks are sent.
     pub const TASK_MESSAGES: &str = "http-said";
 
+    /// Kind of the keys under which sessions are imported.
+    pub const IMPORTS: &str = "http-import";
+
+    /// Kind of the keys under which sessions are forked.
+    pub const FORKS: &str = "http-fork";
+
     /// Where a request of this principal comes from, as the journal records it.
     pub fn provenance(&self) -> Provenance {
         match (&self.agent, &self.key_id) {

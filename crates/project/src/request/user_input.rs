@@ -23,7 +23,7 @@ pub fn check_message(field: &str, message: &UserMessage) -> Result<(), ErrorResp
         InputBlock::Image(_) => false,
     };
     if message.content.iter().all(blank) {
-        return Err(invalid_request(format!("`{field}` is empty: send a text or an image")));
+        return Err(invalid_request(format!("`{field}`: it is empty: send a text or an image")));
     }
     Ok(())
 }

@@ -121,6 +121,7 @@ impl ProcessEnvironment {
             (None, None) => SystemPrompt::Default,
         };
         let default_model = self.default_model(&request.route);
+        let began = conversation.began.filter(|_| request.route.save.is_some());
         let spec = TaskSpec {
             agent,
             model: request.model,
@@ -128,7 +129,7 @@ impl ProcessEnvironment {
             system_prompt,
             limits: request.limits,
             output_schema: request.output_schema,
-            route: request.route,
+            route: Route { began, ..request.route },
             ..TaskSpec::new(message)
         };
         let builder = TaskBuilder {

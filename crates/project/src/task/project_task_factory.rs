@@ -3,6 +3,7 @@
 mod definitions;
 mod run;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,9 +17,10 @@ use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
 use async_trait::async_trait;
 
 use crate::agent_files::AgentFiles;
-use crate::error::ProjectError;
+use crate::error::{ProjectError, STOPPING};
 use crate::models::{Models, Route};
 use crate::project::Project;
+use crate::project::own_tools::OwnTools;
 use crate::prompt::Rules;
 use crate::reports::agent_detail::agent_problems;
 use crate::reports::presence::unknown_agent;
@@ -38,6 +40,8 @@ pub struct ProjectTaskFactory {
     rules: Rules,
     files: AgentFiles,
     environments: Option<Arc<ProjectEnvironments>>,
+    /// Tools that new tasks wait for.
+    tools: Option<Arc<OwnTools>>,
 }
 
 impl ProjectTaskFactory {
@@ -57,6 +61,7 @@ impl ProjectTaskFactory {
             rules,
             files,
             environments: None,
+            tools: None,
         }
     }
 
@@ -65,11 +70,24 @@ impl ProjectTaskFactory {
     pub fn with_environments(self, environments: Arc<ProjectEnvironments>) -> Self {
         Self { environments: Some(environments), ..self }
     }
+
+    /// The same, whose new tasks wait for these tools.
+    #[must_use]
+    pub(crate) fn with_tools(self, tools: Option<Arc<OwnTools>>) -> Self {
+        Self { tools, ..self }
+    }
+
+    async fn tools_ready(&self) {
+        if let Some(tools) = &self.tools {
+            tools.ready().await;
+        }
+    }
 }
 
 #[async_trait]
 impl TaskFactory for ProjectTaskFactory {
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
+        self.tools_ready().await;
         let agent = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
         let conversation = match request.session_id {
             Some(session_id) => self.session(session_id).await?,
@@ -218,6 +236,11 @@ impl ProjectTaskFactory {
 fn invalid(error: ProjectError) -> ErrorResponse {
     let code = match error {
         ProjectError::Refused(_) => ErrorCode::Forbidden,
+        ProjectError::OwnerEnds(message) => {
+            let cause = ("cause".to_owned(), STOPPING.to_owned());
+            let details = Some(BTreeMap::from([cause]));
+            return ErrorResponse { code: ErrorCode::ServiceUnavailable, message, details };
+        }
         ProjectError::Unavailable(_) => ErrorCode::ServiceUnavailable,
         ProjectError::InvalidInput(_) => ErrorCode::InvalidRequest,
         ProjectError::Failed(_) => ErrorCode::InternalError,

@@ -21,7 +21,9 @@ pub fn save(state: &TaskState) -> Result<(), ProjectError> {
     let session = Session {
         id: state.created.session_id.clone(),
         system_prompt: state.created.system_prompt.clone(),
-        created_at: state.messages().first().map_or(now, |first| first.timestamp()),
+        created_at: route
+            .began
+            .unwrap_or_else(|| state.messages().first().map_or(now, |first| first.timestamp())),
         updated_at: now,
         messages: state.messages().to_vec(),
     };

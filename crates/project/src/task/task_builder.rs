@@ -11,6 +11,7 @@ use antiphon_core::{
     TaskLimits, Tool, UserMessage,
 };
 use antiphon_runtime::{NewTask, Orchestrator, OrchestratorError, PriorHistory};
+use chrono::{DateTime, Utc};
 
 use crate::error::ProjectError;
 use crate::models::Route;
@@ -90,6 +91,8 @@ pub struct Conversation {
     pub model: Option<ModelRef>,
     /// The system prompt it was recorded with.
     pub system_prompt: Option<String>,
+    /// When it began, as its file says.
+    pub began: Option<DateTime<Utc>>,
 }
 
 impl Conversation {
@@ -105,6 +108,7 @@ impl Conversation {
             history: PriorHistory::Task(HistoryRef { task_id: last, seq: state.seq }),
             model: state.created.model,
             system_prompt: Some(state.created.system_prompt),
+            began: state.created.imported.map(|times| times.created_at),
         })
     }
 
@@ -116,6 +120,7 @@ impl Conversation {
             history: PriorHistory::Messages(session.messages),
             model: None,
             system_prompt: Some(session.system_prompt),
+            began: Some(session.created_at),
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, Warnings};
 use crate::project::Project;
 use crate::settings::UserSettings;
 use crate::state::state_base;
@@ -106,10 +106,7 @@ impl McpPool {
     /// The same, once each server has listed its tools or has failed. Warns about servers without tools.
     pub async fn connect(&self, settings: &UserSettings) -> Option<Arc<UsedServers>> {
         let servers = self.servers(settings)?;
-        servers.connect_all(CONNECT_TIMEOUT).await;
-        for warning in unavailable_servers(&servers) {
-            settings.environment.warnings.report(&warning);
-        }
+        connect_servers(&servers, &settings.environment.warnings).await;
         Some(servers)
     }
 
@@ -195,6 +192,14 @@ impl ToolExecutor for UsedServers {
 
     async fn release(&self, task_id: &TaskId) {
         self.servers.release(task_id).await;
+    }
+}
+
+/// Waits until each server has listed its tools or has failed. Warns about servers without tools.
+pub(crate) async fn connect_servers(servers: &UsedServers, warnings: &Warnings) {
+    servers.connect_all(CONNECT_TIMEOUT).await;
+    for warning in unavailable_servers(servers) {
+        warnings.report(&warning);
     }
 }
 

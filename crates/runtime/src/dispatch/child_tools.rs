@@ -2,7 +2,7 @@
 //!
 //! | child               | its own tools                                          |
 //! |---------------------|--------------------------------------------------------|
-//! | a defined agent     | those of its definition; without a list, its caller's  |
+//! | a defined agent     | those of its definition; without a list, every tool    |
 //! | an ad-hoc agent     | those that the call names, at most its caller's        |
 //!
 //! The policy of the call lends tools of the caller's client beside them: all, these or none. It takes none of the
@@ -18,6 +18,9 @@ use antiphon_core::{
 use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::child_plan::CallingTask;
 use crate::dispatch::refusal::DispatchRefusal;
+use crate::dispatch::supervisor_tools;
+use crate::inbox::peer_tools;
+use crate::task::step::output::FINAL;
 use crate::task::step::{person_tools, tools};
 
 const NOT_HERE: &str = "there is no such tool here";
@@ -67,10 +70,13 @@ impl CallingTask<'_> {
         let (external, mut left_out) = (self.lent(policy), Vec::new());
         let mut own = match (agent, definition.and_then(|definition| definition.tools.as_ref())) {
             (AgentRef::Named { .. }, Some(own)) => self.defined(own, &external, &mut left_out),
+            (AgentRef::Named { .. }, None) => {
+                return Ok(self.every(definition, agent, exact, external));
+            }
             (AgentRef::AdHoc { tools: Some(own), .. }, _) => {
                 self.ad_hoc(own, &external, &mut left_out)
             }
-            (AgentRef::Named { .. } | AgentRef::AdHoc { .. }, _) => {
+            (AgentRef::AdHoc { tools: None, .. }, _) => {
                 if *policy == ToolPolicy::Inherit {
                     let (tools, agents) =
                         (self.state.created.tools.clone(), self.callable(definition, agent));
@@ -85,6 +91,23 @@ impl CallingTask<'_> {
         }
         let agents = self.callable(definition, agent);
         Ok(ChildTools { tools: Some(own), external, agents, left_out })
+    }
+
+    /// What a defined agent without a list of tools may use: every tool, as when a user starts it.
+    fn every(
+        &self,
+        definition: Option<&AgentDefinition>,
+        agent: &AgentRef,
+        exact: &[String],
+        external: Vec<Arc<Tool>>,
+    ) -> ChildTools {
+        let (here, mut left_out) = (self.deps.tools.tools(), Vec::new());
+        let known = |name: &String| has(&here, name) || has(&external, name) || is_ours(name);
+        for name in exact.iter().filter(|name| !known(name)) {
+            leave_out(&mut left_out, name, NOT_OF_CLIENT);
+        }
+        let agents = self.callable(definition, agent);
+        ChildTools { tools: None, external, agents, left_out }
     }
 
     /// The own tools of a defined agent. One that is not here now may be later: tools of a server come
@@ -103,7 +126,7 @@ impl CallingTask<'_> {
                 leave_out(left_out, name, NOT_LENT);
                 continue;
             }
-            if !has(&here, name) && name != CALL_AGENT && !person_tools::is_ours(name) {
+            if !has(&here, name) && !is_ours(name) {
                 leave_out(left_out, name, NOT_HERE);
             }
             tools.push(name.clone());
@@ -179,6 +202,15 @@ impl CallingTask<'_> {
             (None, _) => self.state.created.agents.clone(),
         }
     }
+}
+
+/// Whether the orchestrator itself answers calls of a tool of this name. Such tools depend on more than the list.
+fn is_ours(name: &str) -> bool {
+    name == FINAL
+        || supervisor_tools::is_ours(name)
+        || peer_tools::is_peer_tool(name)
+        || peer_tools::is_reply_tool(name)
+        || person_tools::is_ours(name)
 }
 
 fn has(tools: &[Arc<Tool>], name: &str) -> bool {

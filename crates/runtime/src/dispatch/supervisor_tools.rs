@@ -195,15 +195,17 @@ impl TaskRun {
             let reason = "`task_ids` is empty: say which tasks".to_owned();
             return Ok(Err(DispatchRefusal::Arguments { reason }));
         }
+        let mut tasks = Vec::new();
         for task_id in &arguments.task_ids {
-            if self.descendant(task_id).await?.is_none() {
+            let Some(task) = self.descendant(task_id).await? else {
                 return Ok(Err(not_yours(task_id)));
-            }
+            };
+            tasks.push(task.task_id);
         }
         let now = self.services.deps.clock.now();
         let until =
             arguments.timeout_s.map(|s| now + chrono::TimeDelta::seconds(i64::from(s.get())));
-        let (tasks, mode) = (arguments.task_ids, arguments.mode);
+        let mode = arguments.mode;
         let pending_call = PendingCall::Await { tasks: tasks.clone(), mode, until };
         // The first that ends is enough: a cycle through one of several is none.
         let needed = if mode == Awaiting::Any && tasks.len() > 1 { &[] } else { tasks.as_slice() };
@@ -228,11 +230,11 @@ impl TaskRun {
             Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if self.descendant(&arguments.task_id).await?.is_none() {
+        let Some(task) = self.descendant(&arguments.task_id).await? else {
             return Ok(Err(not_yours(&arguments.task_id)));
-        }
-        cancel::cancel_all(&self.services, vec![arguments.task_id.clone()]).await?;
-        let summary = self.services.reader.summary(&arguments.task_id).await?;
+        };
+        cancel::cancel_all(&self.services, vec![task.task_id.clone()]).await?;
+        let summary = self.services.reader.summary(&task.task_id).await?;
         let shown = json!(self.snapshot(&summary).await?);
         Ok(Ok(Answer::Result(ToolResult::text(shown.to_string()))))
     }
@@ -259,26 +261,26 @@ impl TaskRun {
             Ok(arguments) => arguments,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        if self.descendant(&arguments.task_id).await?.is_none() {
+        let Some(task) = self.descendant(&arguments.task_id).await? else {
             return Ok(Err(not_yours(&arguments.task_id)));
-        }
+        };
         // The id derives from the call: repeated after a crash, the message is queued once.
         let id = self.interaction_id_of(call);
         let content = InteractionContent::Message { body: arguments.text, blocks: None };
         let mode = arguments.mode.unwrap_or(HandlingMode::Steer);
         let class = RenderClass::FlowStep;
         let queued = message_from(&self.state.created.agent, id, content, mode, class);
-        let result =
-            match task_message::queue_message(&self.services, &arguments.task_id, queued).await {
-                Ok(()) => ToolResult::text("queued"),
-                Err(
-                    error @ (OrchestratorError::Ended { .. }
-                    | OrchestratorError::InboxFull { .. }
-                    | OrchestratorError::PeerUnavailable { .. }
-                    | OrchestratorError::PeerRefused { .. }),
-                ) => ToolResult::failed(error.to_string()),
-                Err(error) => return Err(error),
-            };
+        let result = match task_message::queue_message(&self.services, &task.task_id, queued).await
+        {
+            Ok(()) => ToolResult::text("queued"),
+            Err(
+                error @ (OrchestratorError::Ended { .. }
+                | OrchestratorError::InboxFull { .. }
+                | OrchestratorError::PeerUnavailable { .. }
+                | OrchestratorError::PeerRefused { .. }),
+            ) => ToolResult::failed(error.to_string()),
+            Err(error) => return Err(error),
+        };
         Ok(Ok(Answer::Result(result)))
     }
 
@@ -300,11 +302,24 @@ impl TaskRun {
         })
     }
 
-    /// The task, if it is a descendant of this one.
+    async fn descendant_named(
+        &self,
+        start: &TaskId,
+    ) -> Result<Option<TaskSummary>, OrchestratorError> {
+        let own = std::slice::from_ref(&self.state.task_id);
+        let below = self.services.reader.descendants(own, self.root()).await?;
+        let mut named = below.into_iter().filter(|task| task.task_id.is_named_by(start.as_str()));
+        Ok(match (named.next(), named.next()) {
+            (Some(task), None) => Some(task),
+            (Some(_), Some(_)) | (None, _) => None,
+        })
+    }
+
+    /// The descendant of this task of this id, or the only one whose id begins so.
     async fn descendant(&self, task_id: &TaskId) -> Result<Option<TaskSummary>, OrchestratorError> {
         let found = match self.services.reader.summary(task_id).await {
             Ok(found) => found,
-            Err(OrchestratorError::Replay(_)) => return Ok(None),
+            Err(OrchestratorError::Replay(_)) => return self.descendant_named(task_id).await,
             Err(error) => return Err(error),
         };
         let mut parent = found.parent.clone();

@@ -56,8 +56,8 @@ pub(crate) async fn admit(
     arrival: Arrival,
     starts: StartPolicy,
 ) -> Result<Receipt, OrchestratorError> {
-    if let Some(why) = interface_refusal(&arrival) {
-        return Ok(Receipt::Rejected(Rejection::Invalid { why }));
+    if let Some(refusal) = interface_refusal(&arrival) {
+        return Ok(Receipt::Rejected(refusal));
     }
     let key = key_of(&arrival);
     let id = match &key {
@@ -158,8 +158,8 @@ pub(crate) fn check_request(
         content: InteractionContent::Request { intent, params },
         ..Arrival::message(to.clone(), Sender::User, "")
     };
-    if let Some(why) = interface_refusal(&arrival) {
-        return Err(Rejection::Invalid { why });
+    if let Some(refusal) = interface_refusal(&arrival) {
+        return Err(refusal);
     }
     check(&arrival.from, &arrival.content, None, &*definition_of(services, to)?)
 }

@@ -1,8 +1,8 @@
 //! An interaction for an agent, and its receipt.
 
 use antiphon_core::{
-    AgentDefinition, AgentName, HandlingMode, InteractionContent, InteractionId, LifecycleIntent,
-    Provenance, RawJson, RenderMetadata, Sender, TaskId, Wake,
+    AgentDefinition, AgentName, HandlingMode, IMAGE_BYTES_MAX, InteractionContent, InteractionId,
+    LifecycleIntent, Provenance, RawJson, RenderMetadata, Sender, TaskId, Wake,
 };
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -10,8 +10,11 @@ use serde::Serialize;
 use crate::inbox::quotas::{INBOX_MAX, INBOX_OF_SENDER_MAX};
 use crate::task::step::output;
 
-/// Longest interaction, in bytes of JSON.
+/// Longest interaction, in bytes of JSON without its images.
 pub const INTERACTION_BYTES_MAX: usize = 256 * 1024;
+
+/// Images of an interaction together, in bytes, at most.
+pub const INTERACTION_IMAGE_BYTES_MAX: usize = 2 * IMAGE_BYTES_MAX;
 
 /// Longest payload of an external event, in bytes of JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
@@ -149,6 +152,8 @@ pub enum Rejection {
     /// The interaction is invalid: fix it.
     #[error("{why}")]
     Invalid {
+        /// What of it is wrong: `message`, `intent`, `params`, `blocks`, `payload`, `key` or `content`.
+        field: &'static str,
         /// What is wrong with it.
         why: String,
     },
@@ -178,20 +183,25 @@ fn others(known: &[String]) -> String {
 }
 
 /// Why an interface must not send this, if so.
-pub(crate) fn interface_refusal(arrival: &Arrival) -> Option<String> {
+pub(crate) fn interface_refusal(arrival: &Arrival) -> Option<Rejection> {
+    let invalid = |field, why| Some(Rejection::Invalid { field, why });
     let key = arrival.key.as_deref().unwrap_or("-");
     if key.is_empty() || key.len() > SENDER_KEY_BYTES_MAX {
-        return Some(format!("a key has 1 to {SENDER_KEY_BYTES_MAX} bytes"));
+        return invalid("key", format!("a key has 1 to {SENDER_KEY_BYTES_MAX} bytes"));
     }
     if arrival.payload.is_some() && !matches!(arrival.from, Sender::External(_)) {
-        return Some("only an external event has a payload".to_owned());
+        return invalid("payload", "only an external event has a payload".to_owned());
     }
     match &arrival.content {
         InteractionContent::Message { .. } | InteractionContent::Ack { .. } => None,
-        InteractionContent::Request { intent, .. } => LifecycleIntent::parse(intent)
-            .map(|_| format!("`{intent}` is reserved for the orchestrator")),
+        InteractionContent::Request { intent, .. } => {
+            LifecycleIntent::parse(intent).and_then(|_| {
+                invalid("intent", format!("`{intent}` is reserved for the orchestrator"))
+            })
+        }
         InteractionContent::Response { .. } => {
-            Some("a response is sent by the requested agent, with its tools".to_owned())
+            let why = "a response is sent by the requested agent, with its tools";
+            invalid("content", why.to_owned())
         }
     }
 }
@@ -203,39 +213,48 @@ pub(crate) fn check(
     payload: Option<&RawJson>,
     definition: &AgentDefinition,
 ) -> Result<(), Rejection> {
-    let invalid = |why: String| Err(Rejection::Invalid { why });
+    let invalid = |field, why: String| Err(Rejection::Invalid { field, why });
     match content {
         InteractionContent::Message { .. } => {
             // An external event needs no text: its label says that it happened.
             if content.is_empty() && !matches!(from, Sender::External(_)) {
-                return invalid("the message is empty: add a text".to_owned());
+                return invalid("message", "the message is empty: add a text".to_owned());
             }
         }
         InteractionContent::Request { intent, params } => {
             if intent.trim().is_empty() || intent.len() > INTENT_BYTES_MAX {
-                return invalid(format!("an intent has 1 to {INTENT_BYTES_MAX} bytes"));
+                let why = format!("an intent has 1 to {INTENT_BYTES_MAX} bytes");
+                return invalid("intent", why);
             }
             if let Some(schema) = definition.intents.get(intent)
                 && let Err(why) = output::check(Some(schema), params.clone())
             {
-                return invalid(format!("the params of `{intent}` do not fit their schema: {why}"));
+                let why = format!("the params of `{intent}` do not fit their schema: {why}");
+                return invalid("params", why);
             }
         }
         InteractionContent::Response { .. } | InteractionContent::Ack { .. } => {}
     }
-    let bytes = content.bytes();
+    let image_bytes = content.image_bytes();
+    if image_bytes > INTERACTION_IMAGE_BYTES_MAX {
+        let why = format!(
+            "the images of an interaction may have {INTERACTION_IMAGE_BYTES_MAX} bytes together, these have \
+             {image_bytes}: send them one by one"
+        );
+        return invalid("blocks", why);
+    }
+    let bytes = content.bytes() - image_bytes;
     if bytes > INTERACTION_BYTES_MAX {
         return Err(Rejection::TooLong { bytes });
     }
     // Stored as `null` it would be read back as absent.
     if payload.is_some_and(|payload| payload.as_str() == "null") {
-        return invalid("the payload is `null`: omit it".to_owned());
+        return invalid("payload", "the payload is `null`: omit it".to_owned());
     }
     let bytes = payload.map_or(0, |payload| payload.as_str().len());
     if bytes > PAYLOAD_BYTES_MAX {
-        return invalid(format!(
-            "a payload may have {PAYLOAD_BYTES_MAX} bytes, this one has {bytes}"
-        ));
+        let why = format!("a payload may have {PAYLOAD_BYTES_MAX} bytes, this one has {bytes}");
+        return invalid("payload", why);
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    AgentDefinition, CallableAgents, InteractionContent, InteractionId, PeerInputClass, RawJson,
-    RenderClass, RenderMetadata, Salience, Sender, SilentIntents, SourceName, TaskStatus, Wake,
+    AgentDefinition, CallableAgents, IMAGE_BYTES_MAX, ImageBlock, InputBlock, InteractionContent,
+    InteractionId, Message, PeerInputClass, RawJson, RenderClass, RenderMetadata, Salience, Sender,
+    SilentIntents, SourceName, TaskStatus, Wake,
 };
 use antiphon_runtime::{
     Arrival, INTENT_BYTES_MAX, INTERACTION_BYTES_MAX, PAYLOAD_BYTES_MAX, Receipt, Rejection,
@@ -119,7 +120,7 @@ async fn what_comes_with_a_request_fits_its_schema_where_there_is_one() {
     let ada = AgentDefinition { intents, ..clerk("ada") };
     let live_agents = LiveAgents::with(Roster::default().with(ada), answering());
     let rejection = rejected(&live_agents, request("ada", "count", json!({}))).await;
-    let Rejection::Invalid { why } = rejection else { panic!("{rejection:?}") };
+    let Rejection::Invalid { field: "params", why } = rejection else { panic!("{rejection:?}") };
     assert!(why.starts_with("the params of `count` do not fit their schema: "), "{why}");
     live_agents.admit(request("ada", "count", json!({"n": 1}))).await;
     live_agents.admit(request("ada", "anything", json!([]))).await;
@@ -192,6 +193,30 @@ async fn an_event_may_say_nothing_if_something_comes_with_it_and_only_an_event_m
         let rejection = rejected(&live_agents, arrival).await;
         assert!(matches!(rejection, Rejection::Invalid { .. }), "{rejection:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn images_have_a_limit_of_their_own() {
+    let office = office();
+    let image = || {
+        let data = vec![7; IMAGE_BYTES_MAX];
+        InputBlock::Image(ImageBlock::new("image/png", data).expect("an image"))
+    };
+    let with = |images: usize| {
+        let blocks = (0..images).map(|_| image()).collect();
+        let content = InteractionContent::Message { body: "see".to_owned(), blocks: Some(blocks) };
+        Arrival { content, ..message("ada", "") }
+    };
+    let (_, task_id) = office.admit(with(2)).await;
+    let state = office.at_rest("ada").await;
+    assert_eq!(state.task_id, task_id);
+    let last = state.messages().iter().rev().find_map(|message| match &**message {
+        Message::User(user) => Some(user.content.len()),
+        Message::Assistant(_) | Message::ToolResult(_) => None,
+    });
+    assert_eq!(last, Some(3), "the text and both images");
+    let rejection = rejected(&office, with(3)).await;
+    assert!(matches!(rejection, Rejection::Invalid { field: "blocks", .. }), "{rejection:?}");
 }
 
 fn progress(from: &str, text: &str) -> Arrival {

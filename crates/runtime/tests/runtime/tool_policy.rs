@@ -142,6 +142,39 @@ async fn a_defined_agent_has_its_own_tools_whatever_its_caller_has_or_lends() {
 }
 
 #[tokio::test]
+async fn a_defined_agent_without_a_list_has_every_tool_whatever_its_caller_has_or_lends() {
+    for policy in [r#""inherit""#, r#""none""#, r#"["look"]"#] {
+        let asked = format!(r#"{{"agent":"coder","prompt":"do","tools":{policy}}}"#);
+        let team = Team::new(
+            script(&[
+                ("Be brief", 0, &calls(&asked)),
+                ("Be brief", 1, &says("so")),
+                ("I am coder", 0, &crate::team::step("act", "{}")),
+                ("I am coder", 1, &says("{{last_result}}")),
+            ]),
+            Roster::default().with(agent("coder")),
+        );
+        let orchestrator = team.orchestrator();
+        let task = NewTask { tools: Some(vec!["look".to_owned()]), ..new_task("go") };
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        let child = team.tasks().await[1].task_id.clone();
+        let created = orchestrator.task(&child).await.expect("a task").created;
+        assert_eq!(created.tools, None, "{policy}");
+        let reported = reported(&state);
+        assert_eq!(reported["result"]["content"], "did act {}", "{policy}: {reported}");
+        assert_eq!(reported.get("left_out"), None, "{policy}: {reported}");
+    }
+}
+
+#[tokio::test]
+async fn tools_that_the_orchestrator_answers_are_not_left_out() {
+    let own = ["act", "get_task", "peers", "send_message", "reply", "final", "todo"];
+    let (_, reported) = coders_tools(&own, r#""inherit""#).await;
+    assert_eq!(reported.get("left_out"), None, "{reported}");
+}
+
+#[tokio::test]
 async fn an_ad_hoc_agent_has_at_most_the_tools_of_its_caller() {
     let asked = serde_json::json!({
         "targets": [

@@ -58,6 +58,12 @@ struct MessagesOnly<'a> {
 }
 
 #[derive(Deserialize)]
+struct TypeOnly {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct EnvelopeIn {
     id: SessionId,
     #[serde(default)]
@@ -113,7 +119,15 @@ fn messages(text: &str) -> Result<Vec<Arc<Message>>, FormatError> {
             .map_err(|error| FormatError::Message { index, reason: without_place(&error) })
     };
     let MessagesOnly { messages } = serde_json::from_str(text).map_err(malformed)?;
-    messages.unwrap_or_default().into_iter().enumerate().map(read).collect()
+    let messages = messages.unwrap_or_default();
+    // An unknown type is named before anything that is wrong or missing in any message.
+    for (index, raw) in messages.iter().enumerate() {
+        if let Ok(TypeOnly { kind: Some(kind) }) = serde_json::from_str(raw.get()) {
+            Message::check_type(&kind)
+                .map_err(|error| FormatError::Message { index, reason: error.to_string() })?;
+        }
+    }
+    messages.into_iter().enumerate().map(read).collect()
 }
 
 /// Writes the text of a session file: indented, with a line break at the end.

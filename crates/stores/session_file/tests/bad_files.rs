@@ -37,7 +37,7 @@ fn session() -> Session {
 #[test]
 fn each_bad_content_has_its_own_message() {
     let folder = Folder::new();
-    let cases: [(&str, String, &str); 12] = [
+    let cases: [(&str, String, &str); 14] = [
         ("empty", String::new(), "FILE: the file is empty"),
         ("blank", " \n\t".to_owned(), "FILE: the file is empty"),
         (
@@ -70,6 +70,19 @@ fn each_bad_content_has_its_own_message() {
             "unknown message, and fields are missing",
             r#"{"messages": [{"type": "banana"}]}"#.to_owned(),
             "FILE: messages[0]: unknown message type `banana`, expected one of `user`, `assistant`, \
+             `tool_result`",
+        ),
+        (
+            "unknown message, and what else is in it is wrong",
+            r#"{"messages": [{"type": "robot", "content": [{"text": "x"}], "usage": {}}]}"#
+                .to_owned(),
+            "FILE: messages[0]: unknown message type `robot`, expected one of `user`, `assistant`, \
+             `tool_result`",
+        ),
+        (
+            "unknown message behind one that lacks a field",
+            r#"{"messages": [{"type": "user"}, {"type": "robot", "content": "x"}]}"#.to_owned(),
+            "FILE: messages[1]: unknown message type `robot`, expected one of `user`, `assistant`, \
              `tool_result`",
         ),
         (

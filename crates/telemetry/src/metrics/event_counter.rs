@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use antiphon_core::{
     ApprovalRequested, ContextScope, Event, EventBody, MessageQueued, ModelRef, PeerInputClass,
-    Position, Price, PriceTable, Replied, ResponseStatus, StateChanged, TaskCreated, TaskSummary,
-    Usage, UsageRecorded,
+    Position, Price, PriceTable, Replied, ResponseStatus, TaskCreated, TaskSummary, Usage,
+    UsageRecorded,
 };
 use chrono::{DateTime, Utc};
 
@@ -78,7 +78,11 @@ impl EventCounter {
     pub(crate) fn observe(&mut self, event: &Event, families: &Families) {
         let Some(turned) = self.tasks.apply(event) else { return };
         let task = turned.task.as_deref();
-        self.count(event, task, families);
+        self.count(event, families);
+        if turned.has_read {
+            let agent = self.agent(task);
+            families.messages_processed.get_or_create(&ByAgent { agent }).inc();
+        }
         for ended in turned.ended {
             self.end(ended, task, event.at, families);
         }
@@ -88,13 +92,12 @@ impl EventCounter {
         clippy::wildcard_enum_match_arm,
         reason = "a new event changes only the readers that show it"
     )]
-    fn count(&mut self, event: &Event, task: Option<&TaskFacts>, families: &Families) {
+    fn count(&mut self, event: &Event, families: &Families) {
         match &event.body {
             EventBody::TaskCreated(TaskCreated { agent, .. }) => {
                 let agent = self.agents.get(agent);
                 families.tasks_created.get_or_create(&ByAgent { agent }).inc();
             }
-            EventBody::StateChanged(change) => self.state_changed(change, task, families),
             EventBody::MessageQueued(MessageQueued { class, .. }) => {
                 let labels = ByClass { class: class_word(*class) };
                 families.interactions_queued.get_or_create(&labels).inc();
@@ -125,19 +128,6 @@ impl EventCounter {
 
     fn agent(&mut self, task: Option<&TaskFacts>) -> Name {
         self.agents.get(task.map_or("", |task| &task.agent))
-    }
-
-    fn state_changed(
-        &mut self,
-        change: &StateChanged,
-        task: Option<&TaskFacts>,
-        families: &Families,
-    ) {
-        use antiphon_core::AgentState::{Idle, Thinking};
-        if (change.from, change.to) == (Idle, Thinking) {
-            let agent = self.agent(task);
-            families.messages_processed.get_or_create(&ByAgent { agent }).inc();
-        }
     }
 
     fn usage_recorded(&mut self, recorded: &UsageRecorded, families: &Families) {

@@ -8,6 +8,7 @@ use antiphon_view::text::{age, count, one_line};
 use chrono::Utc;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
+use uuid::Uuid;
 
 use super::{Conversation, Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
@@ -242,7 +243,7 @@ impl Program<'_, '_> {
             return Ok(());
         };
         let summary = self.connection().find_session(&session.to_string()).await?;
-        match self.connection().fork(&summary).await {
+        match self.connection().fork(&summary, &Uuid::new_v4().to_string()).await {
             Ok(fork) => {
                 let summary = self.connection().find_session(&fork.to_string()).await?;
                 self.conversation.session = Some((fork, summary.last_task));

@@ -46,7 +46,7 @@ impl Program<'_, '_> {
             let id = SessionId::parse(&Uuid::new_v4().to_string());
             let id = id.map_err(|error| ProjectError::Failed(error.to_string()))?;
             let copy = Session { id, messages, ..session };
-            let imported = self.connection().import(copy).await;
+            let imported = self.connection().import(copy, &Uuid::new_v4().to_string()).await;
             let id = match imported {
                 Ok(id) => id,
                 Err(error) => {

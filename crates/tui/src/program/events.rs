@@ -1,7 +1,7 @@
 //! What arrives from the journal: events and deltas of everything at work.
 
 use antiphon_core::{Event, EventBody, TaskStatus, WaitingFor};
-use antiphon_process::{TaskStream, TaskStreamEnd, TaskStreamItem};
+use antiphon_process::{NextOwner, TaskStream, TaskStreamEnd, TaskStreamItem};
 use antiphon_project::error::ProjectError;
 
 use super::{Next, Program, unusable};
@@ -39,15 +39,18 @@ impl Program<'_, '_> {
     pub(super) async fn find_owner(&mut self) -> Result<Next, ProjectError> {
         self.stream = TaskStream::Nothing;
         let working = self.watched.as_ref().filter(|_| self.is_working);
-        let became_owner = match working.map(|task| task.task_id.clone()) {
+        let next = match working.map(|task| task.task_id.clone()) {
             Some(task_id) => self.attachment.attach_again(&task_id).await?,
             None => {
                 self.attachment.find_next_owner().await?;
-                self.attachment.is_owner()
+                if self.attachment.is_owner() { NextOwner::Here } else { NextOwner::Found }
             }
         };
-        self.stream = self.attachment.journal_stream(self.position);
-        if became_owner {
+        self.stream = match next {
+            NextOwner::Ending => TaskStream::ending(),
+            NextOwner::Here | NextOwner::Found => self.attachment.journal_stream(self.position),
+        };
+        if next == NextOwner::Here {
             self.note(
                 "The process that ran the tasks of this project has ended; this one goes on.",
             );

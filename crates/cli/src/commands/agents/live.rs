@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, AgentState};
-use antiphon_process::{Connection, ProjectServer};
+use antiphon_process::{Connection, ProjectServer, Twice};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;
+use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{check_stops_here, idle_agents, listed_agents};
+use antiphon_runtime::StartedAgent;
 use antiphon_view::display::escaped;
 use antiphon_view::outage_wait_text;
 use serde_json::json;
@@ -27,8 +29,23 @@ pub(super) async fn start(
     json: bool,
 ) -> Result<(), Failure> {
     check_defined(project, &settings, name)?;
-    let connection = Connection::open_with_agents(project, Models::new(settings)).await?;
-    start_with(&connection, name, json).await
+    let start = async |connection: &Connection| connection.start_agent(name).await;
+    let (connection, started) = at_any_owner(project, &settings, start).await?;
+    print_started(&connection, name, &started, json)
+}
+
+/// Carries out a request that has the effect of one when it comes twice.
+async fn at_any_owner<T>(
+    project: &Project,
+    settings: &UserSettings,
+    request: impl AsyncFn(&Connection) -> Result<T, ProjectError>,
+) -> Result<(Connection, T), ProjectError> {
+    let environment = &settings.environment;
+    let open = async || {
+        let models = Models::new(project.settings(environment)?);
+        Connection::open_with_agents(project, models).await
+    };
+    Connection::at_any_owner(environment, Twice::IsOnce, open, request).await
 }
 
 /// Starts an agent through a connection.
@@ -38,6 +55,15 @@ pub(super) async fn start_with(
     json: bool,
 ) -> Result<(), Failure> {
     let started = connection.start_agent(name).await?;
+    print_started(connection, name, &started, json)
+}
+
+fn print_started(
+    connection: &Connection,
+    name: &AgentName,
+    started: &StartedAgent,
+    json: bool,
+) -> Result<(), Failure> {
     if json {
         let row = json!({ "agent": name, "task_id": started.task_id, "already": started.already });
         terminal::print(&terminal::json(&row)?);
@@ -63,15 +89,18 @@ pub(super) async fn stop(
     if let (Some(unknown), false) = (&unknown, project.has_journal()) {
         return Err(Failure::usage(unknown.to_string()));
     }
-    let connection = Connection::open_with_agents(project, Models::new(settings)).await?;
-    let last = connection.reader().agent_task(name).await?;
-    if let (Some(unknown), None) = (unknown, &last) {
-        return Err(unknown.into());
-    }
-    if let (Connection::Local(_), Some(last)) = (&connection, &last) {
-        check_stops_here(last)?;
-    }
-    stop_with(&connection, name, json).await
+    let stop = async |connection: &Connection| {
+        let last = connection.reader().agent_task(name).await?;
+        if let (Some(unknown), None) = (&unknown, &last) {
+            return Err(unknown.clone());
+        }
+        if let (Connection::Local(_), Some(last)) = (connection, &last) {
+            check_stops_here(last)?;
+        }
+        connection.stop_agent(name).await
+    };
+    let (_, stopped) = at_any_owner(project, &settings, stop).await?;
+    print_stopped(name, stopped.as_ref(), json)
 }
 
 /// Stops an agent through a connection.
@@ -81,8 +110,12 @@ pub(super) async fn stop_with(
     json: bool,
 ) -> Result<(), Failure> {
     let stopped = connection.stop_agent(name).await?;
+    print_stopped(name, stopped.as_ref(), json)
+}
+
+fn print_stopped(name: &AgentName, stopped: Option<&TaskId>, json: bool) -> Result<(), Failure> {
     if json {
-        let row = match &stopped {
+        let row = match stopped {
             Some(task_id) => json!({ "agent": name, "task_id": task_id }),
             None => json!({ "agent": name }),
         };

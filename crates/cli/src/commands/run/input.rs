@@ -92,6 +92,7 @@ impl Run {
             replay: self.replay.clone(),
             retries: self.retries,
             save,
+            began: None,
             process: None,
         };
         Ok(route.absolute(environment)?)

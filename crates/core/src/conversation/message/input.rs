@@ -12,15 +12,23 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, de};
 use serde_json::{Map, Value, json};
 
-use super::{BlockWire, InputBlock, UserMessage, input_blocks};
+use super::{BlockWire, InputBlock, MessageError, UserMessage, input_blocks};
 
 impl UserMessage {
     /// The message that `json` is, in any of the forms. Without a time of its own it is from `now`.
     pub fn from_input(json: Value, now: DateTime<Utc>) -> Result<Self, serde_json::Error> {
         match json {
             Value::String(text) => Ok(Self::text(text, now)),
-            Value::Object(object) if object.contains_key("parts") => of_parts(&object, now),
             Value::Object(mut object) => {
+                // Before anything that is missing.
+                if let Some(Value::String(kind)) = object.get("type")
+                    && kind != "user"
+                {
+                    return Err(wrong(MessageError::NotUser { found: kind.clone() }));
+                }
+                if object.contains_key("parts") {
+                    return of_parts(&object, now);
+                }
                 if object.get("timestamp").is_none_or(Value::is_null) {
                     object.insert("timestamp".to_owned(), json!(now));
                 }
@@ -87,7 +95,7 @@ fn image(index: usize, part: &Value) -> Result<InputBlock, serde_json::Error> {
         word(["data", "bytes"]),
         word(["media_type", "mime_type"]),
     );
-    let at_its_place = |error: super::MessageError| {
+    let at_its_place = |error: MessageError| {
         let reason = error.to_string();
         wrong(format!("parts[{index}]: {}", reason.trim_start_matches("content[0]: ")))
     };

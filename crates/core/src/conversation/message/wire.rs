@@ -169,14 +169,22 @@ impl UserWire {
     }
 }
 
+impl Message {
+    /// Refuses the `type` of a message that is none.
+    pub fn check_type(kind: &str) -> Result<(), MessageError> {
+        if ["user", "assistant", "tool_result"].contains(&kind) {
+            return Ok(());
+        }
+        Err(MessageError::UnknownMessage { found: kind.to_owned() })
+    }
+}
+
 impl TryFrom<MessageWire> for Message {
     type Error = MessageError;
 
     fn try_from(wire: MessageWire) -> Result<Self, MessageError> {
         let missing = |field| MessageError::Missing { place: String::new(), field };
-        if !["user", "assistant", "tool_result"].contains(&wire.kind.as_str()) {
-            return Err(MessageError::UnknownMessage { found: wire.kind });
-        }
+        Self::check_type(&wire.kind)?;
         let content = wire.content.ok_or_else(|| missing("content"))?;
         let timestamp = wire.timestamp.ok_or_else(|| missing("timestamp"))?;
         match wire.kind.as_str() {

@@ -68,7 +68,8 @@ impl RequestRoot {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut descriptor = openat(CWD, project, flags, Mode::empty()).map_err(unusable)?;
         let mut is_created = false;
-        for part in folder.path.components() {
+        let mut parts = folder.path.components().peekable();
+        while let Some(part) = parts.next() {
             let name = part.as_os_str();
             is_created = false;
             descriptor = match open_folder(&descriptor, name) {
@@ -76,6 +77,9 @@ impl RequestRoot {
                     match create_folder(&descriptor, name).map_err(unusable)? {
                         Some(created) => {
                             is_created = true;
+                            if let Some(below) = parts.peek() {
+                                ignore(&created, below.as_os_str()).map_err(unusable)?;
+                            }
                             Ok(created)
                         }
                         None => open_folder(&descriptor, name),
@@ -191,4 +195,12 @@ fn unusable(error: Errno) -> RootError {
         Errno::NOTDIR | Errno::LOOP => RootError::Unusable("it is a link, or no folder".to_owned()),
         other => RootError::Unusable(other.to_string()),
     }
+}
+
+/// Keeps the requests below a folder that was created for them out of commits.
+fn ignore(created: &OwnedFd, below: &OsStr) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = openat(created, ".gitignore", flags, Mode::RUSR | Mode::WUSR)?;
+    let line = [below.as_encoded_bytes(), b"/\n"].concat();
+    rustix::io::write(&file, &line).map(drop)
 }

@@ -73,6 +73,14 @@ async fn a_message_or_a_request_is_sent_to_an_agent() {
     let send = json!({"action": "send", "name": "reviewer", "message": "hello"});
     assert_eq!(execute(send).await, (vec![message], answer.clone()));
 
+    let image = json!([{"type": "image", "media_type": "image/png", "data": "iVBORw0KGgo="}]);
+    let send = json!({"action": "send", "name": "reviewer", "blocks": image});
+    let (orders, _) = execute(send).await;
+    let is_image = matches!(&*orders,
+        [Order::Send { content: InteractionContent::Message { body, blocks: Some(blocks) }, .. }]
+            if body.is_empty() && blocks.len() == 1);
+    assert!(is_image, "{orders:?}");
+
     let params = json!({"file": "a.rs"});
     let request = Order::Send {
         to,
@@ -116,6 +124,15 @@ async fn an_invalid_request_is_refused_with_the_documented_message() {
             "unknown orchestrator action: delete_everything",
         ),
         (json!({"name": "a"}), "unknown orchestrator action: "),
+        (json!({"action": 5, "name": "a"}), "unknown orchestrator action: 5"),
+        (
+            json!({"action": "delete_everything", "name": 5}),
+            "unknown orchestrator action: delete_everything",
+        ),
+        (
+            json!({"action": "send", "name": "a", "blocks": []}),
+            "missing required field `message` for action `send`",
+        ),
         (
             json!({"action": "spawn_agent", "name": "a"}),
             "missing required field `profile` for action `spawn_agent`",

@@ -21,9 +21,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-/// Path segments of the API in place of a name. An agent of such a name could not be reached.
-const RESERVED_NAMES: [&str; 1] = ["status"];
-
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let all = get_with(list, |route| {
         route.describe(
@@ -90,13 +87,8 @@ async fn create(
     let key = idempotency::key(&caller, "http-agent", &headers)?;
     let name = AgentName::parse(&wire.name)
         .map_err(|error| ApiError::invalid(format!("`name`: {error}")))?;
-    if RESERVED_NAMES.contains(&name.as_str()) {
-        let message =
-            format!("`name`: /v1/agents/{name} is a route of this API: choose another name");
-        return Err(ApiError::new(ErrorCode::DomainViolation, message));
-    }
     let change: AgentChange = serde_json::from_value(Value::Object(wire.rest))
-        .map_err(|error| ApiError::invalid(format!("the body: {error}")))?;
+        .map_err(|error| ApiError::invalid(format!("`body`: {error}")))?;
     let orchestrator = &state.deps.orchestrator;
     if let Some(key) = &key
         && let Some(answer) = orchestrator.recorded(key).await?

@@ -11,8 +11,9 @@ use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_w
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
 };
-use antiphon_project::{forbidden, forked, imported, session_of, session_summary};
+use antiphon_project::{Principal, forbidden, forked, imported, session_of, session_summary};
 use antiphon_runtime::{AcceptedTask, ImportedConversation};
+use antiphon_session_file::FormatError;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
@@ -114,9 +115,9 @@ async fn import(
             "an agent's key cannot import sessions: the model reads them as the user's words";
         return Err(forbidden(message).into());
     }
-    let key = idempotency::key(&caller, "http-import", &headers)?;
+    let key = idempotency::key(&caller, Principal::IMPORTS, &headers)?;
     let session = antiphon_session_file::parse(file.get());
-    let session = session.map_err(|error| ApiError::invalid(error.to_string()))?;
+    let session = session.map_err(|error| unreadable(&error))?;
     store(&state, ImportedConversation { key, ..imported(session) }).await
 }
 
@@ -126,10 +127,23 @@ async fn fork(
     PathId(session_id): PathId<SessionId>,
     headers: HeaderMap,
 ) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
-    let key = idempotency::key(&caller, "http-fork", &headers)?;
+    let key = idempotency::key(&caller, Principal::FORKS, &headers)?;
     let last = find(&state, &session_id).await?.last_task;
     let fork = forked(&state.deps.orchestrator, last).await?;
     store(&state, ImportedConversation { key, ..fork }).await
+}
+
+/// A session file that cannot be read, with the message that is wrong, if it is one.
+fn unreadable(error: &FormatError) -> ApiError {
+    match error {
+        FormatError::Message { index, reason } => {
+            ApiError::invalid(format!("`messages[{index}]`: {reason}"))
+        }
+        FormatError::Version { .. } => ApiError::invalid(format!("`version`: {error}")),
+        FormatError::Empty | FormatError::Malformed { .. } => {
+            ApiError::invalid(format!("`body`: {error}"))
+        }
+    }
 }
 
 /// Stores a session. It is durable before the response.

@@ -76,7 +76,7 @@ async fn admit(
 }
 
 fn arrival(webhook: &Webhook, body: &[u8], delivery_id: &str) -> Result<Arrival, ApiError> {
-    let invalid = |error: String| ApiError::invalid(format!("the body: {error}"));
+    let invalid = |error: String| ApiError::invalid(format!("`body`: {error}"));
     let text = std::str::from_utf8(body).map_err(|error| invalid(error.to_string()))?;
     let payload = RawJson::parse(text).map_err(|error| invalid(error.to_string()))?;
     let value: Value = payload.to().map_err(|error| invalid(error.to_string()))?;

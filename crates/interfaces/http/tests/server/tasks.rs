@@ -202,6 +202,26 @@ async fn a_task_gives_back_the_ids_and_metadata_of_its_canonical_messages() {
     server.ended().await;
 }
 
+fn hi() -> Value {
+    json!({ "type": "user", "content": [], "timestamp": "2025-01-20T10:00:00Z" })
+}
+
+#[tokio::test]
+async fn an_unknown_type_of_a_message_is_named_before_what_is_missing() {
+    let server = TestServer::new().await;
+    for message in [
+        json!({ "type": "robot" }),
+        json!({ "type": "robot", "content": [{ "text": "x" }], "usage": {} }),
+        json!({ "type": "robot", "parts": "none" }),
+    ] {
+        let reply = post(server.address, "/v1/tasks", &json!({ "message": message })).await;
+        let refused = reply.json();
+        let reason = refused["details"]["reason"].as_str().unwrap();
+        assert!(reply.status == 400 && reason.contains("`robot`"), "{message}: {refused}");
+    }
+    server.ended().await;
+}
+
 #[tokio::test]
 async fn an_invalid_body_names_the_field_and_the_reason() {
     let server = TestServer::new().await;
@@ -209,6 +229,9 @@ async fn an_invalid_body_names_the_field_and_the_reason() {
         (json!({ "message": "hi", "limits": { "turns_max": "many" } }), "limits.turns_max"),
         (json!({ "message": "hi", "model": 7 }), "model"),
         (json!({ "message": 7 }), "message"),
+        (json!({ "message": " " }), "message"),
+        (json!({ "message": { "type": "robot" } }), "message"),
+        (json!({ "message": "hi", "history": [hi()], "session_id": "s" }), "history"),
         (json!([]), "body"),
     ] {
         let reply = post(server.address, "/v1/tasks", &body).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{
-    ModelOptions, RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice,
+    ModelOptions, RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice, visible,
 };
 use antiphon_interface_transport::answer::{AnswerError, AnswerRequest};
 use axum::http::HeaderMap;
@@ -279,7 +279,12 @@ fn tool_choice(fields: &Fields, tools: &[Arc<Tool>]) -> Result<ToolChoice, Answe
         (_, Some("auto")) => ToolChoice::Auto,
         (_, Some("none")) => ToolChoice::None,
         (_, Some("required")) => ToolChoice::Required,
-        (_, Some(_)) => return refuse("expected `auto`, `none`, `required`, or a function"),
+        (_, Some(found)) => {
+            let found = visible(found);
+            return refuse(&format!(
+                "unknown value `{found}`, expected `auto`, `none`, `required`, or a function"
+            ));
+        }
         (choice, None) => match choice["function"]["name"].as_str() {
             Some(name) if choice["type"] == "function" => ToolChoice::Named(name.to_owned()),
             Some(_) | None => {
@@ -330,6 +335,11 @@ fn schema(fields: &Fields) -> Result<Option<RawJson>, AnswerError> {
         ("json_schema", _) => {
             Err(AnswerError::field("response_format.json_schema.schema", "missing"))
         }
-        _ => Err(AnswerError::field(NAME, "expected `text`, `json_object` or `json_schema`")),
+        (found, _) => {
+            let found = visible(found);
+            let reason =
+                format!("unknown type `{found}`, expected `text`, `json_object` or `json_schema`");
+            Err(AnswerError::field(NAME, reason))
+        }
     }
 }

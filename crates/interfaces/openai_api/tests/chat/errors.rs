@@ -72,6 +72,10 @@ async fn a_field_that_cannot_be_honored_is_named() {
         let reply = ask(&server, &with("hello", &more)).await;
         let error = error(&reply);
         assert_eq!((reply.status, &error["param"]), (400, &json!(param)), "{more}: {error}");
+        for value in ["sometimes", "xml"] {
+            let has = more.to_string().contains(value);
+            assert!(!has || error["message"].as_str().unwrap().contains(value), "{error}");
+        }
         assert_eq!(error["type"], "invalid_request_error");
     }
     assert_eq!(server.requested(), []);

@@ -45,7 +45,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
         let query = Query::<T>::from_request_parts(parts, state).await;
         query
             .map(|Query(params)| Self(params))
-            .map_err(|error| ApiError::invalid(error.body_text()))
+            .map_err(|error| ApiError::invalid(format!("`query`: {}", error.body_text())))
     }
 }
 

@@ -117,8 +117,9 @@ async fn a_half_open_breaker_allows_one_probe() {
     advance(OPEN_FOR).await;
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
     let _probe = in_flight(&breaker, 1);
+    // The probe decides soon: the others do not wait for the full time.
     for _ in 0..10 {
-        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
+        assert_eq!(ask(&breaker).await, Read::failed(resting(Duration::from_secs(1))));
     }
     assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, 4));
 }

@@ -160,7 +160,7 @@ fn message(
         InputBlock::Image(_) => false,
     };
     if message.content.iter().all(is_blank) {
-        return Err(refuse(format!("`{field}` is empty: say what to do")));
+        return Err(refuse(format!("`{field}`: it is empty: say what to do")));
     }
     Ok(message)
 }

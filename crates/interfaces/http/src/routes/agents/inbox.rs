@@ -41,7 +41,7 @@ fn arrival(
             InteractionContent::Message { body: String::new(), blocks: None }
         }
         (None, None, None) | (Some(_), _, _) | (_, Some(_), _) => {
-            let message = "exactly one of `message`, `request` and `content` is needed";
+            let message = "`message`: exactly one of `message`, `request` and `content` is needed";
             return Err(ApiError::invalid(message));
         }
     };

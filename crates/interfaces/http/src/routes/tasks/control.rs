@@ -87,7 +87,7 @@ pub(crate) async fn cancel_by_key(
 ) -> Answer {
     let Some(key) = idempotency::key(&caller, CREATED, &headers)? else {
         return Err(ApiError::invalid(
-            "`Idempotency-Key` is missing: send the key that the task was created with",
+            "`Idempotency-Key`: it is missing: send the key that the task was created with",
         ));
     };
     let task_id = state.deps.orchestrator.cancel_by_key(key).await?;

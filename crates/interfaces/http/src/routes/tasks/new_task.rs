@@ -16,7 +16,7 @@ pub(crate) fn task_request(wire: CreateTask) -> Result<TaskRequest, ApiError> {
     }
     if !wire.history.is_empty() && wire.session_id.is_some() {
         let message =
-            "`history` and `session_id` exclude each other: a session has its own history";
+            "`history`: it excludes `session_id`, because a session has its own history: omit one";
         return Err(ApiError::invalid(message));
     }
     Ok(TaskRequest {
