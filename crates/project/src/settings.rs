@@ -6,6 +6,7 @@
 mod a2a;
 mod aliases;
 mod budget;
+mod chat;
 mod context_windows;
 mod mcp_server;
 mod models;
@@ -32,6 +33,7 @@ pub use a2a::{A2aConfig, RemoteA2a};
 pub use aliases::ModelAliases;
 use budget::BudgetConfig;
 pub use budget::spend_limit;
+pub use chat::ChatConfig;
 pub use context_windows::ContextWindows;
 pub use mcp_server::McpServerConfig;
 pub use models::ModelConfig;
@@ -93,6 +95,8 @@ pub struct UserSettings {
     pub a2a: A2aConfig,
     /// Agents that are exposed over MCP.
     pub mcp_server: McpServerConfig,
+    /// Agents that clients of OpenAI's and Anthropic's APIs may name.
+    pub chat: ChatConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -161,6 +165,7 @@ struct File {
     webhooks: BTreeMap<SourceName, WebhookConfig>,
     a2a: A2aConfig,
     mcp_server: McpServerConfig,
+    chat: ChatConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -211,6 +216,7 @@ impl UserSettings {
             webhooks: file.webhooks,
             a2a: file.a2a,
             mcp_server: file.mcp_server,
+            chat: file.chat,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

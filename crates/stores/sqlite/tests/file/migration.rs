@@ -174,7 +174,7 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     }
     let connection = Connection::open(&path).expect("a file");
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    assert_eq!(pragma("user_version"), Ok(9));
+    assert_eq!(pragma("user_version"), Ok(10));
     assert_eq!(pragma("application_id"), Ok(APPLICATION_ID));
     let broken: i64 = connection
         .query_row("SELECT count(*) FROM pragma_foreign_key_check", (), |row| row.get(0))
