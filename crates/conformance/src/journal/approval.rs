@@ -1,8 +1,6 @@
 //! Approvals.
 
-use std::num::NonZeroUsize;
-
-use antiphon_core::port::{Append, ApprovalQuery, ApprovalSelector, Expected};
+use antiphon_core::port::{Append, ApprovalSelector, Expected};
 use antiphon_core::{
     Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, SessionId, TaskCreated,
     TaskStatus,
@@ -80,23 +78,17 @@ pub(super) async fn pending_approvals_are_found_by_the_root_of_their_tree(
         };
         journal.write(draft(&task(number), Expected::NoTask, vec![child.into()])).await?;
     }
-    for (number, approval) in [(4, 4), (2, 2), (1, 1), (3, 3)] {
-        let ask = vec![requested(approval)?.into()];
+    for number in 1..=4 {
+        let ask = vec![requested(number)?.into()];
         journal.write(draft(&task(number), at(1), ask)).await?;
     }
     let of = |number| ApprovalSelector::PendingIn(task(number));
-    equal("those of the tree", &listed(&journal, of(1)).await?, &ids(&[4, 1, 3])?)?;
+    equal("those of the tree", &listed(&journal, of(1)).await?, &ids(&[1, 3, 4])?)?;
     equal("those of the other tree", &listed(&journal, of(2)).await?, &ids(&[2])?)?;
     equal("those of a task that is no root", &listed(&journal, of(3)).await?, &vec![])?;
-    let query =
-        ApprovalQuery { which: of(1), after: Some(approval_id(4)?), limit: NonZeroUsize::MIN };
-    let page = journal.as_dyn().approvals(query).await.during("approvals")?;
-    let page: Vec<ApprovalId> = page.into_iter().map(|approval| approval.approval_id).collect();
-    equal("the page behind the first", &page, &ids(&[1])?)?;
     let answer = vec![decided(4, Decision::Deny, "ada")?.into()];
     journal.write(draft(&task(4), at(2), answer)).await?;
-    journal.write(draft(&task(1), at(2), vec![status(TaskStatus::Canceled)])).await?;
-    equal("those that still wait", &listed(&journal, of(1)).await?, &ids(&[3])?)
+    equal("those that still wait", &listed(&journal, of(1)).await?, &ids(&[1, 3])?)
 }
 
 pub(super) async fn a_decision_ends_an_approval(journal: TestJournal) -> Outcome {

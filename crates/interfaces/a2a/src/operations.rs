@@ -3,9 +3,11 @@
 mod list;
 mod send;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use a2a::{SubscribeToTaskRequest, TaskState, error_code};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, TaskId, TaskStatus, TaskSummary};
 use antiphon_interface_transport::{AppState, Caller};
 use antiphon_runtime::{OrchestratorError, TaskWatch};
@@ -73,12 +75,12 @@ impl AgentRequest {
     /// A task that the caller may see.
     pub(crate) async fn find(&self, task_id: &str) -> Result<TaskSummary, A2aError> {
         let task_id = TaskId::parse(task_id).map_err(|_| A2aError::no_task())?;
-        let summary = self.state.summary(&task_id).await?;
-        if may_see(&self.caller, &self.agent, &summary) {
-            Ok(summary)
-        } else {
-            Err(A2aError::no_task())
-        }
+        let which = TaskSelector::One(task_id);
+        let query = TaskQuery { which, limit: NonZeroUsize::MIN };
+        let found = self.state.deps.orchestrator.tasks(query).await?.into_iter().next();
+        // One that the caller may not see is refused with the same words as one that does not exist.
+        let seen = found.filter(|task| may_see(&self.caller, &self.agent, task));
+        seen.ok_or_else(A2aError::no_task)
     }
 
     pub(crate) async fn view(

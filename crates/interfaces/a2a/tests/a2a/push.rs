@@ -141,10 +141,12 @@ fn files(folder: &std::path::Path) -> usize {
 
 fn folder_with(configs: impl Iterator<Item = Value>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("push")).unwrap();
+    antiphon_private_file::create_folder(&folder.path().join("push")).unwrap();
     for (number, config) in configs.enumerate() {
         let path = folder.path().join(format!("push/{number}.json"));
-        std::fs::write(path, config.to_string()).unwrap();
+        let bytes = config.to_string();
+        let durability = antiphon_private_file::Durability::Buffered;
+        antiphon_private_file::write_atomic(&path, bytes.as_bytes(), durability).unwrap();
     }
     folder
 }

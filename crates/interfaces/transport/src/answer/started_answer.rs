@@ -77,6 +77,7 @@ impl StartedAnswer {
         let task = answer_task::task(state, caller, target, request).await?;
         let model = task.model.clone();
         let Continuation { key, continues, lock } = continuation;
+        let holds_lock = lock.is_some();
         let orchestrator = state.deps.orchestrator.clone();
         let payer = caller.payer();
         if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
@@ -85,8 +86,14 @@ impl StartedAnswer {
         let provenance = caller.principal().provenance();
         let task = NewTask { key, payer, provenance, ..task };
         let creating = create(orchestrator.clone(), task, continues, lock);
-        let created = orchestrator.run_detached(creating).await;
-        let (accepted, watch, attached) = match created.and_then(|created| created) {
+        // Otherwise a client that leaves cancels its task, also while the task is created.
+        let is_detached = continues || holds_lock;
+        let created = if is_detached {
+            orchestrator.run_detached(creating).await.and_then(|created| created)
+        } else {
+            creating.await
+        };
+        let (accepted, watch, attached) = match created {
             Ok(created) => created,
             Err(error) => return Err(AnswerError::of(error).await),
         };
