@@ -6,6 +6,7 @@
 mod any_history;
 mod delegating_journal;
 mod flat_vector_store;
+mod held_journal;
 mod memory_bus;
 mod memory_journal;
 mod model_tools;
@@ -16,6 +17,7 @@ mod work_queue;
 pub use any_history::{any_history, check_growing_histories};
 pub use delegating_journal::{DelegatingJournal, JournalHooks};
 pub use flat_vector_store::{FlatVectorStore, VECTORS_MAX};
+pub use held_journal::{HeldAppends, HeldJournal};
 pub use memory_bus::{LIVE_BACKLOG_MAX, MemoryBus, QUEUE_ITEMS_MAX, TOPICS_MAX};
 pub use memory_journal::{EVENTS_MAX, MemoryJournal, PAGE_EVENTS_MAX};
 pub use model_tools::ModelTools;

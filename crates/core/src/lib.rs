@@ -69,7 +69,7 @@ pub use conversation::message::{
 pub use conversation::model_switch::{HistoryConverter, HistoryMark, IdRule, for_model, steps};
 pub use conversation::request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use conversation::sampling::{
-    Penalty, ReasoningEffort, STOP_SEQUENCES_MAX, Sampling, SamplingError, TopP,
+    METADATA_MAX, Penalty, ReasoningEffort, STOP_SEQUENCES_MAX, Sampling, SamplingError, TopP,
 };
 pub use conversation::sendable_history::sendable;
 pub use conversation::session::Session;

@@ -118,7 +118,7 @@ impl Owner {
             limits: ServerLimits { drain_wait: SERVER_STOP_WAIT, ..ServerLimits::default() },
         };
         let (keys, interface) = (Some(keys(project)?), self.interface);
-        Ok(move || ServerConfig { deps, keys, telemetry: None, interface: interface() })
+        Ok(move || ServerConfig { keys, ..ServerConfig::new(deps, interface()) })
     }
 
     /// Frees the journal for the next owner at the first moment at which no call runs, so that no task waits for the

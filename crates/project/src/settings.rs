@@ -7,6 +7,7 @@ mod a2a;
 mod aliases;
 mod budget;
 mod built_in;
+mod chat;
 mod context_windows;
 mod default_model;
 mod edit;
@@ -39,6 +40,7 @@ pub use budget::spend_limit;
 pub use built_in::PriceSource;
 pub(crate) use built_in::built_in_prices;
 use built_in::{context_windows, prices};
+pub use chat::ChatConfig;
 pub use context_windows::ContextWindows;
 pub(crate) use default_model::scripted;
 pub use default_model::{DefaultModel, KeyModel, no_model};
@@ -99,6 +101,8 @@ pub struct UserSettings {
     pub a2a: A2aConfig,
     /// Agents that are exposed over MCP.
     pub mcp_server: McpServerConfig,
+    /// Agents that clients of OpenAI's and Anthropic's APIs may name.
+    pub chat: ChatConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -169,6 +173,7 @@ struct File {
     webhooks: BTreeMap<SourceName, WebhookConfig>,
     a2a: A2aConfig,
     mcp_server: McpServerConfig,
+    chat: ChatConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -219,6 +224,7 @@ impl UserSettings {
             webhooks: file.webhooks,
             a2a: file.a2a,
             mcp_server: file.mcp_server,
+            chat: file.chat,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

@@ -62,7 +62,7 @@ pub use orchestrator::{Orchestrator, Recovered};
 pub use orchestrator_error::OrchestratorError;
 pub use storage::StorageStatus;
 pub use task::control::approval::ApprovalRequests;
-pub use task::control::attached::{AttachedTask, Conclusion};
+pub use task::control::attached::{AttachedTask, Conclusion, TaskWatch};
 pub use task::control::create::AcceptedTask;
 pub use task::control::new_task::{ImportedConversation, NewTask, PriorHistory};
 pub use task::decide::{Action, UnansweredCall, next_action};

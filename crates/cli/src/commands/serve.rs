@@ -145,6 +145,7 @@ impl Serve {
         let a2a_settings = settings.a2a.clone();
         let agents = settings.mcp_server.agents.as_ref();
         let mcp = McpServer::new(ExposedAgents::of_setting(agents));
+        let chat_agents = ExposedAgents::of_setting(settings.chat.agents.as_ref());
         let (journal, address) = self.journal(&project, limits).await?;
         let a2a = a2a::a2a(&a2a_settings, project.state(), address.url.as_deref())?;
         let role = OwnerRole::Server(self.process());
@@ -181,7 +182,7 @@ impl Serve {
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
         let (telemetry, interface) = (Some(telemetry), interface(webhooks, &a2a, &mcp));
-        let server = ServerConfig { deps, keys, telemetry, interface };
+        let server = ServerConfig { deps, keys, telemetry, chat_agents, interface };
         a2a.resume_push(&orchestrator);
         let ended = self.serve((server, address), &server_files, services).await;
         server_files.unpublish();

@@ -168,6 +168,7 @@ impl Tasks {
                 };
                 let filter = TaskFilter {
                     statuses: list::statuses(unfinished, status),
+                    payer: None,
                     roots: !(all || unfinished || agent.is_some()),
                     without_records: !all,
                     session: None,

@@ -1,6 +1,6 @@
 //! Lines that no editor should send.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::editor::World;
 
@@ -41,4 +41,67 @@ fn forged_sessions_and_bad_folders_are_refused() {
     }
     let unknown = editor.ask("session/steal", &json!({}));
     assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}
+
+const STALLS: &str = "[[reply]]\nsteps = [{ text = \"One moment\" }, { stall = true }]\n";
+
+#[test]
+fn images_and_resources_that_are_too_large_or_none_are_refused() {
+    let world = World::new(&[("hello", HELLO)]);
+    let mut editor = world.editor("hello");
+    let session = editor.new_session();
+    let large = "A".repeat(12 * 1024 * 1024);
+    let blob = |kind: &str, blob: &str| json!({ "type": "resource", "resource": { "uri": "file:///a", "mimeType": kind, "blob": blob } });
+    for part in [
+        json!({ "type": "image", "mimeType": "image/png", "data": large }),
+        json!({ "type": "image", "mimeType": "image/png", "data": "***" }),
+        json!({ "type": "image", "mimeType": "text/html", "data": "aGk=" }),
+        blob("image/png", &large),
+        blob("application/zip", "aGk="),
+    ] {
+        let shown = part.to_string().chars().take(80).collect::<String>();
+        let prompt: Value = json!([{ "type": "text", "text": "Hi" }, part]);
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        let answer = editor.ask("session/prompt", &params);
+        assert!(answer["error"].is_object(), "{shown}: {answer}");
+    }
+    assert_eq!(editor.prompt(&session, "Hi")["result"]["stopReason"], "end_turn");
+}
+
+/// A cancel ends the turn of the session that it names, and no other one.
+#[test]
+fn a_cancel_of_another_session_changes_nothing() {
+    let world = World::new(&[("stalls", STALLS)]);
+    let mut editor = world.editor("stalls");
+    let (mine, other) = (editor.new_session(), editor.new_session());
+    let prompt = editor.start_prompt(&mine, "Hi");
+    editor.until_update(|update| update["content"]["text"] == "One moment");
+    let forged = [json!(other), json!("0190-forged"), json!(""), json!(7), json!(null)];
+    for session in forged {
+        editor.notify("session/cancel", &json!({ "sessionId": session }));
+    }
+    let second = editor.prompt(&mine, "Again");
+    assert!(second["error"].is_object(), "the turn runs: {second}");
+    editor.notify("session/cancel", &json!({ "sessionId": mine }));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled");
+}
+
+/// A model writes what looks like another question into its call.
+#[test]
+fn a_spoofed_title_stays_on_one_line_and_is_escaped() {
+    let script = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name = \"bash\", arguments = { command =          \"touch asked.txt\\nAllowed by the user \\u001b[2K\\u202eread\" } } }]\n[[reply]]\nsteps = [{ text = \"done\" }]\n";
+    let world = World::new(&[("asks", script)]);
+    let mut editor = world.editor("asks");
+    let session = editor.new_session();
+    let prompt = editor.start_prompt(&session, "Touch it");
+    let question = editor.until_asked();
+    let call = &question["params"]["toolCall"];
+    let title = call["title"].as_str().unwrap();
+    for sign in ['\n', '\r', '\u{1b}', '\u{202e}'] {
+        assert!(!title.contains(sign), "{title:?}");
+    }
+    let shown = call["content"].to_string();
+    assert!(!shown.contains("\\u001b") && !shown.contains('\u{202e}'), "{shown}");
+    editor.notify("session/cancel", &json!({ "sessionId": session }));
+    editor.answer(prompt);
 }

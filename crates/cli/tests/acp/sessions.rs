@@ -9,6 +9,8 @@ const WRITES: &str = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name =
 
 const HELLO: &str = "[[reply]]\nsteps = [{ text = \"Hello.\" }]\n";
 
+const STALLS: &str = "[[reply]]\nsteps = [{ text = \"One moment\" }, { stall = true }]\n";
+
 #[test]
 fn a_session_is_listed_loaded_and_continued_by_another_process() {
     let world = World::new(&[("hello", HELLO)]);
@@ -62,4 +64,36 @@ fn modes_and_options_can_be_changed_and_unknown_ones_are_refused() {
     let closed = editor.ask("session/close", &json!({ "sessionId": session }));
     assert!(closed["result"].is_object(), "{closed}");
     assert_eq!(editor.prompt(&session, "Hi")["error"]["code"], -32002);
+}
+
+#[test]
+fn a_session_that_is_loaded_again_keeps_its_turn() {
+    let world = World::new(&[("stalls", STALLS)]);
+    let mut editor = world.editor("stalls");
+    let session = editor.new_session();
+    let prompt = editor.start_prompt(&session, "Hi");
+    editor.until_update(|update| update["content"]["text"] == "One moment");
+    assert!(editor.load(&session)["result"].is_object());
+    let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    assert!(editor.ask("session/resume", &params)["result"].is_object());
+    let second = editor.prompt(&session, "Again");
+    assert!(second["error"].is_object(), "a turn runs: {second}");
+    editor.notify("session/cancel", &json!({ "sessionId": session }));
+    assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled");
+}
+
+#[test]
+fn an_open_session_is_loaded_again_when_no_further_one_can_be_opened() {
+    let world = World::new(&[("hello", HELLO)]);
+    let mut editor = world.editor("hello");
+    let session = editor.new_session();
+    editor.prompt(&session, "Hi");
+    editor.updates.clear();
+    for _ in 1..256 {
+        editor.new_session();
+    }
+    let params = json!({ "cwd": world.path(), "mcpServers": [] });
+    assert!(editor.ask("session/new", &params)["error"].is_object());
+    assert!(editor.load(&session)["result"].is_object());
+    assert_eq!(editor.prompt(&session, "Again")["result"]["stopReason"], "end_turn");
 }

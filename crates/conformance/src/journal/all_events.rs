@@ -151,6 +151,7 @@ fn created() -> Result<EventBody, Finding> {
             description: String::new(),
             parameters: RawJson::parse(ODD_ARGUMENTS).during("JSON")?,
         })],
+        keeps_client_tools: true,
         agents: CallableAgents::Only(vec![ODD_TEXT.to_owned(), String::new()]),
         runner: Some(RunnerConfig::new(ODD_TEXT).with_config(odd_value())),
         resident: true,
@@ -175,6 +176,7 @@ fn created() -> Result<EventBody, Finding> {
         payer: Some(ODD_TEXT.to_owned()),
         route: Some(RawJson::parse(ODD_ARGUMENTS).during("JSON")?),
         provenance: Provenance::WriteKey(ODD_TEXT.to_owned()),
+        unstored: true,
         canonical: vec![CanonicalHeader {
             id: Uuid::from_u128(7).into(),
             role: Role::System,

@@ -1,14 +1,15 @@
 //! Approvals.
 
-use antiphon_core::port::{Append, ApprovalSelector};
+use antiphon_core::port::{Append, ApprovalSelector, Expected};
 use antiphon_core::{
-    Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, TaskStatus,
+    Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, SessionId, TaskCreated,
+    TaskStatus,
 };
 use chrono::TimeDelta;
 
 use super::sample_events::{approval_id, decided, requested};
 use super::test_journal::{TestJournal, at, draft, noon, status, task};
-use crate::suite::{Finding, Outcome, equal};
+use crate::suite::{During as _, Finding, Outcome, equal};
 
 pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJournal) -> Outcome {
     journal.create(&task(1)).await?;
@@ -34,9 +35,12 @@ pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJourn
         question: None,
         answer: None,
     };
-    for which in
-        [ApprovalSelector::All, ApprovalSelector::Pending, ApprovalSelector::One(approval_id(1)?)]
-    {
+    for which in [
+        ApprovalSelector::All,
+        ApprovalSelector::Pending,
+        ApprovalSelector::PendingIn(task(1)),
+        ApprovalSelector::One(approval_id(1)?),
+    ] {
         let found = journal.approvals_which(which, 10).await?;
         equal("the approval", &found, &vec![expected.clone()])?;
     }
@@ -57,6 +61,34 @@ pub(super) async fn approvals_are_listed_the_oldest_first(journal: TestJournal) 
         equal("the approvals", &listed(&journal, which).await?, &expected)?;
     }
     Ok(())
+}
+
+/// Task 3 is below task 1, task 4 below task 3; task 2 is of another tree.
+pub(super) async fn pending_approvals_are_found_by_the_root_of_their_tree(
+    journal: TestJournal,
+) -> Outcome {
+    journal.create(&task(1)).await?;
+    journal.create(&task(2)).await?;
+    for (number, parent) in [(3, 1), (4, 3)] {
+        let session = SessionId::parse("s").during("a session id")?;
+        let child = TaskCreated {
+            parent: Some(task(parent)),
+            root: Some(task(1)),
+            ..TaskCreated::new("scribe", session)
+        };
+        journal.write(draft(&task(number), Expected::NoTask, vec![child.into()])).await?;
+    }
+    for number in 1..=4 {
+        let ask = vec![requested(number)?.into()];
+        journal.write(draft(&task(number), at(1), ask)).await?;
+    }
+    let of = |number| ApprovalSelector::PendingIn(task(number));
+    equal("those of the tree", &listed(&journal, of(1)).await?, &ids(&[1, 3, 4])?)?;
+    equal("those of the other tree", &listed(&journal, of(2)).await?, &ids(&[2])?)?;
+    equal("those of a task that is no root", &listed(&journal, of(3)).await?, &vec![])?;
+    let answer = vec![decided(4, Decision::Deny, "ada")?.into()];
+    journal.write(draft(&task(4), at(2), answer)).await?;
+    equal("those that still wait", &listed(&journal, of(1)).await?, &ids(&[1, 3])?)
 }
 
 pub(super) async fn a_decision_ends_an_approval(journal: TestJournal) -> Outcome {

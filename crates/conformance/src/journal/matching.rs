@@ -24,15 +24,16 @@ pub(super) async fn tasks_are_found_by_every_condition_of_a_filter(
 ) -> Outcome {
     let session = |name| SessionId::parse(name).during("a session id");
     let tasks = [
-        (1, "dev", "talk", None, TaskStatus::Completed),
-        (2, "dev", "talk", Some(task(1)), TaskStatus::Failed),
-        (3, "lead", "talk", None, TaskStatus::Failed),
-        (4, "dev", "talk.2", None, TaskStatus::Running),
-        (5, "dev", "talk.2", None, TaskStatus::Failed),
+        (1, "dev", "talk", None, Some("key-a"), TaskStatus::Completed),
+        (2, "dev", "talk", Some(task(1)), Some("key-b"), TaskStatus::Failed),
+        (3, "lead", "talk", None, None, TaskStatus::Failed),
+        (4, "dev", "talk.2", None, Some("key-a"), TaskStatus::Running),
+        (5, "dev", "talk.2", None, Some("key-b"), TaskStatus::Failed),
     ];
-    for (number, agent, session_id, parent, reached) in tasks {
+    for (number, agent, session_id, parent, payer, reached) in tasks {
+        let payer = payer.map(str::to_owned);
         let created =
-            TaskCreated { parent, ..TaskCreated::new(agent, session(session_id)?) }.into();
+            TaskCreated { parent, payer, ..TaskCreated::new(agent, session(session_id)?) }.into();
         let events = vec![created, status(reached)];
         journal.write(draft(&task(number), Expected::NoTask, events)).await?;
     }
@@ -41,7 +42,13 @@ pub(super) async fn tasks_are_found_by_every_condition_of_a_filter(
     let failed = |filter: TaskFilter| TaskFilter { statuses: vec![TaskStatus::Failed], ..filter };
     let both = vec![TaskStatus::Running, TaskStatus::Failed, TaskStatus::Running];
     let talk = TaskFilter { session: Some(session("talk")?), ..any.clone() };
-    let cases: [(TaskFilter, &[u64]); 11] = [
+    let key = |name: &str| TaskFilter { payer: Some(name.to_owned()), ..any.clone() };
+    let cases: [(TaskFilter, &[u64]); 16] = [
+        (key("key-a"), &[4, 1]),
+        (key("key-b"), &[5, 2]),
+        (key("key"), &[]),
+        (failed(TaskFilter { agent: dev.agent.clone(), ..key("key-b") }), &[5, 2]),
+        (TaskFilter { roots: true, session: talk.session.clone(), ..key("key-b") }, &[]),
         (any.clone(), &[5, 4, 3, 2, 1]),
         (dev.clone(), &[5, 4, 2, 1]),
         (failed(any.clone()), &[5, 3, 2]),

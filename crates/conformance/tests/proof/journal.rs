@@ -111,6 +111,11 @@ const FAULTS: &[(Fault, &str)] = &[
     ),
     (Fault::ForgetsWhenApprovalsExpire, "an_approval_is_listed_as_it_was_requested"),
     (Fault::ListsApprovalsByTask, "approvals_are_listed_the_oldest_first"),
+    (
+        Fault::ListsPendingApprovalsOfEveryTree,
+        "pending_approvals_are_found_by_the_root_of_their_tree",
+    ),
+    (Fault::IgnoresPayers, "tasks_are_found_by_every_condition_of_a_filter"),
     (Fault::KeepsAllowedOnesPending, "a_decision_ends_an_approval"),
     (Fault::LetsTheLastAnswerCount, "an_approval_is_decided_once_and_in_its_own_task"),
     (Fault::AsksAgain, "an_approval_that_is_requested_again_stays_the_first_one"),

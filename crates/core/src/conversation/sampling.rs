@@ -1,10 +1,15 @@
 //! Options of an answer that a client may ask for beyond its temperature. A provider sends those that its wire
 //! knows, and leaves out the others.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Most stop sequences of a request.
 pub const STOP_SEQUENCES_MAX: usize = 16;
+
+/// Most entries of metadata.
+pub const METADATA_MAX: usize = 16;
 
 /// How a model samples, reasons and stops. Absent fields take the provider's default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -30,6 +35,9 @@ pub struct Sampling {
     /// Whether one answer may call several tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
+    /// What a provider that stores the answer keeps with it. At most [`METADATA_MAX`] entries.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
 }
 
 impl Sampling {

@@ -11,6 +11,8 @@ pub struct TaskFilter {
     pub agent: Option<String>,
     /// Only tasks of this session.
     pub session: Option<SessionId>,
+    /// Only tasks that this API key pays for.
+    pub payer: Option<String>,
     /// Only tasks without a parent.
     pub roots: bool,
     /// No tasks that only record an order, see [`TaskSummary::is_record`].
@@ -25,6 +27,7 @@ impl TaskFilter {
         (self.statuses.is_empty() || self.statuses.contains(&task.status))
             && self.agent.as_ref().is_none_or(|agent| *agent == task.agent)
             && self.session.as_ref().is_none_or(|session| *session == task.session_id)
+            && self.payer.as_ref().is_none_or(|payer| task.payer.as_ref() == Some(payer))
             && !(self.roots && task.parent.is_some())
             && !(self.without_records && task.is_record())
     }

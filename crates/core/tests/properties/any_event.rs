@@ -155,12 +155,13 @@ fn sampling() -> impl Strategy<Value = Sampling> {
             let penalty = penalty.map(|number| f64::from(number).try_into().unwrap());
             Sampling {
                 top_p: quarters.map(|number| (f64::from(number) / 4.0).try_into().unwrap()),
-                stop,
                 seed,
                 presence_penalty: penalty,
                 frequency_penalty: penalty,
                 reasoning_effort,
                 parallel_tool_calls,
+                metadata: stop.iter().map(|text| (text.clone(), text.clone())).collect(),
+                stop,
             }
         },
     )

@@ -18,9 +18,6 @@ use serde_json::{Value, json};
 
 use crate::error::A2aError;
 
-/// Pending approvals that are looked at, at most.
-const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(200).unwrap();
-
 /// A decision in a message.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,22 +101,14 @@ pub(crate) async fn answer_in_words(
     }
 }
 
-/// The approval that a root task or a descendant waits for now.
+/// The oldest approval that a root task or a descendant waits for now.
 pub(crate) async fn pending(
     orchestrator: &Orchestrator,
     root: &TaskId,
 ) -> Result<Option<Approval>, A2aError> {
-    let which = ApprovalSelector::Pending;
-    let query = ApprovalQuery { which, after: None, limit: LISTED_MAX };
-    for approval in orchestrator.approvals(query).await? {
-        let is_below = approval.task_id == *root
-            || orchestrator.task_alone(&approval.task_id).await?.created.root.as_ref()
-                == Some(root);
-        if is_below {
-            return Ok(Some(approval));
-        }
-    }
-    Ok(None)
+    let which = ApprovalSelector::PendingIn(root.clone());
+    let query = ApprovalQuery { which, after: None, limit: NonZeroUsize::MIN };
+    Ok(orchestrator.approvals(query).await?.into_iter().next())
 }
 
 /// The data of the status message.

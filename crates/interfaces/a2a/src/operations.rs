@@ -3,12 +3,14 @@
 mod list;
 mod send;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use a2a::{SubscribeToTaskRequest, TaskState, error_code};
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, TaskId, TaskStatus, TaskSummary};
 use antiphon_interface_transport::{AppState, Caller};
-use antiphon_runtime::{Follower, OrchestratorError};
+use antiphon_runtime::{OrchestratorError, TaskWatch};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
@@ -19,7 +21,7 @@ use crate::exposure::may_see;
 use crate::reply::{Reply, Updates};
 use crate::requests::Operation;
 use crate::task_view::{self, Extent, check_history};
-use crate::watcher::{Until, Watcher};
+use crate::watcher::{Source, Until, Watcher};
 
 /// A request to an agent.
 pub(crate) struct AgentRequest {
@@ -47,7 +49,8 @@ impl AgentRequest {
             Operation::CreatePush(config) => {
                 let summary = self.find(&config.task_id).await?;
                 let orchestrator = &self.state.deps.orchestrator;
-                json!(self.a2a.push.create(orchestrator, &summary.task_id, config).await?)
+                let payer = self.caller.payer();
+                json!(self.a2a.push.create(orchestrator, payer, &summary.task_id, config).await?)
             }
             Operation::GetPush(request) => {
                 let summary = self.find(&request.task_id).await?;
@@ -72,12 +75,12 @@ impl AgentRequest {
     /// A task that the caller may see.
     pub(crate) async fn find(&self, task_id: &str) -> Result<TaskSummary, A2aError> {
         let task_id = TaskId::parse(task_id).map_err(|_| A2aError::no_task())?;
-        let summary = self.state.summary(&task_id).await?;
-        if may_see(&self.caller, &self.agent, &summary) {
-            Ok(summary)
-        } else {
-            Err(A2aError::no_task())
-        }
+        let which = TaskSelector::One(task_id);
+        let query = TaskQuery { which, limit: NonZeroUsize::MIN };
+        let found = self.state.deps.orchestrator.tasks(query).await?.into_iter().next();
+        // One that the caller may not see is refused with the same words as one that does not exist.
+        let seen = found.filter(|task| may_see(&self.caller, &self.agent, task));
+        seen.ok_or_else(A2aError::no_task)
     }
 
     pub(crate) async fn view(
@@ -111,14 +114,14 @@ impl AgentRequest {
             let message = format!("the task has ended: {}; get it", summary.status.as_str());
             return Err(A2aError::unsupported(message));
         }
-        self.updates(&summary.task_id, None, KnownWait::Continues).await
+        self.updates(&summary.task_id, TaskWatch::default(), KnownWait::Continues).await
     }
 
     /// The task and its updates from now on. `from` begins at or before the current state.
     pub(crate) async fn updates(
         &self,
         task_id: &TaskId,
-        from: Option<Source>,
+        from: TaskWatch,
         wait: KnownWait,
     ) -> Result<Reply, A2aError> {
         let (task, mut watcher) = self.watch(task_id, from).await?;
@@ -132,15 +135,18 @@ impl AgentRequest {
     pub(crate) async fn watch(
         &self,
         task_id: &TaskId,
-        from: Option<Source>,
+        from: TaskWatch,
     ) -> Result<(a2a::Task, Watcher), A2aError> {
         let orchestrator = &self.state.deps.orchestrator;
         let source = match from {
-            Some(source) => source,
-            None => {
+            TaskWatch { follower: Some(follower), deltas, approvals } => {
+                Source { follower, deltas, approvals }
+            }
+            TaskWatch { follower: None, .. } => {
                 let head = orchestrator.head().await?;
-                let deltas = orchestrator.task_deltas(task_id);
-                (orchestrator.follow(Some(task_id.clone()), head), Some(deltas))
+                let deltas = Some(orchestrator.task_deltas(task_id));
+                let follower = orchestrator.follow(Some(task_id.clone()), head);
+                Source { follower, deltas, approvals: None }
             }
         };
         let summary = self.state.summary(task_id).await?;
@@ -161,6 +167,3 @@ pub(crate) enum KnownWait {
     /// It goes on: the task is about to continue, or the client waits for the answer of another one.
     Continues,
 }
-
-/// Where a watcher reads from.
-pub(crate) type Source = (Follower, Option<antiphon_runtime::DeltaWatcher>);

@@ -1,6 +1,7 @@
 //! Push notifications: their configurations, in private files, and their delivery.
 //!
-//! A configuration is stored until its client deletes it. Each update of its task is posted in order, and the next one
+//! A configuration is stored until its client deletes it, and for a day after the end of its task was delivered or its
+//! receiver was given up. Each update of its task is posted in order, and the next one
 //! only when that was received: after a crash the last one may come twice, and none is lost. A receiver that does not
 //! answer is tried six times; then the delivery ends until the server starts again.
 
@@ -12,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use a2a::{TaskPushNotificationConfig, error_code};
+use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{Seq, TaskId};
 use antiphon_outbound::{OutboundError, OutboundRules};
 use antiphon_private_file::{Durability, create_folder, open, write_atomic};
 use antiphon_runtime::Orchestrator;
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,8 +30,14 @@ use crate::error::A2aError;
 /// Configurations of one task, at most.
 const PER_TASK_MAX: usize = 16;
 
+/// Configurations of the tasks of one API key, or of the owner, at most.
+const PER_PAYER_MAX: usize = 1000;
+
 /// Configurations of all tasks, at most.
 const CONFIGS_MAX: usize = 10_000;
+
+/// How long a configuration is kept that has nothing more to deliver.
+const KEPT: TimeDelta = TimeDelta::days(1);
 
 /// Longest token or credentials, in bytes.
 const SECRET_BYTES_MAX: usize = 4096;
@@ -56,6 +65,12 @@ pub(crate) struct StoredConfig {
     delivered: Seq,
     /// Whether the end of the task was delivered.
     done: bool,
+    /// The API key that created it; absent for the owner.
+    #[serde(default)]
+    payer: Option<String>,
+    /// Since when it has nothing to deliver, or its receiver does not answer.
+    #[serde(default)]
+    over_at: Option<DateTime<Utc>>,
     #[serde(skip)]
     deleted: CancellationToken,
 }
@@ -82,13 +97,21 @@ impl PushService {
         let wrong = |error: std::io::Error| PushError(format!("{}: {error}", folder.display()));
         create_folder(&folder).map_err(wrong)?;
         let mut configs = BTreeMap::new();
+        let now = SystemClock.now();
         for entry in std::fs::read_dir(&folder).map_err(wrong)? {
             let path = entry.map_err(wrong)?.path();
             if path.extension().is_none_or(|end| end != "json") {
                 continue;
             }
             match read(&path) {
-                Ok((key, stored)) => drop(configs.insert(key, stored)),
+                Ok((_, stored)) if stored.is_outdated(now) => remove(&path),
+                Ok((key, mut stored)) => {
+                    // A file of an earlier version does not say since when.
+                    if stored.done && stored.over_at.is_none() {
+                        stored.over_at = Some(now);
+                    }
+                    configs.insert(key, stored);
+                }
                 Err(reason) => {
                     tracing::warn!(path = %path.display(), reason, "a push configuration is damaged");
                 }
@@ -147,6 +170,7 @@ impl PushService {
     pub(crate) async fn create(
         &self,
         orchestrator: &Orchestrator,
+        payer: Option<String>,
         task_id: &TaskId,
         config: TaskPushNotificationConfig,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
@@ -167,15 +191,14 @@ impl PushService {
             config: config.clone(),
             delivered: Seq(0),
             done: false,
+            payer,
+            over_at: None,
             deleted: CancellationToken::new(),
         };
         {
             let mut configs = self.configs();
-            let others = configs.keys().filter(|(task, id)| *task == key.0 && *id != key.1).count();
-            if others >= PER_TASK_MAX || configs.len() >= CONFIGS_MAX {
-                let message = "too many push notification configurations: delete one";
-                return Err(A2aError::new(error_code::UNSUPPORTED_OPERATION, message));
-            }
+            self.drop_outdated(&mut configs);
+            check_room(&configs, &key, stored.payer.as_deref())?;
             self.write(&key, &stored)?;
             if let Some(replaced) = configs.insert(key.clone(), stored.clone()) {
                 replaced.deleted.cancel();
@@ -220,6 +243,18 @@ impl PushService {
         }
     }
 
+    fn drop_outdated(&self, configs: &mut BTreeMap<Key, StoredConfig>) {
+        let now = SystemClock.now();
+        configs.retain(|key, stored| {
+            let is_outdated = stored.is_outdated(now);
+            if is_outdated {
+                stored.deleted.cancel();
+                remove(&self.path(key));
+            }
+            !is_outdated
+        });
+    }
+
     /// Records how far the updates of a configuration were delivered, unless it was deleted or replaced.
     fn record(&self, key: &Key, delivered: Seq, done: bool) {
         let mut configs = self.configs();
@@ -228,9 +263,22 @@ impl PushService {
             return;
         };
         (stored.delivered, stored.done) = (delivered, done);
+        stored.over_at = done.then(|| SystemClock.now());
         let stored = stored.clone();
         if let Err(error) = self.write(key, &stored) {
             tracing::warn!(task.id = %key.0, ?error, "a delivery was not recorded: it may be repeated");
+        }
+    }
+
+    /// Records that the receiver of a configuration was given up, or that its task is gone.
+    fn give_up(&self, key: &Key) {
+        let mut configs = self.configs();
+        let given_up = configs.get_mut(key).filter(|stored| !stored.deleted.is_cancelled());
+        let Some(stored) = given_up.filter(|stored| stored.over_at.is_none()) else { return };
+        stored.over_at = Some(SystemClock.now());
+        let stored = stored.clone();
+        if let Err(error) = self.write(key, &stored) {
+            tracing::warn!(task.id = %key.0, ?error, "a push configuration was not recorded");
         }
     }
 
@@ -261,6 +309,42 @@ impl PushService {
                 () = delivering => {}
             }
         });
+    }
+}
+
+impl StoredConfig {
+    fn is_outdated(&self, now: DateTime<Utc>) -> bool {
+        self.over_at.is_some_and(|over_at| now - over_at > KEPT)
+    }
+}
+
+/// Whether there is room for the configuration of this key, which may exist.
+fn check_room(
+    configs: &BTreeMap<Key, StoredConfig>,
+    key: &Key,
+    payer: Option<&str>,
+) -> Result<(), A2aError> {
+    let refuse = |of: &str| {
+        let message = format!("{of} too many push notification configurations: delete one");
+        Err(A2aError::new(error_code::UNSUPPORTED_OPERATION, message))
+    };
+    if configs.contains_key(key) {
+        return Ok(());
+    }
+    if configs.keys().filter(|(task, _)| *task == key.0).count() >= PER_TASK_MAX {
+        return refuse("the task has");
+    }
+    let of_payer = configs.values().filter(|stored| stored.payer.as_deref() == payer);
+    if of_payer.count() >= PER_PAYER_MAX {
+        return refuse("the API key has");
+    }
+    if configs.len() >= CONFIGS_MAX { refuse("the server has") } else { Ok(()) }
+}
+
+/// Removes the file of a configuration that is over.
+fn remove(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "a push configuration was not removed");
     }
 }
 

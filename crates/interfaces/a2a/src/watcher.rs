@@ -15,7 +15,7 @@ use antiphon_core::{
 };
 use antiphon_interface_transport::{LiveItem, LiveTask};
 use antiphon_runtime::{
-    Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError,
+    ApprovalRequests, Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError,
 };
 
 use crate::error::A2aError;
@@ -37,6 +37,15 @@ pub(crate) enum Until {
 pub(crate) struct Update {
     pub(crate) seq: Seq,
     pub(crate) response: StreamResponse,
+}
+
+/// Where a watcher reads from.
+pub(crate) struct Source {
+    /// Begins at or before the state that the reader knows.
+    pub(crate) follower: Follower,
+    pub(crate) deltas: Option<DeltaWatcher>,
+    /// The approvals that tasks ask for, from before the task began. `None` for a task that existed before.
+    pub(crate) approvals: Option<ApprovalRequests>,
 }
 
 /// An approval that a descendant of the task needs.
@@ -70,7 +79,7 @@ impl Watcher {
         orchestrator: &Orchestrator,
         summary: &TaskSummary,
         state: TaskState,
-        (follower, deltas): (Follower, Option<DeltaWatcher>),
+        Source { follower, deltas, approvals }: Source,
         until: Until,
     ) -> Result<Self, A2aError> {
         let created = orchestrator.created(&summary.task_id).await?;
@@ -94,7 +103,7 @@ impl Watcher {
         };
         // A reader knows the approval that the task waits for already.
         if !is_interrupted {
-            watcher.ask();
+            watcher.ask(approvals);
         }
         Ok(watcher)
     }
@@ -138,10 +147,15 @@ impl Watcher {
     }
 
     /// Waits for an approval that a descendant needs.
-    fn ask(&mut self) {
+    fn ask(&mut self, requests: Option<ApprovalRequests>) {
         let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
-        self.asking =
-            Box::pin(async move { Ok(orchestrator.approval_needed(&task_id).await?.task_id) });
+        self.asking = Box::pin(async move {
+            let approval = match requests {
+                Some(requests) => orchestrator.new_approval_needed(&task_id, requests).await?,
+                None => orchestrator.approval_needed(&task_id).await?,
+            };
+            Ok(approval.task_id)
+        });
     }
 
     async fn read(&mut self, event: Event) -> Result<(), A2aError> {
@@ -182,7 +196,7 @@ impl Watcher {
             self.ended = true;
             self.push_status(status);
         } else if status.state == TaskState::Working && self.state != TaskState::Working {
-            self.ask();
+            self.ask(None);
             self.push_status(status);
         }
         Ok(())

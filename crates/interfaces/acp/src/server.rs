@@ -240,7 +240,7 @@ impl Server {
         let id = SessionId::parse(&Uuid::new_v4().to_string());
         let id = id.map_err(|error| details(&error.to_string()))?;
         let session = self.open(id, &request.cwd).await?;
-        self.insert(&session)?;
+        let session = self.insert(session)?;
         let answer = NewSessionResponse::new(session.id.to_string());
         value(&answer.modes(modes(&session)).config_options(options(&session)))
     }
@@ -261,7 +261,7 @@ impl Server {
                 self.editor.update(session.id.as_str(), update).await;
             }
         }
-        self.insert(&session)?;
+        let session = self.insert(session)?;
         let answer = LoadSessionResponse::new().modes(modes(&session));
         value(&answer.config_options(options(&session)))
     }
@@ -269,7 +269,7 @@ impl Server {
     async fn resume(&self, request: ResumeSessionRequest) -> Result<Value, Error> {
         warn_of_servers(request.mcp_servers.len());
         let session = self.stored(&request.session_id.0, &request.cwd).await?;
-        self.insert(&session)?;
+        let session = self.insert(session)?;
         let answer = ResumeSessionResponse::new().modes(modes(&session));
         value(&answer.config_options(options(&session)))
     }
@@ -347,13 +347,22 @@ impl Server {
         Ok(participant.or_insert_with(|| Participant::new(project, environment, interface)).clone())
     }
 
-    fn insert(&self, session: &Arc<Session>) -> Result<(), Error> {
+    /// Adds a session. One that is open in this folder already stays, with its turn and its choices.
+    fn insert(&self, session: Arc<Session>) -> Result<Arc<Session>, Error> {
         let mut sessions = lock(&self.sessions);
-        if sessions.len() >= SESSIONS_MAX {
-            return Err(details("too many sessions are open: close one"));
+        match sessions.get(session.id.as_str()) {
+            Some(known) if known.folder == session.folder => return Ok(Arc::clone(known)),
+            Some(known) if known.is_running() => {
+                let reason = "a prompt of this session runs in another folder: cancel it first";
+                return Err(details(reason));
+            }
+            None if sessions.len() >= SESSIONS_MAX => {
+                return Err(details("too many sessions are open: close one"));
+            }
+            Some(_) | None => {}
         }
-        sessions.insert(session.id.to_string(), Arc::clone(session));
-        Ok(())
+        sessions.insert(session.id.to_string(), Arc::clone(&session));
+        Ok(session)
     }
 
     fn session(&self, id: &str) -> Result<Arc<Session>, Error> {

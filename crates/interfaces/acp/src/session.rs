@@ -65,6 +65,11 @@ impl Session {
         Some(RunningTurn { session: Arc::clone(self), canceled })
     }
 
+    /// Whether a turn runs.
+    pub(crate) fn is_running(&self) -> bool {
+        lock(&self.turn).is_some()
+    }
+
     /// Cancels the turn that runs, if one does.
     pub(crate) fn cancel_turn(&self) {
         if let Some(canceled) = &*lock(&self.turn) {

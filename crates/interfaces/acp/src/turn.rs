@@ -237,18 +237,9 @@ impl Turn {
 
     /// Approvals of the tree that were pending before.
     async fn pending(&self, root: &TaskId) -> Vec<Approval> {
-        let mut found = Vec::new();
-        let Ok(connection) = self.session.participant.connection().await else { return found };
-        let reader = connection.reader();
-        for approval in reader.approvals(ApprovalSelector::Pending).await.unwrap_or_default() {
-            let created = reader.created(&approval.task_id).await;
-            if created
-                .is_ok_and(|created| created.root.as_ref().unwrap_or(&approval.task_id) == root)
-            {
-                found.push(approval);
-            }
-        }
-        found
+        let Ok(connection) = self.session.participant.connection().await else { return Vec::new() };
+        let which = ApprovalSelector::PendingIn(root.clone());
+        connection.reader().approvals(which).await.unwrap_or_default()
     }
 
     async fn note_pending(&self, id: &ApprovalId) {

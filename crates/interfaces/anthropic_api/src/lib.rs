@@ -14,7 +14,7 @@ use std::sync::Arc;
 use antiphon_core::RawJson;
 use antiphon_core::TaskId;
 use antiphon_interface_transport::answer::{
-    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
+    self, AnswerAgents, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, Tag, TransformOperation, post_with,
@@ -76,13 +76,18 @@ fn refuse(error: &AnswerError) -> Response {
     error.respond(anthropic_error::body(error))
 }
 
-async fn create(State(state): State<Arc<AppState>>, caller: Caller, request: Request) -> Response {
+async fn create(
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    agents: AnswerAgents,
+    request: Request,
+) -> Response {
     let headers = request.headers().clone();
     let body = match Json::<serde_json::Value>::from_request(request, &state).await {
         Ok(Json(body)) => body,
         Err(error) => return error.into_response(),
     };
-    match start(state, &caller, &headers, &body).await {
+    match start(state, (&caller, &agents), &headers, &body).await {
         Err(error) => refuse(&error),
         Ok((reply, stream)) => {
             let task_id = reply.format.task_id.clone();
@@ -95,15 +100,15 @@ async fn create(State(state): State<Arc<AppState>>, caller: Caller, request: Req
 /// Creates the task of a request. The task is durable when this returns.
 async fn start(
     state: Arc<AppState>,
-    caller: &Caller,
+    (caller, agents): (&Caller, &AnswerAgents),
     headers: &HeaderMap,
     body: &serde_json::Value,
 ) -> Result<(AnswerReply<MessageFormat>, bool), AnswerError> {
     let MessageRequest { answer: request, stream } = MessageRequest::read(body)?;
     let continuation = Continuation::of(caller, "messages", headers).await?;
     let model = request.model.clone().unwrap_or_default();
-    let target =
-        answer::target(&*state.deps.task_factory, request.model.as_deref(), MissingModel::Refused)?;
+    let named = request.model.as_deref();
+    let target = answer::target(&*state.deps.task_factory, agents, named, MissingModel::Refused)?;
     let started =
         StartedAnswer::create(&state, caller, headers, target, request, continuation).await?;
     let StartedAnswer { task_id, watcher, attached, .. } = started;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_core::{ModelOptions, RawJson, Sampling, Temperature, Tool, ToolChoice};
-use antiphon_interface_transport::answer::{AnswerError, AnswerRequest};
+use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, AnswerStorage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -56,6 +56,7 @@ impl MessageRequest {
             max_tokens: field::<NonZeroU32>(body, "max_tokens")?,
             tools,
             schema: None,
+            storage: AnswerStorage::Stored,
         };
         Ok(Self { answer, stream: field(body, "stream")?.unwrap_or_default() })
     }

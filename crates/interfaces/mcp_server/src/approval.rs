@@ -20,9 +20,6 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Pending approvals that are looked at, at most.
-const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(200).unwrap();
-
 /// Columns of the lines of a question.
 const COLUMNS: usize = 100;
 
@@ -37,21 +34,14 @@ pub(crate) enum Answer {
     Dismissed,
 }
 
-/// The approval that a root task or a descendant waits for now.
+/// The oldest approval that a root task or a descendant waits for now.
 pub(crate) async fn pending(
     reader: &Orchestrator,
     root: &TaskId,
 ) -> Result<Option<Approval>, Failure> {
-    let which = ApprovalSelector::Pending;
-    let query = ApprovalQuery { which, after: None, limit: LISTED_MAX };
-    for approval in reader.approvals(query).await? {
-        let is_below = approval.task_id == *root
-            || reader.created(&approval.task_id).await?.root.as_ref() == Some(root);
-        if is_below {
-            return Ok(Some(approval));
-        }
-    }
-    Ok(None)
+    let which = ApprovalSelector::PendingIn(root.clone());
+    let query = ApprovalQuery { which, after: None, limit: NonZeroUsize::MIN };
+    Ok(reader.approvals(query).await?.into_iter().next())
 }
 
 /// Whether a client shows forms to its person.

@@ -173,6 +173,11 @@ impl McpRequest {
         is_shown && self.caller.may_see(task)
     }
 
+    /// The payer of the only tasks that the caller may see; `None` when it may see those of all payers.
+    pub(crate) fn seen_payer(&self) -> Option<String> {
+        self.caller.seen_payer()
+    }
+
     /// The newest task of a session that the caller may see.
     pub(crate) async fn last_task(&self, session_id: &str) -> Result<TaskSummary, Failure> {
         let none = || {

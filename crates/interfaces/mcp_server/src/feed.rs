@@ -7,7 +7,7 @@ use antiphon_client::StreamItem;
 use antiphon_core::port::JournalError;
 use antiphon_core::{Approval, ApprovalId, Event, EventBody, Position, TaskId};
 use antiphon_process::FollowedTask;
-use antiphon_runtime::{Follower, Orchestrator, OrchestratorError};
+use antiphon_runtime::{ApprovalRequests, Follower, Orchestrator, OrchestratorError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -31,14 +31,15 @@ pub(crate) enum Feed {
 }
 
 impl Feed {
-    /// The changes of a task of this server. `follower` reads its events.
+    /// The changes of a task of this server. `follower` reads its events. `requests` began before the task.
     pub(crate) fn of_server(
         orchestrator: &Orchestrator,
         task_id: &TaskId,
         follower: Follower,
+        requests: Option<ApprovalRequests>,
     ) -> Self {
         Self::Server(Box::new(ServerFeed {
-            asking: asking(orchestrator, task_id),
+            asking: asking(orchestrator, task_id, requests),
             orchestrator: orchestrator.clone(),
             task_id: task_id.clone(),
             reading: read_on(follower),
@@ -119,7 +120,7 @@ impl ServerFeed {
             false
         };
         if is_over {
-            self.asking = asking(&self.orchestrator, &self.task_id);
+            self.asking = asking(&self.orchestrator, &self.task_id, None);
             return Some(approval_id);
         }
         self.deciding = Some((approval_id, read_on(follower)));
@@ -130,12 +131,17 @@ impl ServerFeed {
 fn asking(
     orchestrator: &Orchestrator,
     task_id: &TaskId,
+    requests: Option<ApprovalRequests>,
 ) -> BoxFuture<'static, Result<(Approval, Position), OrchestratorError>> {
     let (orchestrator, task_id) = (orchestrator.clone(), task_id.clone());
     async move {
         // The decision comes behind the position where the wait for the request began.
         let head = orchestrator.head().await?;
-        Ok((orchestrator.approval_needed(&task_id).await?, head))
+        let approval = match requests {
+            Some(requests) => orchestrator.new_approval_needed(&task_id, requests).await?,
+            None => orchestrator.approval_needed(&task_id).await?,
+        };
+        Ok((approval, head))
     }
     .boxed()
 }

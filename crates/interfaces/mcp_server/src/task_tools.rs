@@ -175,6 +175,7 @@ pub(crate) async fn own_tasks(
     for _ in 0..READS_MAX {
         let filter = TaskFilter {
             statuses: statuses.clone(),
+            payer: request.seen_payer(),
             roots: true,
             without_records: true,
             before,

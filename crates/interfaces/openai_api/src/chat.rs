@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::answer::{
-    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
+    self, AnswerAgents, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::{AppState, Caller, Json};
 use axum::extract::{FromRequest, Request, State};
@@ -26,6 +26,7 @@ use crate::openai_error::{self, Shape};
 pub(crate) async fn completions(
     State(state): State<Arc<AppState>>,
     caller: Caller,
+    agents: AnswerAgents,
     request: Request,
 ) -> Response {
     let headers = request.headers().clone();
@@ -34,7 +35,7 @@ pub(crate) async fn completions(
         Err(error) => return error.into_response(),
     };
     let shape = chat_request::shape(&fields, &headers);
-    match create(state, &caller, &headers, &fields, shape).await {
+    match create(state, (&caller, &agents), &headers, &fields, shape).await {
         Err(error) => error.respond(openai_error::body(&error, shape)),
         Ok((reply, stream)) => {
             let task_id = reply.format.header.task_id.clone();
@@ -47,7 +48,7 @@ pub(crate) async fn completions(
 /// Creates the task of a request. The task is durable when this returns.
 async fn create(
     state: Arc<AppState>,
-    caller: &Caller,
+    (caller, agents): (&Caller, &AnswerAgents),
     headers: &HeaderMap,
     fields: &Fields,
     shape: Shape,
@@ -58,7 +59,8 @@ async fn create(
         Shape::Canonical => MissingModel::Default,
         Shape::OpenAi => MissingModel::Refused,
     };
-    let target = answer::target(&*state.deps.task_factory, request.model.as_deref(), missing)?;
+    let named = request.model.as_deref();
+    let target = answer::target(&*state.deps.task_factory, agents, named, missing)?;
     let model = request.model.clone();
     let started =
         StartedAnswer::create(&state, caller, headers, target, request, continuation).await?;

@@ -14,6 +14,7 @@ mod responses;
 use std::sync::Arc;
 
 use antiphon_core::TaskId;
+use antiphon_interface_transport::answer::AnswerAgents;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{AppState, ErrorShape, Interface, Json};
 use axum::extract::{Path, State};
@@ -32,7 +33,7 @@ const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
 
 /// The routes of chat completions, responses and models.
 pub fn interface() -> Interface {
-    interface_beside(|_, _, _| None)
+    interface_beside(|_, _, _, _| None)
 }
 
 /// The same, beside another API that lists models on the same route.
@@ -71,16 +72,19 @@ fn routes(other: OtherModels) -> ApiRouter<Arc<AppState>> {
         );
         with_errors(route, &[400, 403, 404, 408, 409, 410, 413, 415, 422, 429, 500, 502, 503])
     });
-    let list = move |state: State<Arc<AppState>>, headers: HeaderMap| async move {
-        models::list(state, headers, other)
+    let list = move |state: State<Arc<AppState>>, agents: AnswerAgents, headers: HeaderMap| async move {
+        models::list(state, &agents, headers, other)
     };
     let list = get_with(list, |route| {
         let summary = "Lists the agents and models that a completion can name.";
         let route = route.describe("list_models", Tag::Chat, summary);
         route.response::<200, axum::Json<Models>>()
     });
-    let show = move |state: State<Arc<AppState>>, id: Path<String>, headers: HeaderMap| async move {
-        models::show(state, id, headers, other)
+    let show = move |state: State<Arc<AppState>>,
+                     agents: AnswerAgents,
+                     id: Path<String>,
+                     headers: HeaderMap| async move {
+        models::show(state, &agents, id, headers, other)
     };
     let show = get_with(show, |route| {
         let route = route.describe("show_model", Tag::Chat, "An agent or a model.");

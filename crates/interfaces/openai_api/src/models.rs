@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use antiphon_interface_transport::AppState;
-use antiphon_interface_transport::answer::{known_models, model_not_found};
+use antiphon_interface_transport::answer::{AnswerAgents, known_models, model_not_found};
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -13,29 +13,31 @@ use serde_json::{Value, json};
 use crate::openai_error::{self, Shape};
 
 /// Lists the models, or shows one, in the shape of another API that has the same route.
-pub type OtherModels = fn(&AppState, &HeaderMap, Option<&str>) -> Option<Response>;
+pub type OtherModels = fn(&AppState, &AnswerAgents, &HeaderMap, Option<&str>) -> Option<Response>;
 
 pub(crate) fn list(
     State(state): State<Arc<AppState>>,
+    agents: &AnswerAgents,
     headers: HeaderMap,
     other: OtherModels,
 ) -> Response {
-    if let Some(response) = other(&state, &headers, None) {
+    if let Some(response) = other(&state, agents, &headers, None) {
         return response;
     }
-    axum::Json(json!({ "object": "list", "data": known(&state) })).into_response()
+    axum::Json(json!({ "object": "list", "data": known(&state, agents) })).into_response()
 }
 
 pub(crate) fn show(
     State(state): State<Arc<AppState>>,
+    agents: &AnswerAgents,
     Path(id): Path<String>,
     headers: HeaderMap,
     other: OtherModels,
 ) -> Response {
-    if let Some(response) = other(&state, &headers, Some(&id)) {
+    if let Some(response) = other(&state, agents, &headers, Some(&id)) {
         return response;
     }
-    match known(&state).into_iter().find(|model| model["id"] == id.as_str()) {
+    match known(&state, agents).into_iter().find(|model| model["id"] == id.as_str()) {
         Some(model) => axum::Json(model).into_response(),
         None => {
             let error = model_not_found(&id);
@@ -44,9 +46,9 @@ pub(crate) fn show(
     }
 }
 
-fn known(state: &AppState) -> Vec<Value> {
+fn known(state: &AppState, agents: &AnswerAgents) -> Vec<Value> {
     // The time of creation is unknown, and clients expect a number.
     let model =
         |(id, owner)| json!({ "id": id, "object": "model", "created": 0, "owned_by": owner });
-    known_models(state).into_iter().map(model).collect()
+    known_models(state, agents).into_iter().map(model).collect()
 }

@@ -1,6 +1,7 @@
 //! Responses: created whole, streamed or in the background; shown, continued and canceled by their ids.
 
 mod client_tools;
+mod conversation_locks;
 mod input_items;
 mod response_format;
 mod response_request;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use antiphon_core::port::{Clock, IdSource, RandomIds, SystemClock};
 use antiphon_core::{RawJson, SessionId};
 use antiphon_interface_transport::answer::{
-    self, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
+    self, AnswerAgents, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{AppState, Caller, Json};
@@ -25,11 +26,15 @@ use crate::RESPONSES;
 use crate::chat::chat_request::{Fields, field};
 use crate::chat::schema::{with_errors, with_stream};
 use crate::openai_error::{self, Shape};
+use crate::responses::conversation_locks::ConversationLocks;
 use crate::responses::response_format::{ResponseFormat, ResponseHeader};
 use crate::responses::response_request::{Continues, ResponseRequest};
-use crate::responses::stored_response::{CONVERSATION, RESPONSE, UNSTORED};
+use crate::responses::stored_response::{CONVERSATION, Previous, RESPONSE, UNSTORED};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
+    let locks = ConversationLocks::default();
+    let create =
+        move |state, caller, agents, request| create(locks.clone(), state, caller, agents, request);
     let create = post_with(create, |route| {
         let summary = "A response, whole, streamed or in the background.";
         let route = route.describe("create_response", Tag::Chat, summary);
@@ -69,13 +74,19 @@ fn refuse(error: &AnswerError) -> Response {
     error.respond(openai_error::body(error, Shape::OpenAi))
 }
 
-async fn create(State(state): State<Arc<AppState>>, caller: Caller, request: Request) -> Response {
+async fn create(
+    locks: ConversationLocks,
+    State(state): State<Arc<AppState>>,
+    caller: Caller,
+    agents: AnswerAgents,
+    request: Request,
+) -> Response {
     let headers = request.headers().clone();
     let fields = match Json::<Fields>::from_request(request, &state).await {
         Ok(Json(fields)) => fields,
         Err(error) => return error.into_response(),
     };
-    match start(state, &caller, &headers, &fields).await {
+    match start(&locks, state, (&caller, &agents), &headers, &fields).await {
         Err(error) => refuse(&error),
         Ok(Started { reply, way }) => {
             let task_id = reply.format.header.task_id.clone();
@@ -106,19 +117,22 @@ struct Started {
 
 /// Creates the task of a request. The task is durable when this returns.
 async fn start(
+    locks: &ConversationLocks,
     state: Arc<AppState>,
-    caller: &Caller,
+    (caller, agents): (&Caller, &AnswerAgents),
     headers: &HeaderMap,
     fields: &Fields,
 ) -> Result<Started, AnswerError> {
     let request = ResponseRequest::read(fields)?;
     let mut continuation = Continuation::of(caller, "responses", headers).await?;
     continuation.continues |= request.background;
-    let (previous, open) = stored_response::previous(&state, caller, &request.continues).await?;
+    let found = stored_response::previous(&state, caller, &request.continues, locks).await?;
+    let Previous { conversation: previous, open, lock } = found;
+    continuation.lock = lock;
     let mut wanted = request.answer(fields, open)?;
     wanted.previous = previous;
     let model = wanted.model.as_deref();
-    let target = answer::target(&*state.deps.task_factory, model, MissingModel::Refused)?;
+    let target = answer::target(&*state.deps.task_factory, agents, model, MissingModel::Refused)?;
     let started =
         StartedAnswer::create(&state, caller, headers, target, wanted, continuation).await?;
     let StartedAnswer { task_id, watcher, attached, .. } = started;

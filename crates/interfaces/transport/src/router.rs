@@ -26,7 +26,7 @@ pub(crate) fn router(
     hosts: Hosts,
     closing: CancellationToken,
 ) -> Result<Router, RateLimitError> {
-    let ServerConfig { deps, keys, telemetry, interface } = config;
+    let ServerConfig { deps, keys, telemetry, chat_agents, interface } = config;
     let (described, access) = RouteAccess::split(interface.merge(openapi::interface()));
     let (router, document) = Document::of(described, &access);
     let limits = deps.limits;
@@ -41,6 +41,7 @@ pub(crate) fn router(
         keys,
         hosts,
         access,
+        chat_agents,
         streams: SharedLimit::new(limits.streams_max),
         body_bytes: SharedLimit::new(limits.body_bytes_total_max),
         open_requests: OpenRequests::new(limits.requests_per_key_max),

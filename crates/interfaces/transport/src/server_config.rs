@@ -8,6 +8,7 @@ use antiphon_runtime::Orchestrator;
 use antiphon_telemetry::Telemetry;
 
 use crate::access::api_keys::Keys;
+use crate::access::exposure::ExposedAgents;
 use crate::access::token::Token;
 use crate::interface::Interface;
 use crate::limits::ServerLimits;
@@ -35,6 +36,8 @@ pub struct ServerConfig {
     pub keys: Option<Keys>,
     /// Counts requests. Its creator lets it follow the journal.
     pub telemetry: Option<Telemetry>,
+    /// Agents that clients of OpenAI's and Anthropic's APIs may name.
+    pub chat_agents: ExposedAgents,
     /// All routes that are served, beside `/openapi.json` and `/docs`.
     pub interface: Interface,
 }
@@ -42,6 +45,7 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// A server of `interface` without API keys and telemetry.
     pub fn new(deps: ServerDeps, interface: Interface) -> Self {
-        Self { deps, keys: None, telemetry: None, interface }
+        let chat_agents = ExposedAgents::AllOnLoopback;
+        Self { deps, keys: None, telemetry: None, chat_agents, interface }
     }
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::api_keys::Keys;
+use crate::access::exposure::ExposedAgents;
 use crate::access::hosts::Hosts;
 use crate::access::open_requests::OpenRequests;
 use crate::access::route_access::RouteAccess;
@@ -32,6 +33,7 @@ pub struct AppState {
     pub(crate) keys: Option<Keys>,
     pub(crate) hosts: Hosts,
     pub(crate) access: RouteAccess,
+    pub(crate) chat_agents: ExposedAgents,
     /// Open event streams.
     pub(crate) streams: SharedLimit,
     /// Bytes of bodies that are being received.

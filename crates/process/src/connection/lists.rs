@@ -7,7 +7,9 @@ use antiphon_api::{
 };
 use antiphon_client::ClientError;
 use antiphon_core::port::{self, ApprovalSelector, QueuedQuery};
-use antiphon_core::{AgentName, Approval, InteractionId, Session, SessionSummary};
+use antiphon_core::{
+    AgentName, Approval, ApprovalId, InteractionId, Session, SessionSummary, TaskId,
+};
 use antiphon_project::{Inboxes, queued_interactions, request_status, session_of};
 
 use super::{Connection, ProjectServer};
@@ -37,21 +39,15 @@ impl Connection {
         let all = match query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => false,
+            ApprovalSelector::PendingIn(root) => {
+                let all = server.approvals(false, query.after, port::ApprovalQuery::MAX).await?;
+                return server.of_tree(all, &root, query.limit).await;
+            }
             ApprovalSelector::One(id) => {
                 return Ok(server.known(server.client.approval(&id).await)?.into_iter().collect());
             }
         };
-        let (mut found, mut cursor) = (Vec::new(), query.after);
-        while let Some(limit) = NonZeroUsize::new(query.limit.get() - found.len()) {
-            let page = ApprovalQuery { all, limit: Some(limit.min(LISTED)), cursor };
-            let page = server.answer(server.client.approvals(&page).await)?;
-            found.extend(page.approvals);
-            cursor = page.next_cursor;
-            if cursor.is_none() {
-                break;
-            }
-        }
-        Ok(found)
+        server.approvals(all, query.after, query.limit).await
     }
 
     /// Number of tasks that wait for the budget.
@@ -141,6 +137,46 @@ impl Connection {
 }
 
 impl ProjectServer {
+    /// Approvals behind a cursor, page by page: all, or those without a decision.
+    async fn approvals(
+        &self,
+        all: bool,
+        after: Option<ApprovalId>,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<Approval>, ProjectError> {
+        let (mut found, mut cursor) = (Vec::new(), after);
+        while let Some(limit) = NonZeroUsize::new(limit.get() - found.len()) {
+            let page = ApprovalQuery { all, limit: Some(limit.min(LISTED)), cursor };
+            let page = self.answer(self.client.approvals(&page).await)?;
+            found.extend(page.approvals);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of the tree with this root. The list of a server does not say which tree an approval is of.
+    async fn of_tree(
+        &self,
+        approvals: Vec<Approval>,
+        root: &TaskId,
+        limit: NonZeroUsize,
+    ) -> Result<Vec<Approval>, ProjectError> {
+        let mut found = Vec::new();
+        for approval in approvals {
+            let task = self.known(self.client.task(&approval.task_id).await)?;
+            if task.is_some_and(|task| task.summary.root == *root) {
+                found.push(approval);
+            }
+            if found.len() == limit.get() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
     /// The answer to a request about one thing; `None` when the server does not know it.
     fn known<T>(&self, answer: Result<T, ClientError>) -> Result<Option<T>, ProjectError> {
         match answer {

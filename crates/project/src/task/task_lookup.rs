@@ -78,6 +78,7 @@ fn of_agent(name: &str, last_of: &TaskSelector) -> TaskFilter {
         },
         agent: Some(name.to_owned()),
         session: None,
+        payer: None,
         roots: false,
         without_records: true,
         before: None,

@@ -78,8 +78,7 @@ impl CallingTask<'_> {
             }
             (AgentRef::AdHoc { tools: None, .. }, _) => {
                 if *policy == ToolPolicy::Inherit {
-                    let (tools, agents) =
-                        (self.state.created.tools.clone(), self.callable(definition, agent));
+                    let (tools, agents) = (self.inherited(), self.callable(definition, agent));
                     return Ok(ChildTools { tools, external, agents, left_out });
                 }
                 self.callers_tools()
@@ -153,6 +152,15 @@ impl CallingTask<'_> {
         tools
     }
 
+    /// The caller's list of tools, without those of ours that its client has replaced: the caller does not have them.
+    fn inherited(&self) -> Option<Vec<String>> {
+        let created = &self.state.created;
+        let here = self.deps.tools.tools();
+        let mut tools = created.tools.clone()?;
+        tools.retain(|name| !(has(&here, name) && has(&created.external_tools, name)));
+        Some(tools)
+    }
+
     /// Names of the caller's tools, without those of its client.
     fn callers_tools(&self) -> Vec<String> {
         let created = &self.state.created;
@@ -176,10 +184,15 @@ impl CallingTask<'_> {
         }
     }
 
-    /// The tools of the caller's client that the policy lends.
+    /// The tools of the caller's client that the policy lends. One that has replaced ours stays with the caller.
     fn lent(&self, policy: &ToolPolicy) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
+        if created.keeps_client_tools {
+            return Vec::new();
+        }
+        let here = self.deps.tools.tools();
         let mine = created.external_tools.iter().filter(|tool| tools::may_use(created, &tool.name));
+        let mine = mine.filter(|tool| !has(&here, &tool.name));
         match policy {
             ToolPolicy::Inherit => mine.cloned().collect(),
             ToolPolicy::None => Vec::new(),

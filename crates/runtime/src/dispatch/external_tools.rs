@@ -21,17 +21,22 @@ use crate::task::step::output;
 use crate::task::step::tools;
 
 /// Maximum number of tools that one client may offer.
-pub const EXTERNAL_TOOLS_MAX: usize = 128;
+pub const EXTERNAL_TOOLS_MAX: usize = 512;
 
 /// Longest result of a client's tool, in bytes.
 pub const EXTERNAL_RESULT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Checks that a client's tools do not clash with ours. In a task here that calls no agents, a client's tool takes
-/// the place of ours of the same name ([`tools::usable`]); a runner and children have ours.
-pub(crate) fn check(task: &NewTask, ours: &[Arc<Tool>]) -> Result<(), OrchestratorError> {
+/// Leaves out what a runner has itself. In a task here, a client's tool takes the place of ours of the same name
+/// ([`tools::usable`]); children have ours.
+pub(crate) fn leave_out_those_of_runner(task: &mut NewTask, ours: &[Arc<Tool>]) {
+    if task.runner.is_some() {
+        task.external_tools.retain(|tool| !ours.iter().any(|own| own.name == tool.name));
+    }
+}
+
+/// Checks the names of a client's tools. Those of tools to reach other agents are taken if the task may call agents.
+pub(crate) fn check(task: &NewTask) -> Result<(), OrchestratorError> {
     let offered = &task.external_tools;
-    let takes_precedence = task.agents.allows_none() && task.runner.is_none();
-    let ours = if takes_precedence { &[] } else { ours };
     let refuse = |tool: &Tool, reason: &str| {
         let (tool, reason) = (tool.name.clone(), reason.to_owned());
         Err(OrchestratorError::BadTool { tool, reason })
@@ -44,9 +49,8 @@ pub(crate) fn check(task: &NewTask, ours: &[Arc<Tool>]) -> Result<(), Orchestrat
         if index >= EXTERNAL_TOOLS_MAX {
             return refuse(tool, &format!("a client may offer {EXTERNAL_TOOLS_MAX} tools"));
         }
-        let is_ours = ours.iter().any(|own| own.name == tool.name)
-            || !task.agents.allows_none() && orchestrates(&tool.name)
-            || tool.name == output::FINAL;
+        let is_ours =
+            !task.agents.allows_none() && orchestrates(&tool.name) || tool.name == output::FINAL;
         if is_ours || offered[..index].iter().any(|other| other.name == tool.name) {
             return refuse(tool, "a tool of that name exists");
         }

@@ -143,6 +143,49 @@ async fn a_child_borrows_what_its_caller_was_offered() {
     }
 }
 
+/// A client's tool that has the name of ours. A child looks with ours, if its caller had it without its client.
+#[tokio::test]
+async fn a_clients_tool_that_has_replaced_ours_stays_with_its_task() {
+    for (tools, looks) in [(None, true), (Some(Vec::new()), false)] {
+        let arguments = r#"{"agent":"painter","prompt":"paint","tools":"inherit"}"#;
+        let team = Team::new(
+            script(&[
+                ("Be brief", 0, &calls(arguments)),
+                ("Be brief", 1, &says("{{last_result}}")),
+                ("I am painter", 0, &step("look", "{}")),
+                ("I am painter", 1, &says("{{last_result}}")),
+            ]),
+            Roster::default().with(agent("painter")),
+        );
+        let orchestrator = team.orchestrator();
+        let task = NewTask { tools, ..offering(&["look"]) };
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
+        let state = orchestrator.wait(&task_id).await.expect("an end");
+        assert_eq!(state.status, TaskStatus::Completed);
+        assert_eq!(team.tools.done().contains_key("look {}"), looks);
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_keeps_its_clients_tools_lends_none() {
+    let arguments = r#"{"agent":"painter","prompt":"paint","tools":"inherit"}"#;
+    let team = Team::new(
+        script(&[
+            ("Be brief", 0, &calls(arguments)),
+            ("Be brief", 1, &says("{{last_result}}")),
+            ("I am painter", 0, &step("paint", "{}")),
+            ("I am painter", 1, &says("{{last_result}}")),
+        ]),
+        Roster::default().with(agent("painter")),
+    );
+    let orchestrator = team.orchestrator();
+    let task = NewTask { keeps_client_tools: true, ..offering(&["paint"]) };
+    let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
+    let state = orchestrator.wait(&task_id).await.expect("an end");
+    assert_eq!(state.status, TaskStatus::Completed);
+    assert!(results(&state)[0].0.contains("there is no tool `paint`"), "{:?}", results(&state));
+}
+
 #[tokio::test]
 async fn the_agent_that_takes_over_has_the_remaining_tools() {
     for (tools, left) in [(r#""inherit""#, true), (r#"["look"]"#, false), (r#""none""#, false)] {
@@ -173,9 +216,7 @@ async fn the_agent_that_takes_over_has_the_remaining_tools() {
 async fn what_cannot_be_offered_is_refused() {
     let team = asks();
     let orchestrator = team.orchestrator();
-    for tools in
-        [&["look"] as &[_], &["a", "a"], &["call_agent"], &["final"], &["no spaces"], &[""]]
-    {
+    for tools in [&["a", "a"] as &[_], &["call_agent"], &["final"], &["no spaces"], &[""]] {
         let refused = orchestrator.invoke(offering(tools)).await;
         assert!(matches!(refused, Err(OrchestratorError::BadTool { .. })), "{tools:?}");
     }

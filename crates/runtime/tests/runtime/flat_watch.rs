@@ -124,6 +124,8 @@ async fn a_follower_waits_for_an_append_that_is_acknowledged_late_before_it_read
 struct CountedApprovals {
     inner: MemoryJournal,
     lists: AtomicUsize,
+    /// Approvals in these lists.
+    listed: AtomicUsize,
 }
 
 #[async_trait]
@@ -133,14 +135,17 @@ impl JournalHooks for CountedApprovals {
     }
 
     async fn approvals(&self, query: ApprovalQuery) -> Result<Vec<Approval>, JournalError> {
+        let approvals = self.inner().approvals(query).await?;
         self.lists.fetch_add(1, Ordering::SeqCst);
-        self.inner().approvals(query).await
+        self.listed.fetch_add(approvals.len(), Ordering::SeqCst);
+        Ok(approvals)
     }
 }
 
-#[tokio::test]
-async fn the_approvals_that_a_new_task_needs_are_listed_once_a_task_has_asked() {
-    let journal = CountedApprovals { inner: MemoryJournal::new(), lists: AtomicUsize::new(0) };
+/// An orchestrator whose tasks all ask before their only call.
+fn asking() -> (Arc<DelegatingJournal<CountedApprovals>>, Orchestrator) {
+    let (lists, listed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let journal = CountedApprovals { inner: MemoryJournal::new(), lists, listed };
     let journal = Arc::new(DelegatingJournal(journal));
     let tools = Arc::new(Counting::default());
     let script =
@@ -151,7 +156,27 @@ async fn the_approvals_that_a_new_task_needs_are_listed_once_a_task_has_asked() 
         ..world.settings
     };
     let gate = Arc::new(Careful::default());
-    let orchestrator = Orchestrator::new(RuntimeDeps { gate, settings, ..world });
+    (journal, Orchestrator::new(RuntimeDeps { gate, settings, ..world }))
+}
+
+#[tokio::test]
+async fn what_a_task_needs_is_found_without_reading_the_approvals_of_other_tasks() {
+    let (journal, orchestrator) = asking();
+    let mut others = Vec::new();
+    for _ in 0..50 {
+        let other = orchestrator.invoke(new_task("go")).await.expect("accepted").task_id;
+        orchestrator.approval_needed(&other).await.expect("an approval");
+        others.push(other);
+    }
+    journal.0.listed.store(0, Ordering::SeqCst);
+    let needed = orchestrator.approval_needed(&others[49]).await.expect("an approval");
+    assert_eq!(needed.task_id, others[49]);
+    assert_eq!(journal.0.listed.load(Ordering::SeqCst), 1, "its own");
+}
+
+#[tokio::test]
+async fn the_approvals_that_a_new_task_needs_are_listed_once_a_task_has_asked() {
+    let (journal, orchestrator) = asking();
     let (accepted, mut attached) =
         orchestrator.invoke_attached(new_task("go")).await.expect("accepted");
     let requests = attached.take_approvals().expect("it is a new task");

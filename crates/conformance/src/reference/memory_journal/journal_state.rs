@@ -181,6 +181,11 @@ impl JournalState {
         let listed = requested.filter(|(_, approval)| match &query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
+            ApprovalSelector::PendingIn(root) => {
+                let task = self.tasks.get(&approval.task_id);
+                approval.status == ApprovalStatus::Pending
+                    && task.is_some_and(|task| task.summary.root == *root)
+            }
             ApprovalSelector::One(approval_id) => approval.approval_id == *approval_id,
         });
         let after = match &query.after {

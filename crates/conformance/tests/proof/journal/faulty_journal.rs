@@ -95,6 +95,8 @@ pub(super) enum Fault {
     TitlesSessionsByTheirLastTask,
     ForgetsWhenApprovalsExpire,
     ListsApprovalsByTask,
+    ListsPendingApprovalsOfEveryTree,
+    IgnoresPayers,
     KeepsAllowedOnesPending,
     LetsTheLastAnswerCount,
     AsksAgain,

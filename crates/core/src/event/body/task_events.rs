@@ -52,6 +52,9 @@ event_structs! {
         /// Tools that the client offered and runs itself.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         external_tools: Vec<Arc<Tool>>,
+        /// Whether agents that it calls get none of the client's tools. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        keeps_client_tools: bool,
         /// Agents the agent may call. Absent: any agent.
         #[serde(default = "any_agent", skip_serializing_if = "is_any_agent")]
         agents: CallableAgents,
@@ -85,6 +88,9 @@ event_structs! {
         /// The canonical messages that the task was given, in their order and without content. Absent: none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         canonical: Vec<CanonicalHeader>,
+        /// Whether the client asked that nothing can be looked up as a response or continued behind it. Absent: `false`.
+        #[serde(default, skip_serializing_if = "is_false")]
+        unstored: bool,
         /// Times of the conversation that was imported into the task, as its file says. Absent: it was not imported.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         imported: Option<ImportedTimes>,
@@ -160,6 +166,7 @@ impl TaskCreated {
             tools: None,
             parallel_tools: Vec::new(),
             external_tools: Vec::new(),
+            keeps_client_tools: false,
             agents: CallableAgents::Any,
             runner: None,
             resident: false,
@@ -170,6 +177,7 @@ impl TaskCreated {
             route: None,
             provenance: Provenance::Unknown,
             canonical: Vec::new(),
+            unstored: false,
             imported: None,
             boot_time: None,
             followed: false,

@@ -87,6 +87,8 @@ pub enum ApprovalSelector {
     All,
     /// Approvals without a decision.
     Pending,
+    /// Approvals without a decision, of the tasks of the tree with this root.
+    PendingIn(TaskId),
     /// The approval with this id, if it exists.
     One(ApprovalId),
 }
@@ -111,12 +113,14 @@ pub struct QueuedQuery {
     pub limit: NonZeroUsize,
 }
 
-/// Approvals of one selection, unless a query says otherwise.
-const APPROVALS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+impl ApprovalQuery {
+    /// Approvals of one selection, unless a query says otherwise.
+    pub const MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+}
 
 impl From<ApprovalSelector> for ApprovalQuery {
     fn from(which: ApprovalSelector) -> Self {
-        Self { which, after: None, limit: APPROVALS_MAX }
+        Self { which, after: None, limit: Self::MAX }
     }
 }
 

@@ -18,6 +18,7 @@ fn sampling() -> Sampling {
         frequency_penalty: Some(2.0.try_into().unwrap()),
         reasoning_effort: Some(ReasoningEffort::XHigh),
         parallel_tool_calls: Some(false),
+        metadata: [("ticket".to_owned(), "42".to_owned())].into(),
     }
 }
 
@@ -39,6 +40,7 @@ pub(super) fn whole() -> Specimen {
             description: "Opens a page.".to_owned(),
             parameters: RawJson::parse(r#"{"type":"object"}"#).unwrap(),
         })],
+        keeps_client_tools: true,
         agents: CallableAgents::Only(vec!["reviewer".to_owned()]),
         runner: Some(RunnerConfig::new("sandbox").with_config(json!({"memory_mib": 64}))),
         resident: true,
@@ -59,6 +61,7 @@ pub(super) fn whole() -> Specimen {
             timestamp: "2026-01-02T03:04:05Z".parse().unwrap(),
             metadata: [("ticket".to_owned(), "42".to_owned())].into(),
         }],
+        unstored: true,
         imported: Some(ImportedTimes {
             created_at: "2025-01-02T03:04:05Z".parse().unwrap(),
             updated_at: "2025-02-03T04:05:06Z".parse().unwrap(),
@@ -83,6 +86,7 @@ fn whole_json() -> serde_json::Value {
         "external_tools": [{
             "name": "browse", "description": "Opens a page.", "parameters": {"type": "object"}
         }],
+        "keeps_client_tools": true,
         "agents": {"only": ["reviewer"]},
         "runner": {"kind": "sandbox", "config": {"memory_mib": 64}},
         "resident": true,
@@ -93,13 +97,15 @@ fn whole_json() -> serde_json::Value {
         },
         "output_schema": {"type": "object"}, "model_options": {"temperature": 0.5, "tool_choice": {"named": "read"}, "sampling": {
             "top_p": 0.5, "stop": ["END"], "seed": 7, "presence_penalty": -2.0, "frequency_penalty": 2.0,
-            "reasoning_effort": "xhigh", "parallel_tool_calls": false}},
+            "reasoning_effort": "xhigh", "parallel_tool_calls": false,
+            "metadata": {"ticket": "42"}}},
         "payer": "tR7xQ2pL", "route": {"script": "hello.toml"},
         "provenance": "admin_key:tR7xQ2pL",
         "canonical": [{
             "id": crate::UUID, "role": "user", "timestamp": "2026-01-02T03:04:05Z",
             "metadata": {"ticket": "42"}
         }],
+        "unstored": true,
         "imported": {"created_at": "2025-01-02T03:04:05Z", "updated_at": "2025-02-03T04:05:06Z"},
         "boot_time": {"boot_id": "00000000-0000-0000-0000-00000000001f", "elapsed_ms": 12340},
         "followed": true,

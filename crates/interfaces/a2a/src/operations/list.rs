@@ -1,7 +1,7 @@
 //! `ListTasks`: newest updates first, by page.
 //!
-//! Tasks are stored in the order of their creation. The newest [`WINDOW`] tasks of the agent are read and ordered by
-//! their last event; older ones are not listed. The cursor is the last task of the page and its time.
+//! Tasks are stored in the order of their creation. The newest [`LISTED_MAX`] tasks that the caller may see are read and
+//! ordered by their last event; older ones are not listed. The cursor is the last task of the page and its time.
 
 use std::num::NonZeroUsize;
 
@@ -16,7 +16,10 @@ use crate::exposure::may_see;
 use crate::task_view::{Extent, check_history};
 
 /// Tasks that are listed, at most.
-const WINDOW: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+const LISTED_MAX: usize = 10_000;
+
+/// Tasks that are read at a time.
+const READ: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 
 /// Tasks of a page when the request does not say, and at most.
 const PAGE_DEFAULT: i32 = 50;
@@ -74,21 +77,33 @@ async fn matching(
         }
         Some(statuses) => statuses,
     };
-    let filter = TaskFilter {
+    let mut filter = TaskFilter {
         statuses,
         agent: Some(request.agent.to_string()),
         session,
+        payer: request.caller.seen_payer(),
         roots: true,
         without_records: true,
-        ..TaskFilter::default()
+        before: None,
     };
-    let query = TaskQuery { which: TaskSelector::Matching(filter), limit: WINDOW };
-    let mut tasks = request.state.deps.orchestrator.tasks(query).await?;
     let after = params.status_timestamp_after;
-    tasks.retain(|task| {
+    let is_listed = |task: &TaskSummary| {
         may_see(&request.caller, &request.agent, task)
             && after.is_none_or(|after| task.last_event_at >= after)
-    });
+    };
+    let mut tasks = Vec::new();
+    while tasks.len() < LISTED_MAX {
+        let which = TaskSelector::Matching(filter.clone());
+        let query = TaskQuery { which, limit: READ };
+        let page = request.state.deps.orchestrator.tasks(query).await?;
+        let is_last = page.len() < READ.get();
+        filter.before = page.last().map(|task| task.task_id.clone());
+        tasks.extend(page.into_iter().filter(is_listed));
+        if is_last {
+            break;
+        }
+    }
+    tasks.truncate(LISTED_MAX);
     Ok(tasks)
 }
 

@@ -11,10 +11,10 @@ use antiphon_interface_transport::ApiError;
 use antiphon_project::{
     TaskRequest, check_message_allowed, check_start_allowed, restrict_to_agent,
 };
-use antiphon_runtime::{AcceptedTask, NewTask, Orchestrator, OrchestratorError, TaskMessage};
+use antiphon_runtime::{NewTask, OrchestratorError, TaskMessage, TaskWatch};
 use serde_json::json;
 
-use super::{AgentRequest, KnownWait, Source};
+use super::{AgentRequest, KnownWait};
 use crate::error::A2aError;
 use crate::exposure::may_see;
 use crate::reply::{AwaitedTask, Reply};
@@ -29,7 +29,7 @@ const SAID: &str = "a2a-said";
 struct Sent {
     task_id: TaskId,
     /// Where to read a new task from.
-    source: Option<Source>,
+    watch: TaskWatch,
     /// Whether the message decided an approval: a task that still waits is about to go on.
     decided: bool,
 }
@@ -42,13 +42,13 @@ pub(crate) async fn send(
     let (returns, history) = configuration.as_ref().map_or((false, None), |configuration| {
         (configuration.return_immediately.unwrap_or(false), configuration.history_length)
     });
-    let Sent { task_id, source, decided } = accept(request, params, configuration).await?;
+    let Sent { task_id, watch, decided } = accept(request, params, configuration).await?;
     let extent = Extent { history, artifacts: true };
     if returns {
         let summary = request.state.summary(&task_id).await?;
         return Ok(Reply::Value(json!({ "task": request.view(&summary, extent).await? })));
     }
-    let (task, watcher) = request.watch(&task_id, source).await?;
+    let (task, watcher) = request.watch(&task_id, watch).await?;
     if task.status.state == TaskState::InputRequired && !decided {
         let summary = request.state.summary(&task_id).await?;
         return Ok(Reply::Value(json!({ "task": request.view(&summary, extent).await? })));
@@ -62,10 +62,10 @@ pub(crate) async fn stream(
     params: SendMessageRequest,
 ) -> Result<Reply, A2aError> {
     let configuration = params.configuration.clone();
-    let Sent { task_id, source, decided } = accept(request, params, configuration).await?;
+    let Sent { task_id, watch, decided } = accept(request, params, configuration).await?;
     // A task that waits for a person already does not change by itself: it is the only event.
     let wait = if decided { KnownWait::Continues } else { KnownWait::Ends };
-    request.updates(&task_id, source, wait).await
+    request.updates(&task_id, watch, wait).await
 }
 
 /// Accepts a message. It is durable when this returns.
@@ -87,7 +87,8 @@ async fn accept(
     };
     if let Some(push) = push {
         let orchestrator = &request.state.deps.orchestrator;
-        request.a2a.push.create(orchestrator, &sent.task_id, push).await?;
+        let payer = request.caller.payer();
+        request.a2a.push.create(orchestrator, payer, &sent.task_id, push).await?;
     }
     Ok(sent)
 }
@@ -99,7 +100,7 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     let kind = format!("{CREATED}/{}", request.agent);
     let key = principal.idempotency_key(&kind, &said.message_id);
     if let Some(task_id) = orchestrator.task_of_key(&key).await? {
-        return Ok(Sent { task_id, source: None, decided: false });
+        return Ok(Sent { task_id, watch: TaskWatch::default(), decided: false });
     }
     let context_id = said.context_id.as_deref().filter(|context_id| !context_id.is_empty());
     let session_id = match context_id {
@@ -126,27 +127,12 @@ async fn create(request: &AgentRequest, said: &a2a::Message) -> Result<Sent, A2a
     let provenance = principal.provenance();
     let task = NewTask { payer, provenance, ..factory.task(task).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
-    let (accepted, source) =
-        create_detached(orchestrator, NewTask { key: Some(key), ..task }).await?;
+    // The task goes on without its client.
+    let (accepted, watch) = orchestrator.invoke_watched(NewTask { key: Some(key), ..task }).await?;
     if !accepted.deduplicated {
         state.trace(&request.parts.headers, &accepted.task_id);
     }
-    Ok(Sent { task_id: accepted.task_id, source, decided: false })
-}
-
-/// Creates the task, which goes on without its client, also one that disconnects while the task is created.
-async fn create_detached(
-    orchestrator: &Orchestrator,
-    task: NewTask,
-) -> Result<(AcceptedTask, Option<Source>), OrchestratorError> {
-    let creating = orchestrator.clone();
-    let created = async move {
-        let (accepted, mut attached) = creating.invoke_attached(task).await?;
-        let source = attached.take_follower().map(|follower| (follower, attached.take_deltas()));
-        attached.detach();
-        Ok((accepted, source))
-    };
-    orchestrator.run_detached(created).await?
+    Ok(Sent { task_id: accepted.task_id, watch, decided: false })
 }
 
 /// The session of a `contextId`: one that the caller may continue. Others are refused alike.
@@ -179,7 +165,7 @@ async fn say(request: &AgentRequest, task_id: &str, said: &a2a::Message) -> Resu
     {
         return Err(A2aError::param("message.contextId", "the task belongs to another context"));
     }
-    let sent = Sent { task_id: task_id.clone(), source: None, decided: false };
+    let sent = Sent { task_id: task_id.clone(), watch: TaskWatch::default(), decided: false };
     if let Some(decision) = approval::decision(said)? {
         approval::decide(state, caller, task_id, decision).await?;
         return Ok(Sent { decided: true, ..sent });

@@ -13,7 +13,7 @@ use url::Url;
 use super::{Key, PushService, StoredConfig};
 use crate::error::A2aError;
 use crate::task_view::{self, Extent};
-use crate::watcher::{Until, Watcher};
+use crate::watcher::{Source, Until, Watcher};
 
 /// How often an update is sent, at most.
 const ATTEMPTS_MAX: u32 = 6;
@@ -36,6 +36,7 @@ pub(super) async fn deliver(
 ) {
     if let Err(error) = follow(service, orchestrator, key, stored).await {
         tracing::warn!(task.id = %key.0, ?error, "push notifications of the task ended");
+        service.give_up(key);
     }
 }
 
@@ -65,7 +66,7 @@ async fn follow(
     let delivered = if stored.delivered == Seq(0) { summary.seq } else { stored.delivered };
     let from = TaskSummary { seq: delivered, ..summary };
     let follower = orchestrator.follow(Some(task_id.clone()), Position(0));
-    let source = (follower, None);
+    let source = Source { follower, deltas: None, approvals: None };
     let state = TaskState::Unspecified;
     let mut watcher = Watcher::new(orchestrator, &from, state, source, Until::Ended).await?;
     while let Some(update) = watcher.next().await? {

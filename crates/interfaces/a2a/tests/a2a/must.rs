@@ -11,6 +11,11 @@
 //! | 3.1.11, 13.3 | the extended card needs credentials                           | `the_extended_card_needs_credentials` |
 //! | 3.2.2   | blocking waits for the end or an interruption; else returns at once | `a_message_returns_its_task`, `an_approval_interrupts` |
 //! | 3.2.4   | `historyLength`                                                    | `a_history_has_the_length_that_is_asked_for` |
+//! | 3.3.2   | an error says which kind it is, and an internal one nothing of the server | `errors_have_their_codes_in_both_bindings`, `keys.rs` |
+//! | 3.3.4   | an operation of a capability that the card does not have is refused; each one that it has works | `capabilities_of_the_card_are_kept` |
+//! | 4.3.3, 13.2 | notifications carry the token and the credentials; their address is checked | `push.rs` |
+//! | 5.1     | both bindings have the same operations, with the same results and errors | `every_operation_is_the_same_in_both_bindings` |
+//! | 13.1    | a caller sees only what it may; what it may not is not found       | `keys.rs` |
 //! | 3.3.2, 5.4, 9.5, 11.6 | errors with code, message and `ErrorInfo`           | `errors_have_their_codes_in_both_bindings` |
 //! | 3.4.1   | a new `contextId` is in the response; one that cannot be accepted is refused | `contexts_group_tasks` |
 //! | 3.4.2   | ids of tasks are unique and the server's; an unknown one is not found | `errors_have_their_codes_in_both_bindings`, `a_message_is_accepted_once` |
@@ -20,7 +25,7 @@
 //! | 5.5–5.7 | camelCase, enums by name, UTC timestamps, required fields          | `a_message_returns_its_task`, `invalid_parameters_are_refused` |
 //! | 8.2, 8.3, 14.3 | a card is available and declares its interfaces             | `a_card_declares_its_interfaces` |
 //! | 9.3     | JSON-RPC 2.0                                                       | `attacks.rs` |
-//! | 11.3, 11.5 | paths and queries of HTTP+JSON                                  | `both_bindings_do_the_same` |
+//! | 11.3, 11.5 | paths and queries of HTTP+JSON, in camelCase                    | `both_bindings_do_the_same`, `queries_are_read_like_parameters` |
 
 use antiphon_a2a_api::ExposedAgents;
 use antiphon_core::AgentName;
@@ -433,5 +438,115 @@ async fn both_bindings_do_the_same() {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ListTasks" });
     let slash = world.http("POST", "/a2a/helper/", Some(&body)).await.json();
     assert!(slash["result"].is_object(), "{slash}");
+    world.ended().await;
+}
+
+/// Without what differs between two calls of the same operation.
+fn alike(mut value: Value) -> Value {
+    if let Some(artifacts) = value["artifacts"].as_array_mut() {
+        artifacts.sort_by_key(|artifact| artifact["artifactId"].to_string());
+    }
+    value
+}
+
+#[tokio::test]
+async fn every_operation_is_the_same_in_both_bindings() {
+    let world = World::with(ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let task = world.stalling("m1").await;
+    let id = task["id"].as_str().unwrap();
+    let config = json!({ "taskId": id, "id": "mine", "url": "http://127.0.0.1:9/hook" });
+    let made = world.rpc("CreateTaskPushNotificationConfig", config.clone()).await;
+    assert_eq!(made["result"], config);
+    let configs = format!("/a2a/helper/tasks/{id}/pushNotificationConfigs");
+    let one = format!("{configs}/mine");
+    let path = format!("/a2a/helper/tasks/{id}");
+    let of_task = json!({ "taskId": id });
+    let of_config = json!({ "taskId": id, "id": "mine" });
+    for (method, params, verb, path) in [
+        ("GetTask", json!({ "id": id }), "GET", path.as_str()),
+        ("ListTasks", json!({}), "GET", "/a2a/helper/tasks"),
+        ("GetTaskPushNotificationConfig", of_config.clone(), "GET", one.as_str()),
+        ("ListTaskPushNotificationConfigs", of_task.clone(), "GET", configs.as_str()),
+        ("GetExtendedAgentCard", json!({}), "GET", "/a2a/helper/extendedAgentCard"),
+    ] {
+        let rpc = world.rpc(method, params).await["result"].clone();
+        let http = world.http(verb, path, None).await;
+        assert_eq!(http.status, 200, "{method}: {http:?}");
+        assert_eq!(alike(rpc), alike(http.json()), "{method}");
+    }
+    let again = world.http("POST", &configs, Some(&config)).await.json();
+    assert_eq!(again, config, "it replaces the one of its id");
+    for _ in 0..2 {
+        let deleted = world.http("DELETE", &one, None).await;
+        assert_eq!(deleted.status, 200, "{deleted:?}");
+        let deleted = world.rpc("DeleteTaskPushNotificationConfig", of_config.clone()).await;
+        assert_eq!(deleted["result"], json!({}));
+    }
+    let canceled = world.http("POST", &format!("{path}:cancel"), Some(&json!({}))).await.json();
+    assert_eq!(canceled["status"]["state"], "TASK_STATE_CANCELED", "{canceled}");
+    let got = world.rpc("GetTask", json!({ "id": id })).await["result"].clone();
+    assert_eq!(alike(got), alike(canceled));
+    let sent = world.http("POST", "/a2a/helper/message:send", Some(&message("m2", "hello"))).await;
+    let same = world.rpc("SendMessage", message("m2", "hello")).await;
+    assert_eq!(sent.json()["task"], same["result"]["task"], "one message id is one task");
+    let said = message("m3", "hello");
+    let streamed = world.http("POST", "/a2a/helper/message:stream", Some(&said)).await;
+    let streamed: Vec<String> = streamed.events().iter().map(kinds).collect();
+    let rpc: Vec<String> = world
+        .stream("SendStreamingMessage", message("m4", "hello"))
+        .await
+        .iter()
+        .map(kinds)
+        .collect();
+    assert_eq!((&streamed[0], streamed.last()), (&rpc[0], rpc.last()));
+    let subscribe = world.http("POST", &format!("{path}:subscribe"), Some(&json!({}))).await;
+    assert_eq!(subscribe.status, 400, "it has ended: {subscribe:?}");
+    let reply = world.rpc("SubscribeToTask", json!({ "id": id })).await;
+    assert_eq!(error(&reply).1, subscribe.json()["error"]["details"][0]["reason"]);
+    world.ended().await;
+}
+
+/// Which member a response of a stream has.
+fn kinds(response: &Value) -> String {
+    response.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn capabilities_of_the_card_are_kept() {
+    let world = World::with(ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let card = world.rpc("GetExtendedAgentCard", json!({})).await["result"].clone();
+    let capabilities = &card["capabilities"];
+    for name in ["streaming", "pushNotifications", "extendedAgentCard"] {
+        assert_eq!(capabilities[name], true, "{name}: {capabilities}");
+    }
+    assert!(!world.stream("SendStreamingMessage", message("m1", "hello")).await.is_empty());
+    let id = world.stalling("m2").await["id"].clone();
+    let config = json!({ "taskId": id, "url": "http://127.0.0.1:9/" });
+    let made = world.rpc("CreateTaskPushNotificationConfig", config).await;
+    assert!(made["result"]["id"].is_string(), "{made}");
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn queries_are_read_like_parameters() {
+    let world = World::new().await;
+    let task = world.task("m1", "hello").await;
+    world.task("m2", "hello").await;
+    let context = task["contextId"].as_str().unwrap();
+    for (query, params) in [
+        ("pageSize=1".to_owned(), json!({ "pageSize": 1 })),
+        (format!("contextId={context}"), json!({ "contextId": context })),
+        ("status=TASK_STATE_COMPLETED".to_owned(), json!({ "status": "TASK_STATE_COMPLETED" })),
+        ("status=TASK_STATE_FAILED".to_owned(), json!({ "status": "TASK_STATE_FAILED" })),
+        (
+            "historyLength=1&includeArtifacts=true".to_owned(),
+            json!({ "historyLength": 1, "includeArtifacts": true }),
+        ),
+    ] {
+        let http = world.http("GET", &format!("/a2a/helper/tasks?{query}"), None).await;
+        assert_eq!(http.status, 200, "{query}: {http:?}");
+        let rpc = world.rpc("ListTasks", params).await["result"].clone();
+        assert_eq!(http.json(), rpc, "{query}");
+    }
     world.ended().await;
 }

@@ -125,3 +125,59 @@ async fn addresses_that_are_not_public_are_refused() {
     }
     world.ended().await;
 }
+
+/// The file of a configuration, as the server stores it.
+fn stored(payer: Option<&str>, number: usize, over_at: &str) -> Value {
+    let config =
+        json!({ "taskId": format!("task-{number}"), "id": "mine", "url": "http://127.0.0.1:9/" });
+    json!({
+        "config": config, "delivered": 3, "done": true, "payer": payer, "over_at": over_at,
+    })
+}
+
+fn files(folder: &std::path::Path) -> usize {
+    std::fs::read_dir(folder.join("push")).unwrap().count()
+}
+
+fn folder_with(configs: impl Iterator<Item = Value>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    antiphon_private_file::create_folder(&folder.path().join("push")).unwrap();
+    for (number, config) in configs.enumerate() {
+        let path = folder.path().join(format!("push/{number}.json"));
+        let bytes = config.to_string();
+        let durability = antiphon_private_file::Durability::Buffered;
+        antiphon_private_file::write_atomic(&path, bytes.as_bytes(), durability).unwrap();
+    }
+    folder
+}
+
+#[tokio::test]
+async fn a_configuration_is_dropped_a_day_after_the_end_of_its_task_was_delivered() {
+    let now = chrono::Utc::now();
+    let ages = [chrono::TimeDelta::hours(23), chrono::TimeDelta::hours(25)];
+    let at = ages.map(|age| (now - age).to_rfc3339());
+    let configs = at.iter().enumerate().map(|(number, at)| stored(None, number, at));
+    let folder = folder_with(configs);
+    let world = World::in_folder(folder, ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    assert_eq!(files(world.folder.path()), 1);
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn a_key_with_too_many_configurations_does_not_block_another_one() {
+    let at = chrono::Utc::now().to_rfc3339();
+    // The owner has as many as one caller may have.
+    let folder = folder_with((0..1000).map(|number| stored(None, number, &at)));
+    let world = World::in_folder(folder, ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let create = |id: &Value| json!({ "taskId": id, "url": "http://127.0.0.1:9/" });
+    let own = world.stalling("m1").await;
+    let refused = world.rpc("CreateTaskPushNotificationConfig", create(&own["id"])).await;
+    assert_eq!(error(&refused).0, -32004, "{refused}");
+    let [ada, _] = world.keys.clone();
+    let mut params = message("m2", "stall");
+    params["configuration"] = json!({ "returnImmediately": true });
+    let task = world.rpc_as(&ada, "SendMessage", params).await["result"]["task"].clone();
+    let created = world.rpc_as(&ada, "CreateTaskPushNotificationConfig", create(&task["id"])).await;
+    assert!(created["result"]["id"].is_string(), "{created}");
+    world.ended().await;
+}

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_a2a_api::{A2a, A2aConfig, ExposedAgents};
-use antiphon_conformance::reference::MemoryJournal;
+use antiphon_conformance::reference::HeldJournal;
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{AgentName, ErrorCode, ErrorResponse, ModelRef};
 use antiphon_interface_transport::{Listeners, ServerConfig, ServerDeps, ServerLimits, Token};
 use antiphon_outbound::OutboundRules;
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{NewTask, Orchestrator, PriorHistory};
-use antiphon_test_server::{RunningServer, TOKEN, runtime_deps};
+use antiphon_test_server::{RunningServer, TOKEN, runtime_deps, two_keys};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -73,6 +73,10 @@ impl TaskFactory for Factory {
 /// A server and its client.
 pub(crate) struct World {
     pub(crate) server: RunningServer,
+    pub(crate) orchestrator: Orchestrator,
+    pub(crate) journal: Arc<HeldJournal>,
+    /// The API keys of two persons.
+    pub(crate) keys: [String; 2],
     pub(crate) a2a: A2a,
     pub(crate) folder: TempDir,
 }
@@ -139,9 +143,18 @@ impl World {
     }
 
     pub(crate) async fn with(agents: ExposedAgents, push_hosts: &[&str]) -> Self {
-        let deps = runtime_deps(Arc::new(MemoryJournal::new()), SCRIPT);
+        Self::in_folder(tempfile::tempdir().unwrap(), agents, push_hosts).await
+    }
+
+    /// With the push configurations of this folder.
+    pub(crate) async fn in_folder(
+        folder: TempDir,
+        agents: ExposedAgents,
+        push_hosts: &[&str],
+    ) -> Self {
+        let journal = Arc::new(HeldJournal::new());
+        let deps = runtime_deps(Arc::clone(&journal) as _, SCRIPT);
         let orchestrator = Orchestrator::new(deps);
-        let folder = tempfile::tempdir().unwrap();
         let push_hosts = OutboundRules::parse(push_hosts.iter().copied()).unwrap();
         let config = A2aConfig { agents, push_hosts, ..A2aConfig::new(folder.path().join("push")) };
         let a2a = A2a::new(config).unwrap();
@@ -152,10 +165,11 @@ impl World {
             hosts: Vec::new(),
             limits: ServerLimits::default(),
         };
-        let server = ServerConfig::new(deps, a2a.interface());
+        let (ring, keys) = two_keys(folder.path());
+        let server = ServerConfig { keys: Some(ring), ..ServerConfig::new(deps, a2a.interface()) };
         let server =
             RunningServer::start("127.0.0.1:0".parse().unwrap(), server, Listeners::from).await;
-        Self { server, a2a, folder }
+        Self { server, orchestrator, journal, keys, a2a, folder }
     }
 
     /// Sends a request as it is written.
@@ -169,6 +183,30 @@ impl World {
         let text = text.replacen("host: localhost\r\n", &host, 1);
         socket.write_all(text.as_bytes()).await.unwrap();
         OpenReply { socket, bytes: Vec::new() }
+    }
+
+    /// A request of HTTP+JSON with the key of another caller.
+    pub(crate) async fn http_as(
+        &self,
+        key: &str,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Reply {
+        let text = request(method, path, "a2a-version: 1.0\r\n", body);
+        self.raw(&text.replacen(TOKEN, key, 1)).await
+    }
+
+    /// A call of JSON-RPC with the key of another caller.
+    pub(crate) async fn rpc_as(&self, key: &str, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        self.http_as(key, "POST", "/a2a/helper", Some(&body)).await.json()
+    }
+
+    /// Begins a call of JSON-RPC and does not read the answer.
+    pub(crate) async fn begin(&self, method: &str, params: Value) -> OpenReply {
+        let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        self.open(&request("POST", "/a2a/helper", "a2a-version: 1.0\r\n", Some(&body))).await
     }
 
     pub(crate) async fn http(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {

@@ -65,16 +65,15 @@ pub(super) async fn start(
     let provenance = caller.provenance_of(&source()?);
     let task = NewTask { payer, provenance, ..factory.task(task).await? };
     check_start_allowed(orchestrator, &principal, &task)?;
-    let (accepted, mut attached) =
-        orchestrator.invoke_attached(NewTask { key: Some(key), ..task }).await?;
-    let follower = attached.take_follower();
     // The task does not end with its connection: a call that is canceled says so.
-    attached.detach();
+    let (accepted, watch) = orchestrator.invoke_watched(NewTask { key: Some(key), ..task }).await?;
     if !accepted.deduplicated {
         state.trace(&parts.headers, &accepted.task_id);
     }
-    let feed = match follower {
-        Some(follower) => Feed::of_server(orchestrator, &accepted.task_id, follower),
+    let feed = match watch.follower {
+        Some(follower) => {
+            Feed::of_server(orchestrator, &accepted.task_id, follower, watch.approvals)
+        }
         None => follow(state, &accepted.task_id).await?,
     };
     Ok((accepted.task_id, feed))
@@ -84,7 +83,7 @@ pub(super) async fn follow(state: &AppState, task_id: &TaskId) -> Result<Feed, F
     let orchestrator = &state.deps.orchestrator;
     let head = orchestrator.head().await?;
     let follower = orchestrator.follow(Some(task_id.clone()), head);
-    Ok(Feed::of_server(orchestrator, task_id, follower))
+    Ok(Feed::of_server(orchestrator, task_id, follower, None))
 }
 
 pub(super) async fn send(

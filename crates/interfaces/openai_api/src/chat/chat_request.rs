@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{
-    ModelOptions, RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool, ToolChoice, visible,
+    METADATA_MAX, ModelOptions, RawJson, STOP_SEQUENCES_MAX, Sampling, Temperature, Tool,
+    ToolChoice, visible,
 };
-use antiphon_interface_transport::answer::{AnswerError, AnswerRequest};
+use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, AnswerStorage};
 use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -127,6 +128,7 @@ impl ChatRequest {
             max_tokens: max_tokens(fields)?,
             tools,
             schema: schema(fields)?,
+            storage: AnswerStorage::Stored,
         };
         let include_usage = options.is_some_and(|options| options.include_usage == Some(true));
         Ok(Self { answer, stream, include_usage })
@@ -184,7 +186,34 @@ fn sampling(fields: &Fields) -> Result<Sampling, AnswerError> {
         frequency_penalty: field(fields, "frequency_penalty")?,
         reasoning_effort: field(fields, "reasoning_effort")?,
         parallel_tool_calls: field(fields, "parallel_tool_calls")?,
+        metadata: metadata(fields)?,
     })
+}
+
+/// Longest name and longest value in the metadata, in characters.
+const METADATA_NAME_MAX: usize = 64;
+const METADATA_VALUE_MAX: usize = 512;
+
+/// What the provider keeps with an answer that it stores: nothing unless the client asks it to store.
+fn metadata(fields: &Fields) -> Result<BTreeMap<String, String>, AnswerError> {
+    if field::<bool>(fields, "store")? != Some(true) {
+        return Ok(BTreeMap::new());
+    }
+    let metadata: BTreeMap<String, String> = field(fields, "metadata")?.unwrap_or_default();
+    let refuse = |message: String| Err(AnswerError::field("metadata", message));
+    if metadata.len() > METADATA_MAX {
+        return refuse(format!("at most {METADATA_MAX} entries"));
+    }
+    let is_long = |(name, value): (&String, &String)| {
+        name.chars().count() > METADATA_NAME_MAX || value.chars().count() > METADATA_VALUE_MAX
+    };
+    if metadata.iter().any(is_long) {
+        let message = format!(
+            "a name has at most {METADATA_NAME_MAX} characters, a value {METADATA_VALUE_MAX}"
+        );
+        return refuse(message);
+    }
+    Ok(metadata)
 }
 
 /// One text, or a list of them.

@@ -1,7 +1,7 @@
 //! The tools that a client offers, and its calls of them in the shape of their kind.
 //!
 //! A freeform tool (`custom`) becomes a function with one text, `input`; a tool of a namespace gets the name
-//! `NAMESPACE__TOOL`. Calls are turned back. Tools that only OpenAI's servers run are ignored.
+//! `NAMESPACE__TOOL`, which ends in a hash when it is too long. Calls are turned back. Tools that only OpenAI's servers run are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,15 @@ use std::sync::Arc;
 use antiphon_core::{RawJson, Tool, ToolCallBlock, ToolChoice};
 use antiphon_interface_transport::answer::AnswerError;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::chat::completion_json::arguments;
+
+/// Longest name of a tool, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Digits of the hash in a name that was too long.
+const HASH_DIGITS: usize = 16;
 
 /// Kinds of tools that are ignored: the server cannot run them.
 const IGNORED: &[&str] = &[
@@ -159,12 +166,16 @@ impl ClientTools {
     }
 }
 
-/// The name of a tool of a namespace.
+/// The name of a tool of a namespace. Too long, its end is replaced by a hash of the whole.
 pub(crate) fn flat_name(namespace: Option<&str>, name: &str) -> String {
-    match namespace {
-        Some(namespace) => format!("{namespace}__{name}"),
-        None => name.to_owned(),
+    let Some(namespace) = namespace else { return name.to_owned() };
+    let whole = format!("{namespace}__{name}");
+    if whole.len() <= NAME_BYTES_MAX {
+        return whole;
     }
+    let hash = Uuid::new_v5(&Uuid::NAMESPACE_OID, whole.as_bytes()).simple().to_string();
+    let start: String = whole.chars().take(NAME_BYTES_MAX - HASH_DIGITS - 1).collect();
+    format!("{start}_{}", &hash[..HASH_DIGITS])
 }
 
 fn freeform_parameters() -> Value {

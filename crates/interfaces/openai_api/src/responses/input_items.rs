@@ -11,21 +11,8 @@ use serde_json::{Value, json};
 use crate::chat::openai_messages::{image, text};
 use crate::responses::client_tools::{flat_name, freeform_arguments};
 
-/// Items of tools that only OpenAI's servers run: what they found is in the texts that follow.
-const IGNORED: &[&str] = &[
-    "additional_tools",
-    "code_interpreter_call",
-    "computer_call",
-    "file_search_call",
-    "image_generation_call",
-    "mcp_approval_request",
-    "mcp_approval_response",
-    "mcp_call",
-    "mcp_list_tools",
-    "tool_search_call",
-    "tool_search_output",
-    "web_search_call",
-];
+/// Longest type of an ignored item in the log, in characters.
+const KIND_CHARS_MAX: usize = 64;
 
 /// The conversation of `input`, behind calls that a previous response left open.
 pub(crate) fn read(
@@ -97,10 +84,14 @@ impl Reader {
                 let content = blocks(&format!("{field}.output"), output)?;
                 self.builder.result(field, id, content, false, self.now)
             }
-            ignored if IGNORED.contains(&ignored) => Ok(()),
+            "compaction" | "compaction_summary" | "context_compaction" => {
+                self.compaction(field, item)
+            }
+            // What only OpenAI's servers run or keep: what they found is in the texts that follow.
             other => {
-                let message = format!("items of type `{other}` are not supported; omit it");
-                Err(AnswerError::field(format!("{field}.type"), message))
+                let kind: String = other.chars().take(KIND_CHARS_MAX).collect();
+                tracing::info!(field, kind, "an item of the input is ignored");
+                Ok(())
             }
         }
     }
@@ -138,6 +129,22 @@ impl Reader {
             self.say(field, AssistantPart::Thought(thought));
         }
         Ok(())
+    }
+
+    /// A summary of what was before, if it has a text that can be read.
+    fn compaction(&mut self, field: &str, item: &Value) -> Result<(), AnswerError> {
+        let given = ["summary", "content", "text"].map(|name| &item[name]);
+        let Some(given) = given.into_iter().find(|given| !given.is_null()) else {
+            tracing::info!(field, "a compaction without a text is ignored");
+            return Ok(());
+        };
+        let summary = text(field, blocks(field, given)?)?;
+        if summary.trim().is_empty() {
+            return Ok(());
+        }
+        self.flush()?;
+        let summary = format!("Summary of the conversation before:\n{summary}");
+        self.builder.user(field, vec![InputBlock::text(summary)], self.now)
     }
 
     fn call(

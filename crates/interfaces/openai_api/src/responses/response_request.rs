@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use antiphon_api::HISTORY_MESSAGES_MAX;
 use antiphon_core::{ModelOptions, RawJson, ReasoningEffort, Sampling};
-use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, Conversation, OpenCalls};
+use antiphon_interface_transport::answer::{
+    AnswerError, AnswerRequest, AnswerStorage, Conversation, OpenCalls,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -141,6 +143,7 @@ impl ResponseRequest {
             max_tokens,
             tools: self.tools.tools.clone(),
             schema: schema(fields)?,
+            storage: if self.store { AnswerStorage::Stored } else { AnswerStorage::Unstored },
         })
     }
 }

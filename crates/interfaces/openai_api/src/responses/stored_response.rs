@@ -1,8 +1,11 @@
 //! Responses in the journal: looked up, continued and canceled by their ids.
 //!
 //! A response belongs to the API key that asked for it, or to the owner. Another key gets 404, as for a response that
-//! does not exist; the owner's token reaches all. The journal has every task; with `store: false` the id of the response
-//! names nothing.
+//! does not exist; the owner's token reaches all. The journal has every task; a task with `store: false` is not found as a
+//! response.
+//!
+//! The id of a conversation that a key has not used is that of a new one, which is the key's own: a session whose id
+//! follows from both. So a key does not learn whether another one uses the id.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,14 +15,16 @@ use antiphon_core::{
     AssistantMessage, HistoryRef, Message, SessionId, TaskId, TaskStatus, ToolCallBlock,
 };
 use antiphon_interface_transport::answer::{
-    AnswerError, AnswerReply, AnswerWatcher, OpenCalls, PreviousConversation,
+    AnswerError, AnswerReply, AnswerWatcher, CreationLock, OpenCalls, PreviousConversation,
 };
 use antiphon_interface_transport::{AppState, Caller};
-use antiphon_runtime::{OrchestratorError, ReplayError, TaskState};
+use antiphon_runtime::{OrchestratorError, ReplayError, TaskState, TaskWatch};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::responses::client_tools::ClientTools;
+use crate::responses::conversation_locks::ConversationLocks;
 use crate::responses::input_items;
 use crate::responses::response_format::{ResponseFormat, ResponseHeader};
 use crate::responses::response_request::Continues;
@@ -46,15 +51,24 @@ pub(crate) async fn find(
     };
     let task_id = id.strip_prefix(RESPONSE).and_then(|id| TaskId::parse(id).ok());
     let task_id = task_id.ok_or_else(none)?;
-    let found = match state.deps.orchestrator.task_alone(&task_id).await {
+    let found = visible(state, caller, &task_id).await?;
+    found.filter(|found| !found.created.unstored).ok_or_else(none)
+}
+
+/// A root task that the caller may see.
+async fn visible(
+    state: &AppState,
+    caller: &Caller,
+    task_id: &TaskId,
+) -> Result<Option<TaskState>, AnswerError> {
+    let found = match state.deps.orchestrator.task_alone(task_id).await {
         Ok(found) => found,
-        Err(OrchestratorError::Replay(ReplayError::NoTask { .. })) => return Err(none()),
+        Err(OrchestratorError::Replay(ReplayError::NoTask { .. })) => return Ok(None),
         Err(error) => return Err(AnswerError::native(error).await),
     };
-    if found.created.parent.is_some() || !may_see(caller, found.created.payer.as_deref()) {
-        return Err(none());
-    }
-    Ok(found)
+    let is_visible =
+        found.created.parent.is_none() && may_see(caller, found.created.payer.as_deref());
+    Ok(is_visible.then_some(found))
 }
 
 fn may_see(caller: &Caller, payer: Option<&str>) -> bool {
@@ -64,17 +78,29 @@ fn may_see(caller: &Caller, payer: Option<&str>) -> bool {
     }
 }
 
-/// The conversation that a request continues, and the calls in it that wait for a result.
+/// What a request continues.
+#[derive(Default)]
+pub(crate) struct Previous {
+    /// The conversation; absent for a request that continues none.
+    pub(crate) conversation: Option<PreviousConversation>,
+    /// The calls in it that wait for a result.
+    pub(crate) open: OpenCalls,
+    /// No other response of the conversation is created while it is held.
+    pub(crate) lock: Option<CreationLock>,
+}
+
+/// What a request continues.
 pub(crate) async fn previous(
     state: &AppState,
     caller: &Caller,
     continues: &Continues,
-) -> Result<(Option<PreviousConversation>, OpenCalls), AnswerError> {
-    let (field, last) = match continues {
-        Continues::Nothing => return Ok((None, Vec::new())),
+    locks: &ConversationLocks,
+) -> Result<Previous, AnswerError> {
+    match continues {
+        Continues::Nothing => Ok(Previous::default()),
         Continues::Response(id) => {
             let field = "previous_response_id";
-            (field, find(state, caller, field, id).await?)
+            behind(field, &find(state, caller, field, id).await?, None)
         }
         Continues::Conversation(id) => {
             let session = id.strip_prefix(CONVERSATION).and_then(|id| SessionId::parse(id).ok());
@@ -82,34 +108,55 @@ pub(crate) async fn previous(
                 let message = "expected an id of POST /v1/conversations";
                 return Err(AnswerError::field("conversation", message));
             };
+            let session_id = own_session(state, caller, session_id).await?;
+            let lock = Some(locks.lock(&session_id).await);
             match last_of(state, caller, session_id.clone()).await? {
-                Some(last) => ("conversation", last),
+                Some(last) => behind("conversation", &last, lock),
                 None => {
                     let (history, system_prompt) = (None, String::new());
-                    return Ok((
-                        Some(PreviousConversation { session_id, history, system_prompt }),
-                        Vec::new(),
-                    ));
+                    let new = PreviousConversation { session_id, history, system_prompt };
+                    Ok(Previous { conversation: Some(new), open: Vec::new(), lock })
                 }
             }
         }
-    };
+    }
+}
+
+/// The conversation behind its last task, which must have ended.
+fn behind(
+    field: &str,
+    last: &TaskState,
+    lock: Option<CreationLock>,
+) -> Result<Previous, AnswerError> {
     if !last.status.is_terminal() {
         let message =
             format!("`{field}`: its last response is not finished: {RESPONSE}{}", last.task_id);
         let error = AnswerError::new(StatusCode::CONFLICT, message);
         return Err(AnswerError { param: Some(field.to_owned()), ..error });
     }
-    let open = open_calls(&last);
-    let previous = PreviousConversation {
+    let conversation = PreviousConversation {
         session_id: last.created.session_id.clone(),
         history: Some(HistoryRef { task_id: last.task_id.clone(), seq: last.seq }),
         system_prompt: last.created.system_prompt.clone(),
     };
-    Ok((Some(previous), open))
+    Ok(Previous { conversation: Some(conversation), open: open_calls(last), lock })
 }
 
-/// The last task of a session that the caller may see; `None` for a session without tasks.
+/// The session that an id of a conversation names for the caller.
+async fn own_session(
+    state: &AppState,
+    caller: &Caller,
+    named: SessionId,
+) -> Result<SessionId, AnswerError> {
+    let Some(payer) = caller.payer() else { return Ok(named) };
+    if last_of(state, caller, named.clone()).await?.is_some() {
+        return Ok(named);
+    }
+    let own = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{payer}\n{named}").as_bytes());
+    SessionId::parse(&own.to_string()).map_err(|error| AnswerError::field("conversation", error))
+}
+
+/// The last task of a session, if the caller may see it.
 async fn last_of(
     state: &AppState,
     caller: &Caller,
@@ -122,10 +169,7 @@ async fn last_of(
     };
     match last {
         None => Ok(None),
-        Some(last) => {
-            let id = format!("{RESPONSE}{}", last.task_id);
-            find(state, caller, "conversation", &id).await.map(Some)
-        }
+        Some(last) => visible(state, caller, &last.task_id).await,
     }
 }
 
@@ -160,7 +204,7 @@ pub(crate) async fn show(state: &Arc<AppState>, task: &TaskState) -> Value {
         TaskStatus::Completed | TaskStatus::Failed => {}
     }
     let orchestrator = &state.deps.orchestrator;
-    let watcher = AnswerWatcher::new(orchestrator, task.task_id.clone(), None, None);
+    let watcher = AnswerWatcher::new(orchestrator, task.task_id.clone(), TaskWatch::default());
     let format = ResponseFormat::new(header.clone(), Arc::new(ClientTools::default()));
     let mut reply = AnswerReply { state: Arc::clone(state), format, watcher, attached: None };
     match reply.collect().await {

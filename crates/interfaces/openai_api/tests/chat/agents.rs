@@ -64,15 +64,60 @@ async fn an_agent_chooses_its_tools_itself() {
     settled(&ask(&server, &with("hello", &more)).await);
     let offered: Vec<String> = server.requested()[0].tools.iter().map(|t| t.name.clone()).collect();
     assert_eq!(offered, ["look", "ask_user", "todo"]);
-    for (model, choice, param) in [("helper", "required", "tool_choice"), ("boss", "auto", "tools")]
-    {
-        let more = json!({ "model": model, "tools": weather(), "tool_choice": choice });
-        let reply = ask(&server, &with("hello", &more)).await;
-        assert_eq!((reply.status, &reply.json()["error"]["param"]), (400, &json!(param)));
-    }
+    let more = json!({ "model": "helper", "tools": weather(), "tool_choice": "required" });
+    let reply = ask(&server, &with("hello", &more)).await;
+    assert_eq!((reply.status, &reply.json()["error"]["param"]), (400, &json!("tool_choice")));
     let look = json!([{ "type": "function", "function": { "name": "look" } }]);
     let reply = ask(&server, &with("hello", &json!({ "model": "helper", "tools": look }))).await;
     // It has one of that name: the client's takes its place.
     assert_eq!(reply.status, 200, "{reply:?}");
+    server.ended().await;
+}
+
+/// The agent has a tool `look` of its own, and may call others. The client's takes its place, and stays with the agent.
+#[tokio::test]
+async fn a_client_may_use_the_names_of_the_tools_of_an_agent_that_calls_others() {
+    let server = TestServer::new().await;
+    let look =
+        json!([{ "type": "function", "function": { "name": "look", "description": "Mine." } }]);
+    let answer =
+        settled(&ask(&server, &with("look", &json!({ "model": "boss", "tools": look }))).await);
+    let calls = &answer["choices"][0]["message"]["tool_calls"];
+    assert_eq!(calls[0]["function"]["name"], "look", "the client runs it: {answer}");
+    let offered = &server.requested()[0].tools;
+    let looks: Vec<&str> = offered
+        .iter()
+        .filter(|tool| tool.name == "look")
+        .map(|tool| tool.description.as_str())
+        .collect();
+    assert_eq!(looks, ["Mine."]);
+    assert!(offered.iter().any(|tool| tool.name == "call_agent"), "{offered:?}");
+    let reply = ask(
+        &server,
+        &with(
+            "hello",
+            &json!({ "model": "boss", "tools": [
+        { "type": "function", "function": { "name": "call_agent" } }
+    ] }),
+        ),
+    )
+    .await;
+    assert_eq!(reply.status, 400, "{reply:?}");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_client_may_offer_512_tools() {
+    let server = TestServer::new().await;
+    let tools = |count: usize| -> Value {
+        (0..count)
+            .map(|n| json!({ "type": "function", "function": { "name": format!("tool_{n}") } }))
+            .collect()
+    };
+    let reply = ask(&server, &with("hello", &json!({ "tools": tools(512) }))).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(server.requested()[0].tools.len(), 512);
+    let reply = ask(&server, &with("hello", &json!({ "tools": tools(513) }))).await;
+    assert_eq!(reply.status, 400, "{reply:?}");
     server.ended().await;
 }

@@ -125,3 +125,21 @@ async fn a_task_that_was_paused_before_tells_its_client_too() {
     named(&reply, &pending(&server).await);
     server.ended().await;
 }
+
+/// Approvals that other tasks wait for are not read, however many there are.
+#[tokio::test]
+async fn a_request_reads_no_approvals_of_other_tasks() {
+    let server = TestServer::asking().await;
+    for _ in 0..20 {
+        ask(&server, &look(&json!({}))).await;
+    }
+    server.journal.take_listed_approvals();
+    settled(&ask(&server, &with("hello", &json!({}))).await);
+    assert_eq!(server.journal.take_listed_approvals(), 0);
+    let key = "idempotency-key: k\r\n";
+    for _ in 0..2 {
+        rest(begin(&server, key, &look(&json!({}))).await).await;
+        assert_eq!(server.journal.take_listed_approvals(), 1, "its own");
+    }
+    server.ended().await;
+}

@@ -4,7 +4,7 @@ use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskStatus};
 use serde_json::json;
 
-use crate::client::{Reply, begin, hear, rest};
+use crate::client::{Reply, begin, hear, request, rest};
 use crate::openai::{body, with};
 use crate::world::TestServer;
 
@@ -112,4 +112,40 @@ async fn a_shutdown_ends_completions_with_an_error_and_cancels_their_tasks() {
     server.under_way(0).await;
     assert_eq!(status(&server).await, TaskStatus::Canceled);
     server.ended().await;
+}
+
+/// The client leaves while the creation of its task is written.
+async fn leaves_during_creation(text: &str) -> TaskStatus {
+    let server = TestServer::new().await;
+    server.journal.hold();
+    let mut socket = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let text = text.replacen("host: localhost", &format!("host: {}", server.address), 1);
+    tokio::io::AsyncWriteExt::write_all(&mut socket, text.as_bytes()).await.unwrap();
+    server.journal.until_held().await;
+    drop(socket);
+    // The server learns of the disconnect before the journal answers.
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    server.journal.release();
+    let query = || TaskQuery { which: TaskSelector::All, limit: 10.try_into().unwrap() };
+    while server.orchestrator.tasks(query()).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let status = status(&server).await;
+    server.ended().await;
+    status
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_while_its_task_is_created_cancels_it_unless_it_continues() {
+    let response = json!({ "model": "scripted/test", "input": "slow", "background": true });
+    let response = response.to_string();
+    let (chat, slow) = (crate::client::CHAT, body("slow").to_string());
+    for (text, expected) in [
+        (request("POST", chat, "idempotency-key: k\r\n", &slow), TaskStatus::Completed),
+        (request("POST", chat, "x-antiphon-continue: true\r\n", &slow), TaskStatus::Completed),
+        (request("POST", "/v1/responses", "", &response), TaskStatus::Completed),
+        (request("POST", chat, "", &slow), TaskStatus::Canceled),
+    ] {
+        assert_eq!(leaves_during_creation(&text).await, expected, "{text}");
+    }
 }

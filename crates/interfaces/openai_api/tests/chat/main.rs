@@ -4,10 +4,13 @@
 
 mod agents;
 mod approvals;
+mod attacks;
 mod canonical;
 mod client;
 mod disconnects;
 mod errors;
+mod exposure;
+mod key_owners;
 mod models;
 mod openai;
 mod responses;

@@ -89,7 +89,7 @@ async fn every_field_of_a_request_reaches_the_model() {
         "messages": messages, "temperature": 0.5, "max_completion_tokens": 77, "n": 1,
         "tools": weather(), "tool_choice": { "type": "function", "function": { "name": "weather" } },
         "top_p": 0.5, "stop": "END", "seed": 7, "presence_penalty": 1, "frequency_penalty": -1.5,
-        "reasoning_effort": "low", "parallel_tool_calls": false, "logit_bias": null, "user": "ann", "metadata": { "a": "b" }, "what_is_this": 1,
+        "reasoning_effort": "low", "parallel_tool_calls": false, "logit_bias": null, "user": "ann", "metadata": { "a": "b" }, "store": true, "what_is_this": 1,
     });
     let reply = ask(&server, &with("", &more)).await;
     assert_eq!(reply.status, 200, "{reply:?}");
@@ -117,6 +117,7 @@ async fn every_field_of_a_request_reaches_the_model() {
             frequency_penalty: (-1.5).try_into().ok(),
             reasoning_effort: Some(ReasoningEffort::Low),
             parallel_tool_calls: Some(false),
+            metadata: [("a".to_owned(), "b".to_owned())].into(),
         },
         ..Request::default()
     };
@@ -124,7 +125,7 @@ async fn every_field_of_a_request_reaches_the_model() {
     server.ended().await;
 }
 
-fn text_of(message: &Arc<Message>) -> String {
+pub(crate) fn text_of(message: &Arc<Message>) -> String {
     let input = |block: &InputBlock| match block {
         InputBlock::Text(text) => text.text.clone(),
         InputBlock::Image(image) => format!("({})", image.mime_type()),

@@ -124,7 +124,7 @@ async fn what_cannot_be_honored_is_refused_by_name() {
     let server = TestServer::new().await;
     for (input, more, param) in [
         (json!(7), json!({}), "input"),
-        (json!([{ "type": "item_reference", "id": "x" }]), json!({}), "input[0].type"),
+        (json!([{ "type": "item_reference", "id": "x" }]), json!({}), "input"),
         (json!([{ "type": "function_call", "name": "a" }]), json!({}), "input[0].call_id"),
         (json!("hi"), json!({ "prompt": { "id": "x" } }), "prompt"),
         (json!("hi"), json!({ "tools": [{ "type": "robot", "name": "a" }] }), "tools[0].type"),
@@ -148,5 +148,60 @@ async fn what_cannot_be_honored_is_refused_by_name() {
         (reply.status, &reply.json()["error"]["type"]),
         (401, &json!("authentication_error"))
     );
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn unknown_items_are_ignored_and_a_compaction_is_its_text() {
+    let server = TestServer::new().await;
+    let input = json!([
+        { "type": "item_reference", "id": "msg_1" },
+        { "type": "compaction", "encrypted_content": "gAAAA" },
+        { "type": "compaction", "summary": [{ "type": "summary_text", "text": "They met." }] },
+        { "type": "of_tomorrow", "content": { "deep": [1] } },
+        { "type": "message", "role": "user", "content": "hello" },
+    ]);
+    let reply = create(&server, input, &json!({})).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let requested = server.requested().remove(0);
+    let said: Vec<String> = requested.messages.iter().map(crate::openai::text_of).collect();
+    let expected = ["user: Summary of the conversation before:\nThey met.", "user: hello"];
+    assert_eq!(said, expected);
+    let reply = create(&server, json!([{ "type": "of_tomorrow" }]), &json!({})).await;
+    assert_eq!(reply.status, 400, "nothing is left: {reply:?}");
+    server.ended().await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_too_long_is_shortened_for_the_model_and_whole_for_the_client() {
+    let server = TestServer::new().await;
+    let namespace = "a_server_with_a_name_of_forty_characters";
+    let names = ["weather_of_a_place_tomorrow_morning", "weather_of_a_place_tomorrow_evening"];
+    let tools: Value =
+        names.iter().map(|name| json!({ "type": "function", "name": name })).collect();
+    let tools = json!([{ "type": "namespace", "name": namespace, "tools": tools }]);
+    let choice = json!({ "type": "function", "namespace": namespace, "name": names[1] });
+    let more = json!({ "tools": tools, "tool_choice": choice });
+    let reply = create(&server, json!("hello"), &more).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let requested = server.requested().remove(0);
+    let known: Vec<&str> = requested.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert!(known.iter().all(|name| name.len() <= 64 && name.starts_with(namespace)), "{known:?}");
+    assert_ne!(known[0], known[1]);
+    let chosen = antiphon_core::ToolChoice::Named(known[1].to_owned());
+    assert_eq!(requested.tool_choice, chosen);
+    // A call of it goes back to the client with both names, and comes again as an item.
+    let call = json!({ "type": "function_call", "call_id": "c1", "namespace": namespace,
+        "name": names[1], "arguments": "{}" });
+    let output = json!({ "type": "function_call_output", "call_id": "c1", "output": "sun" });
+    let user = json!({ "role": "user", "content": "hello" });
+    let reply = create(&server, json!([user, call, output]), &more).await;
+    assert_eq!(reply.status, 200, "{reply:?}");
+    let requested = server.requested().remove(1);
+    let Some(antiphon_core::Message::Assistant(answer)) = requested.messages.get(1).map(|it| &**it)
+    else {
+        panic!("{requested:?}")
+    };
+    assert_eq!(answer.tool_calls().next().unwrap().name, known[1]);
     server.ended().await;
 }

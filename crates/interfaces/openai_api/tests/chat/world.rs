@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use antiphon_conformance::reference::MemoryJournal;
+use antiphon_conformance::reference::HeldJournal;
 use antiphon_core::port::{
     AgentList, Agents, Gate, GateRequest, GateVerdict, Piece, PieceSource, PromptSource,
     ProviderError, RandomIds, Rule, SystemClock, ToolContext,
@@ -16,15 +16,19 @@ use antiphon_core::{
     AgentDefinition, AgentName, CallableAgents, Effect, ErrorCode, ErrorResponse, ModelRef,
     Provider, RawJson, Request, SpendLimits, Tool, ToolError, ToolExecutor, ToolResult,
 };
-use antiphon_interface_transport::{ServerConfig, ServerDeps, ServerLimits, Token, serve};
+use antiphon_interface_transport::{
+    ExposedAgents, ServerConfig, ServerDeps, ServerLimits, Token, serve,
+};
 use antiphon_project::{TaskFactory, TaskRequest};
 use antiphon_runtime::{
     Budget, Models, NewTask, OpenGate, Orchestrator, OrchestratorSettings, PriorHistory,
     RuntimeConfig, RuntimeDeps,
 };
 use antiphon_scripted::{Script, ScriptedProvider};
+use antiphon_test_server::two_keys;
 use async_trait::async_trait;
 use futures_util::Stream;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
@@ -257,9 +261,14 @@ impl TaskFactory for Plain {
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) orchestrator: Orchestrator,
+    pub(crate) journal: Arc<HeldJournal>,
+    /// The API keys of two persons.
+    pub(crate) keys: [String; 2],
     pub(crate) model_log: Arc<ModelLog>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
+    /// Of the keys.
+    _folder: TempDir,
 }
 
 impl TestServer {
@@ -273,21 +282,38 @@ impl TestServer {
 
     /// Where answers cost something, and so much may be spent.
     pub(crate) async fn of(limits: ServerLimits, total: SpendLimits) -> Self {
-        Self::gated(limits, total, Arc::new(OpenGate)).await
+        let agents = ExposedAgents::AllOnLoopback;
+        Self::gated(limits, total, Arc::new(OpenGate), agents).await
+    }
+
+    /// Where clients see these agents.
+    pub(crate) async fn showing(agents: &[&str]) -> Self {
+        let agents = agents.iter().map(|name| AgentName::parse(name).unwrap());
+        let agents = ExposedAgents::Listed(agents.collect());
+        let (limits, total) = (ServerLimits::default(), SpendLimits::default());
+        Self::gated(limits, total, Arc::new(OpenGate), agents).await
     }
 
     /// Where a person is asked before each look.
     pub(crate) async fn asking() -> Self {
-        Self::gated(ServerLimits::default(), SpendLimits::default(), Arc::new(AskBeforeLook)).await
+        let (limits, total) = (ServerLimits::default(), SpendLimits::default());
+        let agents = ExposedAgents::AllOnLoopback;
+        Self::gated(limits, total, Arc::new(AskBeforeLook), agents).await
     }
 
-    async fn gated(limits: ServerLimits, total: SpendLimits, gate: Arc<dyn Gate>) -> Self {
+    async fn gated(
+        limits: ServerLimits,
+        total: SpendLimits,
+        gate: Arc<dyn Gate>,
+        chat_agents: ExposedAgents,
+    ) -> Self {
+        let journal = Arc::new(HeldJournal::new());
         let price = serde_json::from_str(r#"{"input":1000.0,"output":1000.0}"#).unwrap();
         let prices = [(ModelRef::parse("scripted/test").unwrap(), price)].into_iter().collect();
         let model_log =
             Arc::new(ModelLog { requested: Mutex::default(), open: watch::Sender::new(0) });
         let world = RuntimeDeps {
-            journal: Arc::new(MemoryJournal::new()),
+            journal: Arc::clone(&journal) as _,
             models: Arc::new(LoggingModels(Arc::clone(&model_log))),
             tools: Arc::new(TestTools),
             gate,
@@ -309,13 +335,25 @@ impl TestServer {
             hosts: Vec::new(),
             limits,
         };
+        let folder = tempfile::tempdir().unwrap();
+        let (ring, keys) = two_keys(folder.path());
         let (stop, stopped) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let config = ServerConfig::new(deps, antiphon_openai_api::interface());
+            let config = ServerConfig { keys: Some(ring), chat_agents, ..config };
             serve(listener, config, async { drop(stopped.await) }).await.unwrap();
         });
-        Self { address, orchestrator, model_log, stop: Some(stop), serving }
+        Self {
+            address,
+            orchestrator,
+            journal,
+            keys,
+            model_log,
+            stop: Some(stop),
+            serving,
+            _folder: folder,
+        }
     }
 
     /// Waits until so many answers of the model are under way.

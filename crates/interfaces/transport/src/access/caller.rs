@@ -154,6 +154,11 @@ impl Caller {
         task.parent.is_none() && (is_own || self.decider("").is_some())
     }
 
+    /// The payer of the only tasks that the caller may see; `None` when it may see those of all payers.
+    pub fn seen_payer(&self) -> Option<String> {
+        if self.decider("").is_some() { None } else { self.payer() }
+    }
+
     /// Where a message comes from that the caller sends in the name of a source: it is no word of a person.
     pub fn provenance_of(&self, source: &SourceName) -> Provenance {
         let provenance = self.principal().provenance();

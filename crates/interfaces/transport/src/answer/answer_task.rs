@@ -15,6 +15,7 @@ use antiphon_project::{TaskFactory, TaskRequest, check_start_allowed, labeled, r
 use antiphon_runtime::{NewTask, PriorHistory};
 use axum::http::StatusCode;
 
+use super::answer_agents::AnswerAgents;
 use super::answer_error::AnswerError;
 use super::conversation::Conversation;
 use crate::access::caller::Caller;
@@ -44,6 +45,17 @@ pub struct AnswerRequest {
     pub tools: Vec<Arc<Tool>>,
     /// JSON Schema of the answer.
     pub schema: Option<RawJson>,
+    /// Whether the answer can be looked up later.
+    pub storage: AnswerStorage,
+}
+
+/// Whether an answer can be looked up later. The journal has its task in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerStorage {
+    /// By its id.
+    Stored,
+    /// It cannot.
+    Unstored,
 }
 
 /// A conversation in the journal that a request continues.
@@ -76,12 +88,14 @@ pub enum MissingModel {
 }
 
 /// Names that `model` can have, each with its owner: agents, known models, and aliases of the user.
-pub fn known_models(state: &AppState) -> Vec<(String, String)> {
+pub fn known_models(state: &AppState, agents: &AnswerAgents) -> Vec<(String, String)> {
     let factory = &state.deps.task_factory;
-    let agents = factory.agents().into_iter().map(|agent| (agent.to_string(), OWNER.to_owned()));
+    let named = |alias: &str| target(&**factory, agents, Some(alias), MissingModel::Refused);
+    let agents = agents.names().iter().map(|agent| (agent.to_string(), OWNER.to_owned()));
     let models = factory.models().into_iter();
     let models = models.map(|known| (known.to_string(), known.provider().to_owned()));
     let aliases = factory.aliases().into_iter().filter(|name| !name.ends_with('*'));
+    let aliases = aliases.filter(|name| named(name).is_ok());
     agents.chain(models).chain(aliases.map(|name| (name, OWNER.to_owned()))).collect()
 }
 
@@ -91,6 +105,7 @@ const OWNER: &str = "antiphon";
 /// What `model` names: an agent, a model, or an alias of either.
 pub fn target(
     factory: &dyn TaskFactory,
+    agents: &AnswerAgents,
     model: Option<&str>,
     missing: MissingModel,
 ) -> Result<AnswerTarget, AnswerError> {
@@ -103,13 +118,9 @@ pub fn target(
             }
         };
     };
-    let agents = factory.agents();
-    let find = |name: &str| {
-        let agent = agents.iter().find(|agent| agent.as_str() == name);
-        match agent {
-            Some(agent) => Some(AnswerTarget::Agent(agent.clone())),
-            None => ModelRef::parse(name).ok().map(|model| AnswerTarget::Plain(Some(model))),
-        }
+    let find = |name: &str| match agents.find(name) {
+        Some(agent) => Some(AnswerTarget::Agent(agent.clone())),
+        None => ModelRef::parse(name).ok().map(|model| AnswerTarget::Plain(Some(model))),
     };
     let found = match factory.alias(model) {
         Some(name) => find(&name),
@@ -141,6 +152,7 @@ pub(crate) async fn task(
     };
     let is_plain = none.is_some();
     let AnswerRequest { conversation, previous, options, max_tokens, tools, schema, .. } = request;
+    let unstored = request.storage == AnswerStorage::Unstored;
     let limits = TaskLimits { answer_tokens_max: max_tokens, ..TaskLimits::default() };
     let requested = TaskRequest {
         agent,
@@ -172,9 +184,16 @@ pub(crate) async fn task(
         Some(history) => PriorHistory::Continued(history, messages),
         None => PriorHistory::Messages(messages),
     };
-    let task =
-        NewTask { session_id, before, canonical, message: None, model_options: options, ..built };
-    if is_plain { Ok(plain_task(task, system)) } else { agent_task(task, &system) }
+    let task = NewTask {
+        session_id,
+        before,
+        canonical,
+        unstored,
+        message: None,
+        model_options: options,
+        ..built
+    };
+    Ok(if is_plain { plain_task(task, system) } else { agent_task(task, &system) })
 }
 
 /// The request as an agent takes it: the agent chooses its tools itself.
@@ -274,17 +293,10 @@ fn plain_task(task: NewTask, system_prompt: String) -> NewTask {
     }
 }
 
-/// A task of an agent: its system prompt, followed by the client's.
-fn agent_task(task: NewTask, system: &str) -> Result<NewTask, AnswerError> {
-    if !task.external_tools.is_empty() && !task.agents.allows_none() {
-        let message = format!(
-            "agent `{}` may call other agents, which cannot use the client's tools: offer no tools, or \
-             name an agent that calls no others",
-            task.agent
-        );
-        return Err(AnswerError::field("tools", message));
-    }
+/// A task of an agent: its system prompt, followed by the client's. Agents that it calls get none of the client's tools: their
+/// calls would wait for a client that has no way to answer them.
+fn agent_task(task: NewTask, system: &str) -> NewTask {
     let parts = [task.system_prompt.as_str(), system];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.trim().is_empty()).collect();
-    Ok(NewTask { system_prompt: parts.join("\n\n"), ..task })
+    NewTask { system_prompt: parts.join("\n\n"), keeps_client_tools: true, ..task }
 }

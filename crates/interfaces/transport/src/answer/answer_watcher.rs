@@ -6,7 +6,7 @@
 use std::pin::Pin;
 
 use antiphon_core::{Approval, Position, Seq, TaskId, TaskSummary, WaitingFor};
-use antiphon_runtime::{DeltaWatcher, Follower, Orchestrator, OrchestratorError};
+use antiphon_runtime::{ApprovalRequests, Orchestrator, OrchestratorError, TaskWatch};
 
 use super::answer_error::AnswerError;
 use super::answer_part::AnswerPart;
@@ -36,18 +36,14 @@ pub struct AnswerWatcher {
 }
 
 impl AnswerWatcher {
-    /// `follower` and `deltas` start at the beginning of the task.
-    pub fn new(
-        orchestrator: &Orchestrator,
-        task_id: TaskId,
-        follower: Option<Follower>,
-        deltas: Option<DeltaWatcher>,
-    ) -> Self {
+    /// `watch` starts at the beginning of the task. It is empty for a task that existed before.
+    pub fn new(orchestrator: &Orchestrator, task_id: TaskId, watch: TaskWatch) -> Self {
+        let TaskWatch { follower, deltas, approvals } = watch;
         let follows_deltas = deltas.is_some();
         let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
             live: LiveTask::new(follower.unwrap_or_else(from_journal), deltas),
-            asking: Box::pin(needed_approval(orchestrator.clone(), task_id.clone())),
+            asking: Box::pin(needed_approval(orchestrator.clone(), task_id.clone(), approvals)),
             orchestrator: orchestrator.clone(),
             task_id,
             waiting: None,
@@ -157,9 +153,13 @@ impl AnswerWatcher {
 async fn needed_approval(
     orchestrator: Orchestrator,
     task_id: TaskId,
+    requests: Option<ApprovalRequests>,
 ) -> Result<(Approval, Seq), OrchestratorError> {
     // An approval on a peer is decided there.
-    let approval = orchestrator.approval_needed(&task_id).await?;
+    let approval = match requests {
+        Some(requests) => orchestrator.new_approval_needed(&task_id, requests).await?,
+        None => orchestrator.approval_needed(&task_id).await?,
+    };
     let seq = orchestrator.task_alone(&task_id).await?.seq;
     Ok((approval, seq))
 }

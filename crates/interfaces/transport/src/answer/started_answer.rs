@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{ModelRef, TaskId};
-use antiphon_runtime::{AcceptedTask, AttachedTask, NewTask};
+use antiphon_runtime::{
+    AcceptedTask, AttachedTask, NewTask, Orchestrator, OrchestratorError, TaskWatch,
+};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::answer_error::AnswerError;
@@ -28,13 +30,18 @@ pub struct StartedAnswer {
     pub attached: Option<AttachedTask>,
 }
 
+/// Held while a task is created, also when its client disconnects meanwhile.
+pub type CreationLock = tokio::sync::OwnedMutexGuard<()>;
+
 /// The idempotency key of a request, and whether its task continues without the client.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Continuation {
     /// The key.
     pub key: Option<IdempotencyKey>,
     /// Whether the task continues when the client disconnects.
     pub continues: bool,
+    /// Released when the journal has the task, or will never have it.
+    pub lock: Option<CreationLock>,
 }
 
 impl Continuation {
@@ -53,7 +60,7 @@ impl Continuation {
                 return Err(AnswerError::new(StatusCode::BAD_REQUEST, message));
             }
         };
-        Ok(Self { key, continues })
+        Ok(Self { key, continues, lock: None })
     }
 }
 
@@ -69,7 +76,8 @@ impl StartedAnswer {
     ) -> Result<Self, AnswerError> {
         let task = answer_task::task(state, caller, target, request).await?;
         let model = task.model.clone();
-        let Continuation { key, continues } = continuation;
+        let Continuation { key, continues, lock } = continuation;
+        let holds_lock = lock.is_some();
         let orchestrator = state.deps.orchestrator.clone();
         let payer = caller.payer();
         if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
@@ -77,23 +85,43 @@ impl StartedAnswer {
         }
         let provenance = caller.principal().provenance();
         let task = NewTask { key, payer, provenance, ..task };
-        let (accepted, mut attached) = match orchestrator.invoke_attached(task).await {
-            Ok(accepted) => accepted,
-            Err(error) => return Err(AnswerError::of(error).await),
-        };
-        let (follower, deltas) = (attached.take_follower(), attached.take_deltas());
-        let attached = if continues {
-            attached.detach();
-            None
+        let creating = create(orchestrator.clone(), task, continues, lock);
+        // Otherwise a client that leaves cancels its task, also while the task is created.
+        let is_detached = continues || holds_lock;
+        let created = if is_detached {
+            orchestrator.run_detached(creating).await.and_then(|created| created)
         } else {
-            Some(attached)
+            creating.await
+        };
+        let (accepted, watch, attached) = match created {
+            Ok(created) => created,
+            Err(error) => return Err(AnswerError::of(error).await),
         };
         // Only a new task joins the trace of its request.
         let AcceptedTask { task_id, deduplicated } = accepted;
         if !deduplicated {
             state.trace(headers, &task_id);
         }
-        let watcher = AnswerWatcher::new(&orchestrator, task_id.clone(), follower, deltas);
+        let watcher = AnswerWatcher::new(&orchestrator, task_id.clone(), watch);
         Ok(Self { task_id, model, watcher, attached })
     }
+}
+
+type Created = (AcceptedTask, TaskWatch, Option<AttachedTask>);
+
+/// Creates a task, and holds the lock until the journal has it. Dropped afterwards, it cancels a task that does not continue.
+async fn create(
+    orchestrator: Orchestrator,
+    task: NewTask,
+    continues: bool,
+    lock: Option<CreationLock>,
+) -> Result<Created, OrchestratorError> {
+    let (accepted, mut attached) = orchestrator.invoke_attached(task).await?;
+    drop(lock);
+    let watch = attached.take_watch();
+    if continues {
+        attached.detach();
+        return Ok((accepted, watch, None));
+    }
+    Ok((accepted, watch, Some(attached)))
 }

@@ -5,6 +5,7 @@
 //! message after the last result of the step, where every server accepts them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::{
@@ -59,6 +60,11 @@ struct SamplingOut<'a> {
     /// Without tools, the wire refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metadata: &'a BTreeMap<String, String>,
+    /// The wire takes metadata of stored answers alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -186,6 +192,8 @@ fn sampling(request: &Request) -> SamplingOut<'_> {
         presence_penalty: sampling.presence_penalty.map(f64::from),
         frequency_penalty: sampling.frequency_penalty.map(f64::from),
         parallel_tool_calls: sampling.parallel_tool_calls.filter(|_| !request.tools.is_empty()),
+        metadata: &sampling.metadata,
+        store: (!sampling.metadata.is_empty()).then_some(true),
     }
 }
 

@@ -112,6 +112,16 @@ async fn options_that_the_wire_knows_are_sent() {
     }
 }
 
+/// The wire takes metadata of stored answers alone.
+#[tokio::test]
+async fn metadata_is_sent_with_the_order_to_store() {
+    let sampling = serde_json::from_value(json!({ "metadata": { "ticket": "42" } })).unwrap();
+    let with = sent(Wire::chat(), Request { sampling, ..hello() }).await;
+    assert_eq!((&with["metadata"], &with["store"]), (&json!({ "ticket": "42" }), &json!(true)));
+    let without = sent(Wire::chat(), hello()).await;
+    assert_eq!((without.get("metadata"), without.get("store")), (None, None));
+}
+
 #[tokio::test]
 async fn a_tool_choice_is_one_word_and_absent_without_tools() {
     for (tool_choice, word) in [

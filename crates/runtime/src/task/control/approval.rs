@@ -1,6 +1,5 @@
 //! Decisions about approvals, by a user or by expiry. The first one counts.
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +20,6 @@ use crate::task::state::ApprovalQuestion;
 
 /// When an approval that could not be expired is tried again.
 const EXPIRE_AGAIN_AFTER: Duration = Duration::from_secs(5);
-
-/// Maximum number of approvals in one list.
-pub(crate) const LISTED_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 
 /// Learns of the approvals that tasks ask for from a moment on.
 #[derive(Debug)]
@@ -124,20 +120,17 @@ pub(crate) async fn needed_by(
     task_id: &TaskId,
 ) -> Result<Approval, OrchestratorError> {
     let mut requests = ApprovalRequests::of(services);
-    let mut of_others = HashSet::new();
+    let root = services.reader.summary(task_id).await?.root;
     loop {
         // Subscribes before it looks, so that no request is missed.
         requests.0.borrow_and_update();
-        let which = ApprovalSelector::Pending;
-        let query = ApprovalQuery { which, after: None, limit: LISTED_MAX };
+        let limit = if root == *task_id { NonZeroUsize::MIN } else { ApprovalQuery::MAX };
+        let which = ApprovalSelector::PendingIn(root.clone());
+        let query = ApprovalQuery { which, after: None, limit };
         for approval in services.deps.journal.approvals(query).await? {
-            if of_others.contains(&approval.approval_id) {
-                continue;
-            }
-            if is_below(services, &approval.task_id, task_id).await? {
+            if root == *task_id || is_below(services, &approval.task_id, task_id).await? {
                 return Ok(approval);
             }
-            of_others.insert(approval.approval_id);
         }
         requests.next().await;
     }

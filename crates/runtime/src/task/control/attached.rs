@@ -29,6 +29,17 @@ pub enum Conclusion {
     StillRunning,
 }
 
+/// What follows a task from its beginning.
+#[derive(Default)]
+pub struct TaskWatch {
+    /// The events of the task, from its first one on.
+    pub follower: Option<Follower>,
+    /// Live deltas of the task. `None` for a task that existed before: its first deltas are gone.
+    pub deltas: Option<DeltaWatcher>,
+    /// The approvals that tasks ask for, from before the task began. `None` for a task that existed before.
+    pub approvals: Option<ApprovalRequests>,
+}
+
 /// A task that is canceled when this value is dropped.
 pub struct AttachedTask {
     orchestrator: Orchestrator,
@@ -53,6 +64,12 @@ impl AttachedTask {
     /// The approvals that tasks ask for, from before the task began. Can be taken once. `None` for a task that existed before.
     pub fn take_approvals(&mut self) -> Option<ApprovalRequests> {
         self.approvals.take()
+    }
+
+    /// What follows the task. Can be taken once.
+    pub fn take_watch(&mut self) -> TaskWatch {
+        let (follower, deltas) = (self.take_follower(), self.take_deltas());
+        TaskWatch { follower, deltas, approvals: self.take_approvals() }
     }
 
     /// Detaches the task: it is not canceled when this value is dropped.
@@ -101,6 +118,22 @@ impl Orchestrator {
                 Ok((accepted, AttachedTask { orchestrator, task_id, follower, deltas, approvals }))
             })
             .await
+    }
+
+    /// Accepts a task as [`invoke`](Self::invoke) does. It goes on without its client, also when the client disconnects
+    /// while the task is created.
+    pub async fn invoke_watched(
+        &self,
+        task: NewTask,
+    ) -> Result<(AcceptedTask, TaskWatch), OrchestratorError> {
+        let orchestrator = self.clone();
+        let created = async move {
+            let (accepted, mut attached) = orchestrator.invoke_attached(task).await?;
+            let watch = attached.take_watch();
+            attached.detach();
+            Ok((accepted, watch))
+        };
+        self.run_detached(created).await?
     }
 
     /// Completes a task that waits only for calls of its client's tools. The result is

@@ -38,6 +38,8 @@ pub struct NewTask {
     pub parallel_tools: Vec<String>,
     /// Tools that the client runs itself and answers with [`Orchestrator::tool_result`](crate::Orchestrator::tool_result).
     pub external_tools: Vec<Arc<Tool>>,
+    /// Whether agents that it calls get none of the client's tools.
+    pub keeps_client_tools: bool,
     /// Agents it may call.
     pub agents: CallableAgents,
     /// Runner that runs the task; this process when absent.
@@ -60,6 +62,8 @@ pub struct NewTask {
     pub provenance: Provenance,
     /// The canonical messages that the conversation came as; empty when it came in another form.
     pub canonical: Vec<CanonicalHeader>,
+    /// Whether the client asked that it cannot be looked up as a response.
+    pub unstored: bool,
     /// Whether the client follows the task: after a restart it goes on when the client follows it again, see
     /// [`Orchestrator::client_follows`](crate::Orchestrator::client_follows).
     pub followed: bool,
@@ -180,6 +184,7 @@ impl NewTask {
             tools: None,
             parallel_tools: Vec::new(),
             external_tools: Vec::new(),
+            keeps_client_tools: false,
             agents: CallableAgents::Any,
             runner: None,
             session_id: None,
@@ -191,6 +196,7 @@ impl NewTask {
             payer: None,
             provenance: Provenance::Unknown,
             canonical: Vec::new(),
+            unstored: false,
             followed: false,
             access: TaskAccess::Permitted,
             key: None,
@@ -199,7 +205,7 @@ impl NewTask {
 
     /// Checks the task and returns the append that creates it.
     pub(crate) async fn into_append(
-        self,
+        mut self,
         services: &Services,
     ) -> Result<Append, OrchestratorError> {
         if let Some(schema) = &self.output_schema {
@@ -215,7 +221,8 @@ impl NewTask {
         if let Some(runner) = self.runner.as_ref().filter(|_| !self.access.is_permitted()) {
             return Err(OrchestratorError::CannotPlan { runner: runner.kind.clone() });
         }
-        external_tools::check(&self, &services.deps.tools.tools())?;
+        external_tools::check(&self)?;
+        external_tools::leave_out_those_of_runner(&mut self, &services.deps.tools.tools());
         let (history, copied) = self.before.split(services).await?;
         let session_id =
             self.session_id.unwrap_or_else(|| SessionId::from(services.deps.ids.next()));
@@ -231,6 +238,7 @@ impl NewTask {
             tools,
             parallel_tools: self.parallel_tools,
             external_tools: self.external_tools,
+            keeps_client_tools: self.keeps_client_tools,
             agents: self.agents,
             runner: self.runner,
             limits: self.limits,
@@ -240,6 +248,7 @@ impl NewTask {
             route: self.route,
             provenance: self.provenance,
             canonical: self.canonical,
+            unstored: self.unstored,
             boot_time: services.deps.boot_time(&self.limits),
             followed: self.followed,
             access: self.access,

@@ -11,7 +11,7 @@ use crate::index::tail::index_all;
 use crate::journal::{OpenError, SyncPolicy, open_error};
 
 /// The latest schema.
-pub(crate) const SCHEMA: u32 = 9;
+pub(crate) const SCHEMA: u32 = 10;
 
 /// Prepared statements that are cached; about half as many exist.
 const STATEMENTS_MAX: usize = 64;
@@ -33,6 +33,7 @@ const STEPS: [Step; SCHEMA as usize] = [
     Step { tables: include_str!("../../migrations/007.sql"), then: fill_short_names_and_waits },
     Step { tables: include_str!("../../migrations/008.sql"), then: history::fill },
     Step { tables: include_str!("../../migrations/009.sql"), then: index_all },
+    Step { tables: include_str!("../../migrations/010.sql"), then: |_| Ok(()) },
 ];
 
 struct Step {

@@ -204,7 +204,7 @@ impl<'a> Tables<'a> {
             self.reply(position, replied)?;
         } else if let EventBody::ApprovalRequested(requested) = body {
             cached.related.messages = true;
-            self.ask(row, position, &requested.approval_id)?;
+            self.ask(cached, position, &requested.approval_id)?;
         } else if let EventBody::ApprovalDecided(decided) = body {
             self.decide(row, position, decided)?;
         } else if let EventBody::HandedOver(_) = body {
@@ -270,13 +270,18 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    fn ask(&self, row: i64, position: Position, id: &ApprovalId) -> rusqlite::Result<()> {
+    fn ask(
+        &self,
+        cached: &CachedTask,
+        position: Position,
+        id: &ApprovalId,
+    ) -> rusqlite::Result<()> {
         self.transaction
             .prepare_cached(
-                "INSERT INTO approvals (asked, approval_id, task, status)
-                 VALUES (?, ?, ?, 'pending') ON CONFLICT (approval_id) DO NOTHING",
+                "INSERT INTO approvals (asked, approval_id, task, root, status)
+                 VALUES (?, ?, ?, ?, 'pending') ON CONFLICT (approval_id) DO NOTHING",
             )?
-            .execute((position.0, id.as_str(), row))?;
+            .execute((position.0, id.as_str(), cached.row, cached.summary.root.as_str()))?;
         Ok(())
     }
 

@@ -141,6 +141,7 @@ macro_rules! approval_list {
 
 const APPROVALS: &str = approval_list!("true");
 const PENDING: &str = approval_list!("approvals.status = 'pending'");
+const PENDING_IN: &str = approval_list!("approvals.status = 'pending' AND approvals.root = ?3");
 const ONE_APPROVAL: &str = approval_list!("approval_id = ?3");
 
 pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListResult<Approval> {
@@ -149,6 +150,9 @@ pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListR
     match &query.which {
         ApprovalSelector::All => select(connection, APPROVALS, (limit, after), approval),
         ApprovalSelector::Pending => select(connection, PENDING, (limit, after), approval),
+        ApprovalSelector::PendingIn(root) => {
+            select(connection, PENDING_IN, (limit, after, root.as_str()), approval)
+        }
         ApprovalSelector::One(approval_id) => {
             select(connection, ONE_APPROVAL, (limit, after, approval_id.as_str()), approval)
         }
@@ -323,12 +327,12 @@ mod tests {
         let connection = in_memory().unwrap();
         let indexed = [ROOTS, UNFINISHED, IN_SESSION, AGENTS, SESSIONS].map(|[_, indexed]| indexed);
         let in_order = [&[ALL, ONE, QUEUED][..], &indexed].concat();
-        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ONE_APPROVAL]) {
+        for statement in in_order.iter().chain(&[APPROVALS, PENDING, PENDING_IN, ONE_APPROVAL]) {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
         // The first loop returns rows, or a list of rows; the other loops look up by key.
-        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING]) {
+        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING, PENDING_IN]) {
             let plan = plan(&connection, statement);
             assert!(
                 !plan.lines().skip(1).any(|line| line.starts_with("SCAN") && line != "SCAN listed"),
@@ -349,6 +353,8 @@ mod tests {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE") && !plan.contains("SCAN"), "{plan}");
         }
+        let pending = plan(&connection, PENDING_IN);
+        assert!(pending.contains("approvals_pending_in (root=?"), "{pending}");
         let tree = plan(&connection, TREE);
         assert!(tree.contains("tasks_by_root") && !tree.contains("SCAN"), "{tree}");
     }

@@ -1,7 +1,7 @@
 //! Lists of tasks that match a filter, page by page, the newest first.
 //!
 //! Each list follows an index in the order of creation and reads only the rows it returns, except for the tail and
-//! rows that the conditions on session, parent or records leave out. A filter with several statuses
+//! rows that the conditions on session, parent or records leave out, and of the tasks of one payer. A filter with several statuses
 //! is one list per status, merged.
 
 use antiphon_core::port::{JournalError, TaskFilter};
@@ -104,6 +104,9 @@ impl Listing {
         if let Some(agent) = &filter.agent {
             hold("agent = ?", Some(Value::Text(agent.clone())));
         }
+        if let Some(payer) = &filter.payer {
+            hold("payer = ?", Some(Value::Text(payer.clone())));
+        }
         if let Some(status) = status {
             hold(if status.is_terminal() { "ended" } else { "NOT ended" }, None);
             hold("status = ?", Some(Value::Text(status.as_str().to_owned())));
@@ -130,6 +133,7 @@ impl Listing {
 fn index(filter: &TaskFilter, status: Option<TaskStatus>) -> &'static str {
     match (&filter.session, &filter.agent, status.map(TaskStatus::is_terminal)) {
         (Some(_), _, _) => "INDEXED BY tasks_by_session",
+        (None, _, None | Some(true)) if filter.payer.is_some() => "INDEXED BY tasks_by_payer",
         (None, Some(_), Some(true)) => "INDEXED BY tasks_by_agent_and_end",
         (None, Some(_), None) => "INDEXED BY tasks_by_agent",
         (None, None, Some(true)) => "INDEXED BY tasks_by_end",
@@ -151,12 +155,13 @@ mod tests {
     fn every_list_goes_along_an_index_in_its_order() {
         let connection = in_memory().unwrap();
         let statuses = [None].into_iter().chain(TaskStatus::ALL.map(Some));
-        for (n, status) in (0..32).flat_map(|n| statuses.clone().map(move |status| (n, status))) {
+        for (n, status) in (0..64).flat_map(|n| statuses.clone().map(move |status| (n, status))) {
             let filter = TaskFilter {
                 agent: (n & 1 != 0).then(|| "lead".to_owned()),
                 session: (n & 2 != 0).then(|| SessionId::parse("talk").unwrap()),
                 roots: n & 4 != 0,
                 without_records: n & 8 != 0,
+                payer: (n & 32 != 0).then(|| "key".to_owned()),
                 ..TaskFilter::default()
             };
             let rows = if n & 16 == 0 { Rows::Tail } else { Rows::Indexed };

@@ -174,7 +174,7 @@ async fn a_journal_of_schema_1_has_everything_at_hand_when_it_is_opened() {
     }
     let connection = Connection::open(&path).expect("a file");
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    assert_eq!(pragma("user_version"), Ok(9));
+    assert_eq!(pragma("user_version"), Ok(10));
     assert_eq!(pragma("application_id"), Ok(APPLICATION_ID));
     let broken: i64 = connection
         .query_row("SELECT count(*) FROM pragma_foreign_key_check", (), |row| row.get(0))
@@ -259,7 +259,7 @@ fn a_journal_of_schema_1_cannot_be_read_without_being_opened_once() {
     let folder = TempDir::new().expect("a folder");
     let path = v1(&folder, "");
     let error = SqliteJournal::open_read_only(&path).expect_err("it is of an earlier version");
-    assert!(matches!(error, OpenError::Earlier { found: 1, known: 9, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::Earlier { found: 1, known: 10, .. }), "{error:?}");
     assert!(error.to_string().contains("`antiphon run`"), "{error}");
     drop(open(&path));
     SqliteJournal::open_read_only(&path).expect("it was brought up to date");

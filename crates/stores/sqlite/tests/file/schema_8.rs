@@ -21,8 +21,11 @@ use uuid::Uuid;
 
 use crate::world::{note, open};
 
-/// Makes a journal of schema 8 of one of schema 9.
-const DOWN: &str = include_str!("../fixtures/from-9-to-8.sql");
+/// Makes a journal of schema 8 of one of the latest.
+const DOWN: &str = concat!(
+    include_str!("../fixtures/from-10-to-9.sql"),
+    include_str!("../fixtures/from-9-to-8.sql")
+);
 
 /// Makes the journal at `path` one of schema 8, and then runs `more`.
 pub(crate) fn earlier(path: &Path, more: &str) {

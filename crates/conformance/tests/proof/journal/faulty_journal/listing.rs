@@ -18,6 +18,11 @@ impl FaultyJournal {
         if self.fault == Fault::ListsOneMore && query.which == TaskSelector::All {
             query.limit = query.limit.saturating_add(1);
         }
+        if let (Fault::IgnoresPayers, TaskSelector::Matching(filter)) =
+            (self.fault, &mut query.which)
+        {
+            filter.payer = None;
+        }
         let which = query.which.clone();
         let mut tasks = match self.selected_wrongly(&query).await? {
             Some(tasks) => tasks,

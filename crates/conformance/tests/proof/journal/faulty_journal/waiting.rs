@@ -22,6 +22,11 @@ impl FaultyJournal {
         if self.fault == Fault::IgnoresCursorOfApprovals {
             query.after = None;
         }
+        if self.fault == Fault::ListsPendingApprovalsOfEveryTree
+            && matches!(query.which, ApprovalSelector::PendingIn(_))
+        {
+            query.which = ApprovalSelector::Pending;
+        }
         if self.fault == Fault::KeepsAllowedOnesPending && query.which == ApprovalSelector::Pending
         {
             let all = ApprovalQuery { which: ApprovalSelector::All, ..query };

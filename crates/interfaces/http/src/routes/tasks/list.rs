@@ -65,6 +65,7 @@ fn filter(query: ListQuery) -> Result<TaskFilter, ApiError> {
         statuses: statuses.transpose()?.unwrap_or_default(),
         agent: query.agent,
         session: query.session_id,
+        payer: None,
         roots: query.tops,
         without_records: !query.all,
         before: query.cursor,
