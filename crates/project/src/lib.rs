@@ -9,6 +9,7 @@
 //! | `settings/`      | the user's configuration                                                     |
 //! | `policy/`        | what the administrator of the machine allows, above every setting            |
 //! | `agent_files/`   | agent definitions in files: read, created, changed                           |
+//! | `situation/`     | what an agent is told about where and when it works                          |
 //! | `models/`        | providers and their layers, from the configuration                           |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
 //! | `state/`         | the user's own folder of everything that is believed about a project         |
@@ -22,6 +23,7 @@
 //! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
 
 pub mod agent_files;
+mod base_prompts;
 pub mod checks;
 pub mod control_orders;
 pub mod environment;
@@ -33,6 +35,7 @@ pub mod policy;
 pub mod project;
 pub mod project_agents;
 pub mod prompt;
+pub mod prompt_writer;
 mod reports;
 mod request;
 pub mod request_drop;
@@ -41,6 +44,7 @@ pub mod runners;
 pub mod schedules;
 mod server;
 pub mod settings;
+mod situation;
 mod spend_limits;
 pub mod state;
 mod task;

@@ -93,6 +93,8 @@ pub struct UserSettings {
     pub a2a: A2aConfig,
     /// Agents that are exposed over MCP.
     pub mcp_server: McpServerConfig,
+    /// A task without an agent definition is told that it can make agents, where it can call no other.
+    pub ad_hoc_agents: bool,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -161,6 +163,7 @@ struct File {
     webhooks: BTreeMap<SourceName, WebhookConfig>,
     a2a: A2aConfig,
     mcp_server: McpServerConfig,
+    ad_hoc_agents: bool,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -211,6 +214,7 @@ impl UserSettings {
             webhooks: file.webhooks,
             a2a: file.a2a,
             mcp_server: file.mcp_server,
+            ad_hoc_agents: file.ad_hoc_agents,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

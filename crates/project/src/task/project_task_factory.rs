@@ -4,7 +4,6 @@ mod definitions;
 mod run;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_api::{AgentChange, AgentProblem, RunStarted, StartRun};
@@ -18,8 +17,7 @@ use async_trait::async_trait;
 use crate::agent_files::AgentFiles;
 use crate::error::ProjectError;
 use crate::models::{Models, Route};
-use crate::project::Project;
-use crate::prompt::Rules;
+use crate::prompt_writer::PromptWriter;
 use crate::reports::agent_detail::agent_problems;
 use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::{DefinedAgent, TaskFactory};
@@ -34,8 +32,7 @@ pub struct ProjectTaskFactory {
     /// Only checks that a model can be reached; the orchestrator asks the model.
     models: Arc<Models>,
     default_model: ModelRef,
-    root: PathBuf,
-    rules: Rules,
+    prompts: Arc<PromptWriter>,
     files: AgentFiles,
     environments: Option<Arc<ProjectEnvironments>>,
 }
@@ -43,18 +40,16 @@ pub struct ProjectTaskFactory {
 impl ProjectTaskFactory {
     /// A factory for the tasks of `orchestrator`.
     pub fn new(
-        project: &Project,
         orchestrator: &Orchestrator,
         models: Arc<Models>,
-        rules: Rules,
+        prompts: Arc<PromptWriter>,
         files: AgentFiles,
     ) -> Self {
         Self {
             orchestrator: orchestrator.clone(),
             default_model: models.settings().default_model(),
             models,
-            root: project.root().to_owned(),
-            rules,
+            prompts,
             files,
             environments: None,
         }
@@ -78,12 +73,17 @@ impl TaskFactory for ProjectTaskFactory {
                 ..Conversation::default()
             },
         };
-        let system_prompt = request.system_prompt.or_else(|| conversation.system_prompt.clone());
+        self.prompts.refresh().await;
+        let system_prompt = match (request.system_prompt, &conversation.system_prompt) {
+            (Some(text), _) => SystemPrompt::Text(text),
+            (None, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
+            (None, None) => SystemPrompt::Default,
+        };
         let spec = TaskSpec {
             agent,
             model: request.model,
             conversation,
-            system_prompt: system_prompt.map_or(SystemPrompt::Default, SystemPrompt::Text),
+            system_prompt,
             tools: request.tools,
             external_tools: request.external_tools,
             agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
@@ -96,8 +96,7 @@ impl TaskFactory for ProjectTaskFactory {
             orchestrator: &self.orchestrator,
             agents: &*self.files.catalog,
             default_model: &self.default_model,
-            root: &self.root,
-            rules: &self.rules,
+            prompts: &self.prompts,
         };
         self.models.provider(&builder.model(&spec), &Route::default()).map_err(invalid)?;
         builder.build(spec).map_err(invalid)

@@ -36,7 +36,7 @@ pub(super) async fn start(
     let started = match run.target {
         RunTarget::New(request) => {
             let request = request.to().map_err(|error| invalid(error.to_string()))?;
-            create(environments, orchestrator, &environment, request, key).await?
+            create(orchestrator, &environment, request, key).await?
         }
         RunTarget::Resume(task_id) => {
             bind(environments, orchestrator, &environment, &process, &task_id).await?;
@@ -56,13 +56,12 @@ pub(super) async fn start(
 }
 
 async fn create(
-    environments: &ProjectEnvironments,
     orchestrator: &Orchestrator,
     environment: &ProcessEnvironment,
     request: RunRequest,
     key: Option<IdempotencyKey>,
 ) -> Result<RunStarted, ProjectError> {
-    let task = environment.task(orchestrator, environments.project(), request).await?;
+    let task = environment.task(orchestrator, request).await?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     if accepted.deduplicated {
         // The owner that had accepted it may have ended.
