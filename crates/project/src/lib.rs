@@ -28,6 +28,7 @@ pub mod checks;
 pub mod control_orders;
 pub mod environment;
 pub mod error;
+pub mod first_request;
 mod hidden_paths;
 mod machine_clock;
 pub mod models;
@@ -63,6 +64,7 @@ pub use reports::sessions::{forked, imported, session_of, session_summary};
 pub use reports::task_tree::{TREE_TASKS_MAX, TreeScope, peer_tasks_below, task_and_descendants};
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
+pub use request::images::{blocks_json, prompt_with_files, prompt_with_images};
 pub use request::invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
 };

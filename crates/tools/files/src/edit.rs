@@ -49,10 +49,8 @@ const NAME: &str = "edit";
 const DESCRIPTION: &str = "\
 Replaces text in a file, for each of `edits`. `old` must occur in the file exactly once: copy \
 enough lines around the change to make it unique, without line numbers, or set `all`. All edits \
-refer to the file as it is now, must not overlap, and are done together or not at all. \
-Differences in indentation, trailing spaces, quotes and dashes are tolerated where only one \
-place fits. Example: {\"path\": \"src/main.rs\", \"edits\": [{\"old\": \"let n = 1;\", \"new\": \
-\"let n = 2;\"}]}";
+refer to the file as it is now, must not overlap, and are done together or not at all. Example: \
+{\"path\": \"src/main.rs\", \"edits\": [{\"old\": \"let n = 1;\", \"new\": \"let n = 2;\"}]}";
 
 /// Changes parts of a file.
 #[derive(Debug)]
@@ -64,7 +62,7 @@ pub struct EditTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
     #[serde(deserialize_with = "edits")]
     #[schemars(with = "Vec<Edit>", length(min = 1, max = 1_000))]
@@ -74,10 +72,8 @@ struct Arguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// The text to replace.
     #[serde(alias = "old_string", alias = "old_text")]
     old: String,
-    /// What takes its place; may be empty.
     #[serde(alias = "new_string", alias = "new_text")]
     new: String,
     /// Replace every occurrence.

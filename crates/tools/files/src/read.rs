@@ -29,8 +29,8 @@ const NAME: &str = "read";
 const DESCRIPTION: &str = "\
 Reads a file: text as numbered lines (number, tab, line), at most 2,000 lines and 256 KiB unless \
 `limit` says otherwise. A longer file says at which `offset` to go on; lines over 2,000 \
-characters are cut. PNG, JPEG, GIF and WebP files are shown as images, a folder is listed. Text \
-that is not UTF-8 is decoded. The line numbers are not part of the file.";
+characters are cut. PNG, JPEG, GIF and WebP files are shown as images, a folder is listed. The \
+line numbers are not part of the file.";
 
 /// Looks at a file.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub struct ReadTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
     /// The first line to show, from 1.
     #[serde(default, deserialize_with = "count")]

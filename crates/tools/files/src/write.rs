@@ -37,9 +37,8 @@ pub struct WriteTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
-    /// The whole text of the file.
     content: String,
 }
 

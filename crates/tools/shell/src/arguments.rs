@@ -22,7 +22,6 @@ pub(crate) const TIMEOUT_S_MAX: u64 = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// The command.
     pub(crate) command: String,
     /// Default: 120.
     #[schemars(range(min = 1, max = 600))]
