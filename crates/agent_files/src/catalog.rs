@@ -25,6 +25,7 @@ pub struct AgentCatalog {
     /// Agents without a file of their own.
     fixed: Vec<AgentFileEntry>,
     system_prompt: Box<PromptWriter>,
+    offers_ad_hoc: bool,
     snapshot: RwLock<Arc<Snapshot>>,
     /// Held while folders are read, so that an older snapshot never replaces a newer one.
     reading: Mutex<()>,
@@ -52,6 +53,7 @@ impl AgentCatalog {
             check,
             fixed: Vec::new(),
             system_prompt: Box::new(system_prompt),
+            offers_ad_hoc: true,
             snapshot: RwLock::new(Arc::new(snapshot)),
             reading: Mutex::new(()),
         }
@@ -63,6 +65,11 @@ impl AgentCatalog {
         self.fixed = fixed;
         self.reload();
         self
+    }
+
+    /// The same, which tells tasks without an agent definition of ad-hoc agents, or does not.
+    pub fn offering_ad_hoc(self, offers_ad_hoc: bool) -> Self {
+        Self { offers_ad_hoc, ..self }
     }
 
     /// Reads every file again and returns what changed. Blocks on files.
@@ -125,6 +132,10 @@ impl Agents for AgentCatalog {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn offers_ad_hoc(&self) -> bool {
+        self.offers_ad_hoc
     }
 
     fn system_prompt(&self, source: PromptSource<'_>) -> String {

@@ -19,6 +19,7 @@ mod man;
 mod mcp;
 mod models;
 mod projects;
+mod prompt;
 mod reply;
 mod request;
 mod restore;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Trust(trust::Trust),
     #[command(subcommand)]
     Projects(projects::Projects),
+    #[command(subcommand)]
+    Prompt(prompt::Prompt),
     Backup(backup::Backup),
     Restore(restore::Restore),
     #[command(subcommand)]
@@ -125,6 +128,7 @@ impl Command {
             | Self::Token(_)
             | Self::Trust(_)
             | Self::Projects(_)
+            | Self::Prompt(_)
             | Self::Backup(_)
             | Self::Restore(_)
             | Self::Journal(_)
@@ -176,6 +180,7 @@ impl Command {
             Self::Token(_) => Err(not_through_server("token")),
             Self::Trust(_) => Err(not_through_server("trust")),
             Self::Projects(_) => Err(not_through_server("projects")),
+            Self::Prompt(_) => Err(not_through_server("prompt")),
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
             Self::Journal(_) => Err(not_through_server("journal")),
@@ -217,6 +222,7 @@ impl Command {
             Self::Token(_) => token::Token::run(environment),
             Self::Trust(trust) => trust.run(environment),
             Self::Projects(projects) => projects.run(environment),
+            Self::Prompt(prompt) => prompt.run(environment).await,
             Self::Backup(backup) => backup.run(environment).await,
             Self::Restore(restore) => restore.run(environment).await,
             Self::Journal(journal) => journal.run(environment).await,

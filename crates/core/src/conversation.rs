@@ -4,6 +4,7 @@
 //! |--------------------|--------------------------------------------------------|
 //! | `message`          | messages and their blocks                              |
 //! | `request`          | one request to a model                                 |
+//! | `environment_block` | the part of a system prompt that says where an agent works |
 //! | `sampling`         | options of an answer: how the model samples and stops  |
 //! | `stream`           | one answer as it arrives, and the message it becomes   |
 //! | `tool`             | tools that a model may call                            |
@@ -14,6 +15,7 @@
 //! | `chat`             | canonical chat: the plain-text form of other systems   |
 
 pub(crate) mod chat;
+pub(crate) mod environment_block;
 pub mod message;
 pub(crate) mod model_switch;
 pub(crate) mod request;

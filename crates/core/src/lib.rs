@@ -61,6 +61,9 @@ pub use conversation::chat::{
     CanonicalHeader, CanonicalMessage, ChatCompletionRequest, ChatCompletionResponse, Role,
     TokenUsage,
 };
+pub use conversation::environment_block::{
+    ENVIRONMENT_BEGIN, ENVIRONMENT_END, without_environment,
+};
 pub use conversation::message::{
     AssistantBlock, AssistantMessage, IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message,
     MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
@@ -74,7 +77,7 @@ pub use conversation::sampling::{
 pub use conversation::sendable_history::sendable;
 pub use conversation::session::Session;
 pub use conversation::stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use conversation::tool::{Effect, Tool, ToolResult};
+pub use conversation::tool::{Effect, Offer, Tool, ToolResult};
 pub use conversation::usage::{StopReason, Usage};
 pub use conversation::{message, stream};
 pub use error::{DomainError, ErrorCode, ErrorResponse};

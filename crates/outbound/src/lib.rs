@@ -102,6 +102,36 @@ impl OutboundRules {
     }
 }
 
+/// A client that connects to the host of `url` alone, at those of its addresses that `allows` allows. The caller has
+/// decided about the host.
+pub async fn pinned_client(
+    url: &Url,
+    allows: impl Fn(&HostPort, IpAddr) -> bool,
+) -> Result<reqwest::Client, OutboundError> {
+    if url.as_str().len() > URL_BYTES_MAX {
+        return Err(refused(format!("the URL is longer than {URL_BYTES_MAX} bytes")));
+    }
+    let target = HostPort::of_url(url).map_err(|error| refused(error.to_string()))?;
+    let addresses = allowed_addresses(&target, resolve(&target).await?, allows)?;
+    client(url, &target, &addresses)
+}
+
+/// Those addresses of a host that may be connected to: at least one.
+fn allowed_addresses(
+    target: &HostPort,
+    mut addresses: Vec<SocketAddr>,
+    allows: impl Fn(&HostPort, IpAddr) -> bool,
+) -> Result<Vec<SocketAddr>, OutboundError> {
+    addresses.retain(|address| allows(target, address.ip()));
+    if addresses.is_empty() {
+        return Err(refused(format!(
+            "the host `{}` has no public address, and no other one is allowed",
+            target.host
+        )));
+    }
+    Ok(addresses)
+}
+
 fn refused(reason: impl Into<String>) -> OutboundError {
     OutboundError::Refused { reason: reason.into() }
 }
@@ -186,6 +216,35 @@ mod tests {
         assert!(reach(&rules, "http://127.0.0.1:9001/hook").await.is_err());
         assert!(reach(&rules, "http://127.0.0.2:9000/hook").await.is_err());
         assert!(reach(&["169.254.169.254:80"], "http://169.254.169.254/").await.is_err());
+    }
+
+    #[test]
+    fn a_name_is_reached_at_allowed_addresses_alone() {
+        let target = HostPort::parse("inner.example.com", Some(443)).unwrap();
+        let found = |addresses: &[&str]| -> Vec<SocketAddr> {
+            addresses.iter().map(|address| SocketAddr::new(address.parse().unwrap(), 443)).collect()
+        };
+        let public = |_: &HostPort, address| AddressClass::of(address) == AddressClass::Public;
+        for private in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1"] {
+            let refused = allowed_addresses(&target, found(&[private]), public);
+            assert!(
+                matches!(refused, Err(OutboundError::Refused { .. })),
+                "{private}: {refused:?}"
+            );
+        }
+        let both = allowed_addresses(&target, found(&["10.0.0.1", "1.1.1.1"]), public).unwrap();
+        assert_eq!(both, found(&["1.1.1.1"]));
+    }
+
+    #[tokio::test]
+    async fn a_pinned_client_takes_pages_alone() {
+        for url in ["ftp://1.1.1.1/", "file:///etc/passwd", "https://user:pass@1.1.1.1/"] {
+            let url = Url::parse(url).unwrap();
+            assert!(pinned_client(&url, |_, _| true).await.is_err(), "{url}");
+        }
+        let local = Url::parse("http://127.0.0.1:1/").unwrap();
+        assert!(pinned_client(&local, |_, _| false).await.is_err());
+        assert!(pinned_client(&local, |_, _| true).await.is_ok());
     }
 
     #[tokio::test]

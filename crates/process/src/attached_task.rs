@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_api::{CreateTask, RunStarted, RunTarget, StartRun};
 use antiphon_client::{ClientError, RetryPolicy};
-use antiphon_core::{Position, RawJson, TaskId};
+use antiphon_core::port::{Clock as _, SystemClock};
+use antiphon_core::{Position, RawJson, TaskId, UserMessage};
 use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
@@ -406,8 +407,19 @@ fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
         output_schema: request.output_schema,
         plan: request.plan,
         session_id,
-        ..CreateTask::text(&request.prompt).map_err(unsendable)?
+        ..first_message(&request.prompt, request.blocks)?
     })
+}
+
+/// A task with the prompt, or its blocks, as its message.
+fn first_message(prompt: &str, blocks: Option<RawJson>) -> Result<CreateTask, ProjectError> {
+    let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
+    let Some(blocks) = blocks else { return CreateTask::text(prompt).map_err(unsendable) };
+    let blocks = serde_json::from_str(blocks.as_str()).map_err(unsendable)?;
+    let content = antiphon_project::parse_blocks("blocks", blocks);
+    let content = content.map_err(|error| ProjectError::InvalidInput(error.message))?;
+    let message = UserMessage { content, timestamp: SystemClock.now() };
+    CreateTask::message(&message).map_err(unsendable)
 }
 
 /// Whether a stream of a server is opened again by itself: another process of the project may own the journal next.

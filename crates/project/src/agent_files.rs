@@ -46,6 +46,7 @@ pub(crate) fn open_catalog(
     let check = project.trust().file_check();
     AgentCatalog::open_checked(folders(project, settings).into(), check, system_prompt)
         .with_fixed(settings.remote_agents())
+        .offering_ad_hoc(settings.ad_hoc_agents)
 }
 
 /// Reads the definitions once. Their system prompts hold the context alone, without rules.

@@ -9,6 +9,7 @@
 //! | `settings/`      | the user's configuration                                                     |
 //! | `policy/`        | what the administrator of the machine allows, above every setting            |
 //! | `agent_files/`   | agent definitions in files: read, created, changed                           |
+//! | `situation/`     | what an agent is told about where and when it works                          |
 //! | `models/`        | providers and their layers, from the configuration                           |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
 //! | `state/`         | the user's own folder of everything that is believed about a project         |
@@ -22,10 +23,12 @@
 //! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
 
 pub mod agent_files;
+mod base_prompts;
 pub mod checks;
 pub mod control_orders;
 pub mod environment;
 pub mod error;
+pub mod first_request;
 pub mod first_run;
 mod hidden_paths;
 mod machine_clock;
@@ -34,6 +37,7 @@ pub mod policy;
 pub mod project;
 pub mod project_agents;
 pub mod prompt;
+pub mod prompt_writer;
 mod reports;
 mod request;
 pub mod request_drop;
@@ -42,6 +46,7 @@ pub mod runners;
 pub mod schedules;
 mod server;
 pub mod settings;
+mod situation;
 mod spend_limits;
 pub mod state;
 mod task;
@@ -63,7 +68,7 @@ pub use reports::task_tree::{
 };
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
-pub use request::image_file::read_image;
+pub use request::images::{blocks_json, prompt_with_files, prompt_with_images, read_image};
 pub use request::invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
 };

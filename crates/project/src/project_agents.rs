@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_files::open_catalog;
 use crate::error::ProjectError;
 use crate::project::Project;
-use crate::prompt::{self, Rules};
+use crate::prompt::Rules;
+use crate::prompt_writer::PromptWriter;
 use crate::runners;
 use crate::settings::UserSettings;
 use crate::toolset::{PermissionOverrides, Toolset};
@@ -25,6 +26,8 @@ const REMOVED_MAX: usize = 1024;
 pub struct ProjectAgents {
     /// Definitions of the project's agents and of the user's own.
     pub agents: Arc<AgentCatalog>,
+    /// Writes their system prompts.
+    pub prompts: Arc<PromptWriter>,
     /// The runners beside the local one.
     pub runners: Vec<Arc<dyn Runner>>,
     /// Names of agents whose definitions were removed, as it happens.
@@ -42,11 +45,10 @@ impl ProjectAgents {
         toolset: &Toolset,
         rules: &Rules,
     ) -> Result<Self, ProjectError> {
-        let (root, rules) = (project.root().to_owned(), rules.clone());
-        let ad_hoc_file = settings.path.with_file_name(prompt::AD_HOC_BASE);
-        let system_prompt = move |source: antiphon_core::port::PromptSource<'_>| {
-            prompt::agent_prompt(source, &root, &rules, &ad_hoc_file)
-        };
+        let prompts = PromptWriter::new(project, settings, overrides, toolset.approvals, rules);
+        let writer = Arc::clone(&prompts);
+        let system_prompt =
+            move |source: antiphon_core::port::PromptSource<'_>| writer.of_agent(source);
         let agents = Arc::new(open_catalog(project, settings, system_prompt));
         // The review of the project lists what is not trusted.
         let is_invalid = |problem: &Problem| problem.kind == ProblemKind::Invalid;
@@ -67,7 +69,7 @@ impl ProjectAgents {
                 let _ = sender.try_send(name);
             }
         }));
-        Ok(Self { agents, runners, removed, stop, watcher })
+        Ok(Self { agents, prompts, runners, removed, stop, watcher })
     }
 
     /// The same with the rules of the project and the user.

@@ -2,7 +2,7 @@
 //! ([`principal`]), what an agent's key may do ([`on_behalf`]), and what the orchestrator gets.
 
 pub(crate) mod arrival;
-pub(crate) mod image_file;
+pub(crate) mod images;
 pub(crate) mod invocation;
 pub(crate) mod invocation_target;
 pub(crate) mod on_behalf;

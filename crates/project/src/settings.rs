@@ -103,6 +103,8 @@ pub struct UserSettings {
     pub mcp_server: McpServerConfig,
     /// Agents that clients of OpenAI's and Anthropic's APIs may name.
     pub chat: ChatConfig,
+    /// A task without an agent definition is told that it can make agents, where it can call no other.
+    pub ad_hoc_agents: bool,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -174,6 +176,7 @@ struct File {
     a2a: A2aConfig,
     mcp_server: McpServerConfig,
     chat: ChatConfig,
+    ad_hoc_agents: bool,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -225,6 +228,7 @@ impl UserSettings {
             a2a: file.a2a,
             mcp_server: file.mcp_server,
             chat: file.chat,
+            ad_hoc_agents: file.ad_hoc_agents,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

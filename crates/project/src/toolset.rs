@@ -8,9 +8,9 @@ mod mcp_test;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
-use antiphon_core::port::Gate;
+use antiphon_core::port::{Gate, Rule};
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{CONTROL_REQUEST, ToolExecutor};
+use antiphon_core::{CONTROL_REQUEST, Offer, ToolExecutor};
 use antiphon_egress_proxy::SystemResolver;
 use antiphon_file_tools::{
     EditTool, GlobTool, GrepTool, OutsidePaths, ReadTool, ReadTracker, Workspace, WorkspaceConfig,
@@ -22,6 +22,7 @@ use antiphon_runtime::{ApprovalPolicy, NoTools, OpenGate};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, UnixSockets};
 use antiphon_shell::{Environment, HostNetwork, Shell, WithoutSandbox, WorkerCommand};
 use antiphon_toolbox::{OutputStore, RedactingTools, ToolHandler, Toolbox};
+use antiphon_web::WebFetchTool;
 
 use crate::error::ProjectError;
 use crate::hidden_paths::hidden_paths;
@@ -116,7 +117,8 @@ impl Toolset {
             ..WorkspaceConfig::of(project.root(), file_mode(mode))
         };
         let control: Box<dyn ToolHandler> = Box::new(ControlTool::new(project.clone()));
-        let tools = toolbox_with(files, &results, vec![control], executors)?;
+        let web = WebFetchTool::new(hosts.access(), web_offer(&permissions));
+        let tools = toolbox_with(files, &results, vec![control, Box::new(web)], executors)?;
         let tools = Arc::new(tools.redacting(secrets.clone()));
         let known = Arc::clone(&tools);
         let bounds = Bounds {
@@ -173,16 +175,32 @@ struct HostGate(Arc<OnceLock<Weak<antiphon_permissions::Gate>>>);
 
 impl HostGate {
     fn network(&self) -> HostNetwork {
+        HostNetwork::new(Arc::new(SystemResolver), self.access())
+    }
+
+    /// The hosts that a task with these granted rules may reach.
+    fn access(&self) -> impl Fn(&[Rule]) -> HostAccess + Send + Sync + 'static {
         let gate = Arc::clone(&self.0);
-        HostNetwork::new(Arc::new(SystemResolver), move |granted| {
+        move |granted| {
             let gate = gate.get().and_then(Weak::upgrade);
             gate.map_or_else(HostAccess::default, |gate| gate.hosts(granted))
-        })
+        }
     }
 
     fn open(&self, gate: &Arc<antiphon_permissions::Gate>) {
         // It is set once, by the function that made it. Weak: the gate knows the tools, and they know this.
         let _ = self.0.set(Arc::downgrade(gate));
+    }
+}
+
+/// When a model is offered pages of the web: where a host can be reached.
+fn web_offer(permissions: &antiphon_permissions::PermissionConfig) -> Offer {
+    let allows_host = || permissions.allow.iter().any(|entry| entry.is_for("network"));
+    match permissions.mode {
+        PermissionMode::ReadOnly => Offer::NotYet,
+        PermissionMode::Full => Offer::Always,
+        PermissionMode::Workspace if allows_host() => Offer::Always,
+        PermissionMode::Workspace => Offer::WhereAsked,
     }
 }
 

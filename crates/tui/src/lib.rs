@@ -25,7 +25,6 @@ mod document;
 mod hang_up;
 mod highlight;
 mod history;
-mod images;
 mod inline_screen;
 mod markdown;
 mod pager;

@@ -149,11 +149,12 @@ impl Submission {
         let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
         let terminals = settings.terminals.keys().cloned().collect();
         let models = Models::new(settings);
+        let prompts = Arc::clone(&project_agents.prompts);
         let orchestrator =
             project.recording_orchestrator_with(journal, models, toolset, &project_agents);
         let files = AgentFiles::new(&orchestrator, &project_agents.agents, project);
         let models = Arc::new(Models::new(project.settings(environment)?));
-        let tasks = ProjectTaskFactory::new(project, &orchestrator, models, rules, files.clone());
+        let tasks = ProjectTaskFactory::new(&orchestrator, models, prompts, files.clone());
         let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
         let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
         // Before the file drop creates it: it is trusted at once.

@@ -60,6 +60,7 @@ Examples:
   antiphon run --resume last
   antiphon run --session last \"Go on\"
   antiphon run --budget-usd 0.50 --max-turns 20 \"Fix the failing test\"
+  antiphon run --image screen.png \"What is wrong here?\"
   antiphon run --agent reviewer \"Look at the last commit\"
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
@@ -68,6 +69,10 @@ Examples:
 pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
+
+    /// Image to send with the prompt: a PNG, JPEG, GIF or WebP file; repeatable. `@FILE` in the prompt does the same.
+    #[arg(long, value_name = "FILE")]
+    image: Vec<PathBuf>,
 
     /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or the default of the provider whose key is set.
     #[arg(long)]
@@ -79,7 +84,7 @@ pub(crate) struct Run {
 
     /// Resume an interrupted task: its id, a prefix of it, or `last`.
     #[arg(long, value_name = "TASK", conflicts_with_all = [
-        "prompt", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
+        "prompt", "image", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
         "output_schema", "model", "agent", "plan", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
     ])]
     resume: Option<String>,
@@ -183,6 +188,8 @@ pub(crate) struct Run {
 /// The validated arguments of a new task.
 struct Order {
     prompt: String,
+    /// The prompt with its images, if it has any.
+    blocks: Option<RawJson>,
     limits: TaskLimits,
     output_schema: Option<RawJson>,
     route: Route,

@@ -17,6 +17,21 @@ pub struct Tool {
     pub parameters: RawJson,
 }
 
+/// When a model is offered a tool. A call of one that was not offered runs all the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Offer {
+    /// In every request.
+    #[default]
+    Always,
+    /// Where a person can be asked to allow its calls.
+    WhereAsked,
+    /// Behind all other tools: an earlier call of the task has made it useful. A provider's cache of the tools
+    /// before it stays valid.
+    Last,
+    /// Not in this request: it could do nothing.
+    NotYet,
+}
+
 /// Side effects of a tool. Recovery and parallelism depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -22,6 +22,11 @@ pub trait Agents: Send + Sync {
         Ok(())
     }
 
+    /// Whether a task without an agent definition is told that it can call ad-hoc agents, where it can call no other.
+    fn offers_ad_hoc(&self) -> bool {
+        true
+    }
+
     /// The whole system prompt of an agent: its context, its environment, the rules of the project.
     fn system_prompt(&self, own: PromptSource<'_>) -> String;
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::port::{Cancel, Rule};
-use crate::{Effect, RawJson, TaskId, Tool, ToolCallId, ToolResult};
+use crate::{Effect, Offer, RawJson, TaskId, Tool, ToolCallId, ToolResult};
 
 /// Longest [note](ToolExecutor::start_note) of a call, in bytes of JSON. A longer one is not recorded.
 pub const START_NOTE_BYTES_MAX: usize = 1024;
@@ -22,6 +22,11 @@ pub trait ToolExecutor: Send + Sync {
 
     /// Side effects of `tool`; `None` if there is no such tool.
     fn effect(&self, tool: &str) -> Option<Effect>;
+
+    /// When the model of a task is offered `tool`. Asked before each request: once it is offered to a task, it stays.
+    fn offer(&self, _tool: &str, _task_id: &TaskId) -> Offer {
+        Offer::Always
+    }
 
     /// What is recorded with the start of a call, so that a later process can
     /// [inspect](ToolExecutor::inspect_cut_off) whether it happened. Called before the start is recorded; has no

@@ -2,19 +2,21 @@
 //!
 //! The n-th occurrence of a request gets the n-th recorded answer to it, its pieces in order and
 //! all at once. Requests are equal when their JSON is, byte for byte, without the times of messages
-//! and with keys redacted. A request that was not recorded, or not as often, fails with
+//! and the environment block of the system prompt, and with keys redacted. A request that was not recorded, or not as often, fails with
 //! [`InvalidRequest`](ProviderError::InvalidRequest), which says where it differs from the nearest
 //! recorded one. An answer whose reader dropped it, or whose recorder was stopped, ends there as
 //! interrupted.
 
 mod difference;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request};
+use antiphon_core::{Piece, PieceSource, Provider, ProviderError, Request, without_environment};
 use futures_util::stream;
+use serde_json::Value;
 
 use crate::recording::{Ending, Exchange, Recording, written};
 use difference::Difference;
@@ -45,7 +47,7 @@ impl Replay {
         let mut store = AnswerStore { answers: Vec::new(), by_request: HashMap::new() };
         for exchange in recording.into_exchanges() {
             let next = store.answers.len();
-            let index = *store.by_request.entry(exchange.request.clone()).or_insert(next);
+            let index = *store.by_request.entry(comparable(&exchange.request)).or_insert(next);
             if index == next {
                 store.answers.push(Answers::default());
             }
@@ -74,7 +76,7 @@ impl AnswerStore {
         let refuse = |message: String| ProviderError::InvalidRequest { message };
         let requested = written(request)
             .map_err(|error| refuse(format!("the request cannot be written as JSON: {error}")))?;
-        let index = self.by_request.get(&requested);
+        let index = self.by_request.get(&comparable(&requested));
         let Some(answers) = index.and_then(|index| self.answers.get(*index)) else {
             return Err(refuse(self.unknown(&requested)));
         };
@@ -87,14 +89,29 @@ impl AnswerStore {
 
     fn unknown(&self, requested: &str) -> String {
         let recorded = self.answers.iter().filter_map(|answers| answers.recorded.first());
-        match Difference::to_nearest(recorded.map(|exchange| exchange.request.as_str()), requested)
-        {
+        let recorded: Vec<String> =
+            recorded.map(|exchange| comparable(&exchange.request)).collect();
+        let requested = comparable(requested);
+        match Difference::to_nearest(recorded.iter().map(String::as_str), &requested) {
             Some(difference) => {
                 format!("this request was not recorded: it differs from the nearest {difference}")
             }
             None => "this request was not recorded: the recording is empty".to_owned(),
         }
     }
+}
+
+/// The JSON of a request without the environment block of its system prompt: another run has another date.
+fn comparable(request: &str) -> String {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(request) else {
+        return request.to_owned();
+    };
+    let Some(Value::String(prompt)) = fields.get_mut("system_prompt") else {
+        return request.to_owned();
+    };
+    let Cow::Owned(shorter) = without_environment(prompt) else { return request.to_owned() };
+    *prompt = shorter;
+    Value::Object(fields).to_string()
 }
 
 /// An answer that is being replayed.

@@ -95,9 +95,9 @@ impl ProjectOwner {
             orchestrator.deliver_cancels();
         }
         let files = AgentFiles::new(&orchestrator, &own.catalog, &project);
-        let (rules, for_files) = (own.rules.clone(), files.clone());
+        let (prompts, for_files) = (Arc::clone(&own.prompts), files.clone());
         let models = Arc::clone(&own.models);
-        let tasks = ProjectTaskFactory::new(&project, &orchestrator, models, rules, for_files);
+        let tasks = ProjectTaskFactory::new(&orchestrator, models, prompts, for_files);
         let tasks = tasks.with_environments(Arc::clone(&environments));
         let tasks = Arc::new(tasks.with_tools(tools.clone()));
         Ok(Self {

@@ -18,6 +18,7 @@ use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::project_agents::ProjectAgents;
 use crate::prompt::Rules;
+use crate::prompt_writer::PromptWriter;
 use crate::request::user_input::parse_blocks;
 use crate::settings::{DefaultModel, UserSettings, scripted};
 use crate::task::run_request::{RunRequest, RunSession};
@@ -31,8 +32,8 @@ pub struct ProcessEnvironment {
     pub task: Arc<TaskEnvironment>,
     /// The agents of the project, with the rules of the process.
     pub catalog: Arc<AgentCatalog>,
-    /// Rules for agents.
-    pub rules: Rules,
+    /// Writes the system prompts, with the rules of the process.
+    pub prompts: Arc<PromptWriter>,
     /// Secrets that are redacted from tool results; more can be added.
     pub secrets: Secrets,
     pub(crate) models: Arc<Models>,
@@ -73,7 +74,7 @@ impl ProcessEnvironment {
         Ok(Self {
             task: Arc::new(task),
             catalog,
-            rules,
+            prompts: Arc::clone(&agents.prompts),
             secrets: toolset.secrets,
             models,
             removed: Mutex::new(Some(removed)),
@@ -102,7 +103,6 @@ impl ProcessEnvironment {
     pub(crate) async fn task(
         &self,
         orchestrator: &Orchestrator,
-        project: &Project,
         request: RunRequest,
     ) -> Result<NewTask, ProjectError> {
         let agent = request.agent.as_deref().map(|name| find_entry(&self.catalog, name));
@@ -132,12 +132,12 @@ impl ProcessEnvironment {
             route: Route { began, ..request.route },
             ..TaskSpec::new(message)
         };
+        self.prompts.refresh().await;
         let builder = TaskBuilder {
             orchestrator,
             agents: &*self.catalog,
             default_model: default_model.as_ref(),
-            root: project.root(),
-            rules: &self.rules,
+            prompts: &self.prompts,
         };
         Ok(NewTask { provenance, access, ..builder.build(spec)? })
     }

@@ -5,7 +5,6 @@ mod run;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use antiphon_api::{AgentChange, AgentProblem, RunStarted, StartRun};
@@ -19,9 +18,8 @@ use async_trait::async_trait;
 use crate::agent_files::AgentFiles;
 use crate::error::{ProjectError, STOPPING};
 use crate::models::{Models, Route};
-use crate::project::Project;
 use crate::project::own_tools::OwnTools;
-use crate::prompt::Rules;
+use crate::prompt_writer::PromptWriter;
 use crate::reports::agent_detail::agent_problems;
 use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::{DefinedAgent, TaskFactory};
@@ -36,8 +34,7 @@ pub struct ProjectTaskFactory {
     /// Only checks that a model can be reached; the orchestrator asks the model.
     models: Arc<Models>,
     default_model: Option<ModelRef>,
-    root: PathBuf,
-    rules: Rules,
+    prompts: Arc<PromptWriter>,
     files: AgentFiles,
     environments: Option<Arc<ProjectEnvironments>>,
     /// Tools that new tasks wait for.
@@ -47,18 +44,16 @@ pub struct ProjectTaskFactory {
 impl ProjectTaskFactory {
     /// A factory for the tasks of `orchestrator`.
     pub fn new(
-        project: &Project,
         orchestrator: &Orchestrator,
         models: Arc<Models>,
-        rules: Rules,
+        prompts: Arc<PromptWriter>,
         files: AgentFiles,
     ) -> Self {
         Self {
             orchestrator: orchestrator.clone(),
             default_model: models.settings().default_model().model().cloned(),
             models,
-            root: project.root().to_owned(),
-            rules,
+            prompts,
             files,
             environments: None,
             tools: None,
@@ -96,12 +91,17 @@ impl TaskFactory for ProjectTaskFactory {
                 ..Conversation::default()
             },
         };
-        let system_prompt = request.system_prompt.or_else(|| conversation.system_prompt.clone());
+        self.prompts.refresh().await;
+        let system_prompt = match (request.system_prompt, &conversation.system_prompt) {
+            (Some(text), _) => SystemPrompt::Text(text),
+            (None, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),
+            (None, None) => SystemPrompt::Default,
+        };
         let spec = TaskSpec {
             agent,
             model: request.model,
             conversation,
-            system_prompt: system_prompt.map_or(SystemPrompt::Default, SystemPrompt::Text),
+            system_prompt,
             tools: request.tools,
             external_tools: request.external_tools,
             agents: request.agents.map_or(CallableAgents::Any, CallableAgents::Only),
@@ -114,8 +114,7 @@ impl TaskFactory for ProjectTaskFactory {
             orchestrator: &self.orchestrator,
             agents: &*self.files.catalog,
             default_model: self.default_model.as_ref(),
-            root: &self.root,
-            rules: &self.rules,
+            prompts: &self.prompts,
         };
         if let Some(model) = builder.model(&spec) {
             self.models.provider(&model, &Route::default()).map_err(invalid)?;

@@ -2,7 +2,6 @@
 //! from the request, the agent's definition, the conversation it continues, and the project's rules.
 
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 
 use antiphon_core::port::{Agents, PromptSource};
@@ -15,7 +14,7 @@ use chrono::{DateTime, Utc};
 
 use crate::error::ProjectError;
 use crate::models::Route;
-use crate::prompt::{self, Rules};
+use crate::prompt_writer::PromptWriter;
 use crate::settings::{no_model, scripted};
 
 /// Most turns of a task when neither the request nor the agent sets a limit.
@@ -72,9 +71,9 @@ impl TaskSpec {
 /// The system prompt of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SystemPrompt {
-    /// The agent's own, or the default one, with the project's rules.
+    /// The agent's own, or the default one, with the project's rules and the situation.
     Default,
-    /// This text with the project's rules.
+    /// This text with the project's rules and the situation.
     Text(String),
     /// This text as it is: it was recorded with a session.
     Recorded(String),
@@ -133,10 +132,8 @@ pub struct TaskBuilder<'a> {
     pub agents: &'a dyn Agents,
     /// The model of a task that names none, if there is one.
     pub default_model: Option<&'a ModelRef>,
-    /// The folder agents work in.
-    pub root: &'a Path,
-    /// The rules of the project and the user.
-    pub rules: &'a Rules,
+    /// Writes the system prompts. The caller refreshes it before.
+    pub prompts: &'a PromptWriter,
 }
 
 impl TaskBuilder<'_> {
@@ -165,6 +162,7 @@ impl TaskBuilder<'_> {
     /// Builds the task. Fails when no runner can run the agent.
     pub fn build(&self, spec: TaskSpec) -> Result<NewTask, ProjectError> {
         let model = self.required_model(&spec)?;
+        let requested_model = model.clone();
         // The agent's fallbacks belong to the agent's own model.
         let fallbacks = match (&spec.agent, &spec.model) {
             (Some(agent), None) => agent.fallbacks.clone(),
@@ -172,9 +170,7 @@ impl TaskBuilder<'_> {
         };
         let requested_prompt = match spec.system_prompt {
             SystemPrompt::Default => None,
-            SystemPrompt::Text(text) => {
-                Some(prompt::system_prompt(Some(&text), self.root, self.rules))
-            }
+            SystemPrompt::Text(text) => Some(self.prompts.of_text(&text)),
             SystemPrompt::Recorded(text) => Some(text),
         };
         let task = NewTask {
@@ -191,7 +187,7 @@ impl TaskBuilder<'_> {
         };
         let task = match spec.agent {
             None => {
-                let default = || prompt::system_prompt(None, self.root, self.rules);
+                let default = || self.prompts.default_prompt(&requested_model);
                 NewTask { system_prompt: requested_prompt.unwrap_or_else(default), ..task }
             }
             Some(agent) => self.for_agent(task, &agent, requested_prompt)?,

@@ -73,16 +73,13 @@ pub(crate) fn callable(agents: &dyn Agents, allowed: &CallableAgents) -> AgentLi
 }
 
 fn definition(callable: &[Arc<AgentDefinition>], ad_hoc: bool) -> Option<Tool> {
-    let mut description =
-        "Has other agents do something for you. Give one `agent` and a `prompt`, \
-        or several `targets` that work side by side. They know nothing but what you tell them, \
-        unless `context` is `inherited`. With join `detached` you get task ids at once and hear of \
-        the results later; with context `shared` the other takes over from you for good."
-            .to_owned();
+    let mut description = "Has other agents work for you, side by side if there are several `targets`. An agent knows \
+        only its `prompt`, unless `context` is `inherited`. Example: {\"targets\": [{\"agent\": \"NAME\", \"prompt\": \
+        \"Review src/lib.rs for off-by-one errors. List them with line numbers.\"}]}"
+        .to_owned();
     if ad_hoc {
-        description.push_str(
-            " In place of `agent` you may write a `system_prompt` for an agent made on the spot.",
-        );
+        description
+            .push_str(" With `system_prompt` in place of `agent` you make an agent for this call.");
     }
     let described = &callable[..callable.len().min(DESCRIBED_MAX)];
     for (index, agent) in described.iter().enumerate() {
@@ -109,60 +106,53 @@ fn definition(callable: &[Arc<AgentDefinition>], ad_hoc: bool) -> Option<Tool> {
 }
 
 fn parameters(agent: Option<Value>, ad_hoc: bool) -> Value {
+    let text = |about: &str| json!({ "type": "string", "description": about });
     let mut target = serde_json::Map::new();
     target.extend(agent.map(|agent| ("agent".to_owned(), agent)));
     if ad_hoc {
-        let about = "In place of `agent`: who it is and how it works.";
-        target
-            .insert("system_prompt".to_owned(), json!({ "type": "string", "description": about }));
+        let about = "Who a new agent is and how it works.";
+        target.insert("system_prompt".to_owned(), text(about));
     }
-    let about = "What it is to do, with everything it has to know.";
-    target.insert("prompt".to_owned(), json!({ "type": "string", "description": about }));
-    let about = "JSON Schema of its result.";
-    target.insert("output_schema".to_owned(), json!({ "type": "object", "description": about }));
-    let about = "It is given up after so many seconds.";
-    target.insert(
-        "timeout_s".to_owned(),
-        json!({ "type": "integer", "minimum": 1, "description": about }),
-    );
-    let executor = json!({
-        "type": "string",
-        "description": "Where it runs: `auto`, `local`, or a runner such as `sandbox`.",
-    });
-    target.insert("executor".to_owned(), executor);
-    target.insert("tools".to_owned(), tools_parameter());
-    let targets = json!({
-        "type": "array",
-        "items": { "type": "object", "properties": target, "required": ["prompt"] },
-        "description": "In place of `agent` and `prompt`: several at once.",
-    });
-    let mut properties = target;
-    properties.insert("targets".to_owned(), targets);
-    let about = "What they see first: your prompt, your history too, or (`shared`) the other \
-                 takes your place.";
+    let fields = [
+        ("prompt", text("The work, with everything the agent has to know.")),
+        ("output_schema", json!({ "type": "object", "description": "JSON Schema of its result." })),
+        ("timeout_s", json!({ "type": "integer", "minimum": 1 })),
+        ("executor", text("`auto`, `local`, or a runner such as `sandbox`.")),
+        ("tools", tools_parameter(ad_hoc)),
+    ];
+    target.extend(fields.map(|(name, schema)| (name.to_owned(), schema)));
     let scopes = ["independent", "inherited", "shared"];
-    properties.insert("context".to_owned(), json!({ "enum": scopes, "description": about }));
-    let about = "`single`: one result; `all`: every result, in order; `any`: the first success; \
-                 `quorum`: so many successes; `detached`: go on and hear later. The default fits \
-                 the number of targets.";
-    properties.insert(
-        "join".to_owned(),
-        json!({
-            "anyOf": [
-                { "enum": ["single", "all", "any", "detached"] },
-                { "type": "object", "properties": { "quorum": { "type": "object", "properties":
-                    { "n": { "type": "integer", "minimum": 1 } }, "required": ["n"] } },
-                  "required": ["quorum"] },
-            ],
-            "description": about,
-        }),
-    );
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+    let about = "What they know: their prompt; your history too; or (`shared`) one agent takes over \
+                 from you for good.";
+    let join = json!({
+        "anyOf": [
+            { "enum": ["single", "all", "any", "detached"] },
+            { "type": "object", "properties": { "quorum": { "type": "object", "properties":
+                { "n": { "type": "integer", "minimum": 1 } }, "required": ["n"] } },
+              "required": ["quorum"] },
+        ],
+        "description": "What you wait for: `single` or `all` results (default), `any` success, `quorum` successes; \
+                        `detached` returns task ids, and the results reach you later.",
+    });
+    json!({
+        "type": "object",
+        "properties": {
+            "targets": { "type": "array", "minItems": 1, "items":
+                { "type": "object", "properties": target, "required": ["prompt"] } },
+            "context": { "enum": scopes, "description": about },
+            "join": join,
+        },
+        "required": ["targets"],
+        "additionalProperties": false,
+    })
 }
 
-fn tools_parameter() -> Value {
-    let about = "Tools of your client that it may use beside its own: `inherit` (all), `none`, or a \
-                 list of names. With `system_prompt`: all the tools it has, at most yours.";
+fn tools_parameter(ad_hoc: bool) -> Value {
+    let mut about =
+        "Tools of your client to lend it: `inherit` (all), `none`, or names.".to_owned();
+    if ad_hoc {
+        about.push_str(" With `system_prompt`: all tools it has, at most yours.");
+    }
     let list = json!({ "type": "array", "items": { "type": "string" } });
     json!({ "anyOf": [{ "enum": ["inherit", "none"] }, list], "description": about })
 }

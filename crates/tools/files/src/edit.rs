@@ -46,12 +46,11 @@ pub const EDITS_MAX: usize = 1_000;
 
 const NAME: &str = "edit";
 
-const DESCRIPTION: &str = "Changes parts of a file: replaces `old` with `new`, for each of `edits`. \
-`old` must be in the file exactly once: give enough lines around the change to make it unique, \
-without line numbers, or set `all` to replace every occurrence. All edits are looked up in the \
-file as it is now, must not overlap, and are done together or not at all. Differences in \
-indentation, trailing spaces, quotes and dashes are forgiven when only one place fits. Line \
-endings, encoding and permissions are kept. The result shows what changed.";
+const DESCRIPTION: &str = "\
+Replaces text in a file, for each of `edits`. `old` must occur in the file exactly once: copy \
+enough lines around the change to make it unique, without line numbers, or set `all`. All edits \
+refer to the file as it is now, must not overlap, and are done together or not at all. Example: \
+{\"path\": \"src/main.rs\", \"edits\": [{\"old\": \"let n = 1;\", \"new\": \"let n = 2;\"}]}";
 
 /// Changes parts of a file.
 #[derive(Debug)]
@@ -63,9 +62,8 @@ pub struct EditTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The file: relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
-    /// What to change.
     #[serde(deserialize_with = "edits")]
     #[schemars(with = "Vec<Edit>", length(min = 1, max = 1_000))]
     edits: Vec<Edit>,
@@ -74,13 +72,11 @@ struct Arguments {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// The text to replace, as it is in the file.
     #[serde(alias = "old_string", alias = "old_text")]
     old: String,
-    /// What to put in its place. Empty: nothing.
     #[serde(alias = "new_string", alias = "new_text")]
     new: String,
-    /// Whether to replace every occurrence. Default: false.
+    /// Replace every occurrence.
     #[serde(default, alias = "replace_all")]
     all: bool,
 }

@@ -29,9 +29,10 @@ pub const GLOB_LIMIT_MAX: u64 = 2000;
 
 const NAME: &str = "glob";
 
-const DESCRIPTION: &str = "Lists files by name, the last changed first, in a folder and all below \
-it. Files that .gitignore or .ignore leave out, hidden files and .git are not listed; a folder \
-given as `path` is looked through even if it is ignored itself.";
+const DESCRIPTION: &str = "\
+Lists files by name in a folder and all below it, the last changed first. Skips hidden files, \
+.git, and what .gitignore or .ignore leave out; a `path` that you name is listed even if it is \
+ignored.";
 
 /// The tool `glob`.
 #[derive(Debug, Clone)]
@@ -51,15 +52,15 @@ impl GlobTool {
 struct Arguments {
     /// Like `*.rs` (in any folder), `src/**/*.{ts,tsx}` (a path from `path`), `**` (every file).
     pattern: String,
-    /// The folder to look through; default: the working folder.
+    /// Default: the working folder.
     #[serde(default)]
     #[schemars(with = "String")]
     path: Option<String>,
-    /// Most files to list; default 200.
+    /// Default: 200.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "u64", range(min = 1, max = 2000))]
     limit: Option<u64>,
-    /// List hidden files, too.
+    /// Hidden files too.
     #[serde(default)]
     hidden: bool,
 }

@@ -30,10 +30,10 @@ pub const GREP_CONTEXT_MAX: u64 = 20;
 
 const NAME: &str = "grep";
 
-const DESCRIPTION: &str = "Searches the contents of files, in a folder and all below it, and shows \
-the matching lines with their numbers, by file. Files that .gitignore or .ignore leave out, hidden \
-files, binary files and .git are not searched; a folder given as `path` is searched even if it is \
-ignored itself.";
+const DESCRIPTION: &str = "\
+Searches the contents of files in a folder and all below it. Shows matching lines with their \
+numbers, by file. Skips binary and hidden files, .git, and what .gitignore or .ignore leave out; \
+a `path` that you name is searched even if it is ignored.";
 
 /// The tool `grep`.
 #[derive(Debug, Clone)]
@@ -53,41 +53,39 @@ impl GrepTool {
 pub(crate) struct Arguments {
     /// A regular expression in Rust's syntax: no look-around, no backreferences.
     pattern: String,
-    /// Take `pattern` as plain text instead.
+    /// `pattern` is plain text.
     #[serde(default)]
     literal: bool,
-    /// The file or folder to search; default: the working folder.
+    /// File or folder; default: the working folder.
     #[serde(default)]
     #[schemars(with = "String")]
     path: Option<String>,
-    /// Only files like `*.rs`, `src/**/*.{ts,tsx}`, or, with `!`, none like `!*.md`; or a list of
-    /// these. Without `/` a name in any folder is meant, otherwise a path from `path`.
+    /// Only files like `*.rs` (in any folder) or `src/**/*.{ts,tsx}` (from `path`); with `!`, none like it.
     #[serde(default)]
     #[schemars(with = "OneOrMore")]
     glob: Option<OneOrMore>,
-    /// Only files of this type: `rust`, `py`, `ts`, `md`, ...
+    /// Only files of a type: `rust`, `py`, `ts`, `md`, …
     #[serde(default, rename = "type")]
     #[schemars(with = "String")]
     file_type: Option<String>,
-    /// `smart` ignores case unless the pattern has a capital letter.
+    /// `smart`: case matters if `pattern` has a capital.
     #[serde(default)]
     case: Case,
-    /// Lines to show before and after each match.
+    /// Lines around each match.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "u64", range(max = 20))]
     context: Option<u64>,
-    /// Let matches go over several lines; `(?s)` lets `.` match the end of a line, too.
+    /// Matches may span lines; with `(?s)`, `.` matches line ends too.
     #[serde(default)]
     multiline: bool,
-    /// `lines` that match, only the names of `files` with a match, or the `count` of matches in
-    /// each.
+    /// Matching `lines`, names of `files`, or the `count` in each.
     #[serde(default)]
     mode: Mode,
-    /// Most matches to show (or files, if `mode` is not `lines`); default 100.
+    /// Most matches, or files; default 100.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "u64", range(min = 1, max = 1000))]
     limit: Option<u64>,
-    /// Search hidden files, too.
+    /// Hidden files too.
     #[serde(default)]
     hidden: bool,
 }

@@ -26,11 +26,11 @@ const NOTES_BYTES_MAX: usize = 8 * 1024;
 
 const NAME: &str = "read";
 
-const DESCRIPTION: &str = "Reads a file. Text comes as numbered lines (number, tab, line): up to \
-2,000 lines and 256 KiB unless `limit` says otherwise; a longer file says at which `offset` to \
-continue. Lines over 2,000 characters are cut. PNG, JPEG, GIF and WebP files come as images. A \
-folder is listed. Other encodings than UTF-8 are decoded, and the result says so. The numbers are \
-not part of the file: leave them out when you edit.";
+const DESCRIPTION: &str = "\
+Reads a file: text as numbered lines (number, tab, line), at most 2,000 lines and 256 KiB unless \
+`limit` says otherwise. A longer file says at which `offset` to go on; lines over 2,000 \
+characters are cut. PNG, JPEG, GIF and WebP files are shown as images, a folder is listed. The \
+line numbers are not part of the file.";
 
 /// Looks at a file.
 #[derive(Debug)]
@@ -42,13 +42,13 @@ pub struct ReadTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The file: relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
-    /// The first line to show, counted from 1. Default: 1.
+    /// The first line to show, from 1.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "u64", range(min = 1))]
     offset: Option<u64>,
-    /// How many lines to show at most. Default: 2000.
+    /// Most lines to show.
     #[serde(default, deserialize_with = "at_least_one")]
     #[schemars(with = "u64", range(min = 1))]
     limit: Option<u64>,

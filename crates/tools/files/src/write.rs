@@ -23,10 +23,9 @@ pub const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const NAME: &str = "write";
 
-const DESCRIPTION: &str = "Writes a whole file: makes it, with the folders above it, or replaces \
-what is there. A file that exists must have been read in this task, and not have changed since. \
-Permissions are kept. To change a part of a file use edit: it is cheaper and safer. The result \
-shows what changed.";
+const DESCRIPTION: &str = "\
+Creates a file, with the folders above it, or replaces a whole file. A file that exists must \
+have been read in this task and not have changed since. To change a part of a file, use `edit`.";
 
 /// Creates a file, or replaces one that the task has read.
 #[derive(Debug)]
@@ -38,9 +37,8 @@ pub struct WriteTool {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The file: relative to the working folder, or absolute.
+    /// Relative or absolute.
     path: String,
-    /// The whole text of the file, as it should be.
     content: String,
 }
 

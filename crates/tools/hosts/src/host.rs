@@ -71,7 +71,29 @@ impl Host {
     }
 }
 
+/// The host of a page as a rule names it: with its port where that is not a usual one. Only pages are
+/// named, without a user name or a password.
+pub fn url_host(text: &str) -> Result<String, HostError> {
+    let url = url::Url::parse(text)
+        .map_err(|error| HostError(format!("`{}` is not a URL: {error}", shown(text))))?;
+    let HostPort { host, port } = HostPort::of_url(&url)?;
+    Ok(if matches!(port, 80 | 443) { host.to_string() } else { format!("{host}:{port}") })
+}
+
 impl HostPort {
+    /// The host and the port of a page, of `http` or `https`.
+    pub fn of_url(url: &url::Url) -> Result<Self, HostError> {
+        let refused = |why: &str| Err(HostError(format!("`{}`: {why}", shown(url.as_str()))));
+        if !matches!(url.scheme(), "http" | "https") {
+            return refused("name an http or https URL");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return refused("the URL must not contain a user name or a password");
+        }
+        let host = Host::parse(url.host_str().unwrap_or_default())?;
+        Ok(Self { host, port: url.port_or_known_default().unwrap_or_default() })
+    }
+
     /// Parses `HOST:PORT`, or `HOST` where `default_port` is known.
     pub fn parse(text: &str, default_port: Option<u16>) -> Result<Self, HostError> {
         let (host, port) = split_port(text)?;

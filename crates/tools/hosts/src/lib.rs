@@ -24,6 +24,6 @@ mod rule;
 
 pub use access::{Access, HostAccess, HostLayer, HostPolicy};
 pub use address::AddressClass;
-pub use host::{Host, HostError, HostPort};
+pub use host::{Host, HostError, HostPort, url_host};
 pub use preset::PRESETS;
 pub use rule::{HostRule, REQUESTED_HOSTS_MAX, host_rules, requested_hosts};

@@ -1,7 +1,7 @@
 //! A call of a tool, parsed into what rules match.
 
 use antiphon_core::port::GateRequest;
-use antiphon_hosts::{HostRule, requested_hosts};
+use antiphon_hosts::{HostRule, requested_hosts, url_host};
 use serde_json::Value;
 
 use crate::commands::{Item, StartFolder, analyze};
@@ -23,6 +23,12 @@ const UNSANDBOXED_ARGUMENT: &str = "without_sandbox";
 
 /// The argument of `bash` that holds the hosts it asks for.
 const HOSTS_ARGUMENT: &str = "hosts";
+
+/// The tool that gets a page.
+const WEB_TOOL: &str = "web_fetch";
+
+/// The argument of `web_fetch` that holds the address of the page.
+const URL_ARGUMENT: &str = "url";
 
 /// The argument of a tool for files that holds its path.
 const PATH_ARGUMENT: &str = "path";
@@ -51,6 +57,8 @@ pub(crate) enum Subject {
     },
     /// A file or folder.
     File { resolved: NormalizedPath, writes: bool },
+    /// A page of a host.
+    Page { hosts: Vec<HostRule> },
     /// Arguments of a tool this crate does not know.
     Other,
     /// The arguments are invalid, for this reason.
@@ -65,6 +73,8 @@ impl<'a> Call<'a> {
             script(&arguments, root)
         } else if FILE_TOOLS.contains(&request.tool) {
             file(request.tool, &arguments, root)
+        } else if request.tool == WEB_TOOL {
+            page(&arguments)
         } else {
             Ok(Subject::Other)
         };
@@ -97,6 +107,14 @@ fn hosts(arguments: &Arguments) -> Result<Vec<HostRule>, String> {
     let texts: Option<Vec<&str>> = named.iter().map(Value::as_str).collect();
     let texts = texts.ok_or_else(|| format!("`{HOSTS_ARGUMENT}` has a value that is no text"))?;
     requested_hosts(texts).map_err(|error| format!("`{HOSTS_ARGUMENT}`: {error}"))
+}
+
+/// The host of the page that a call of `web_fetch` gets.
+fn page(arguments: &Arguments) -> Result<Subject, String> {
+    let url = text(arguments, URL_ARGUMENT)?.ok_or_else(|| missing(URL_ARGUMENT))?;
+    let wrong = |error: antiphon_hosts::HostError| format!("`{URL_ARGUMENT}`: {error}");
+    let host = url_host(url).map_err(wrong)?;
+    Ok(Subject::Page { hosts: requested_hosts([host.as_str()]).map_err(wrong)? })
 }
 
 fn file(tool: &str, arguments: &Arguments, root: &str) -> Result<Subject, String> {

@@ -16,7 +16,7 @@ use crate::layer::Layer;
 use crate::normalized_path::normalize;
 use crate::policy::PolicyLayer;
 use crate::remembered::Remembered;
-use crate::rule::{ParsedRule, UNSANDBOXED, escape};
+use crate::rule::{NETWORK, ParsedRule, UNSANDBOXED, escape};
 
 /// Judges calls by rules and a mode. The strictest finding decides.
 #[derive(Debug, Clone)]
@@ -225,6 +225,10 @@ fn rule_for(call: &Call<'_>) -> Rule {
         }
         Subject::Script { script, .. } => format!("bash({})", script.pattern()),
         Subject::File { resolved, .. } => format!("{}({})", call.tool, escape(resolved.shown())),
+        Subject::Page { hosts } => {
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            format!("{NETWORK}({})", hosts.join(" "))
+        }
         Subject::Other | Subject::Malformed(_) => call.tool.to_owned(),
     })
 }

@@ -106,6 +106,10 @@ impl Layer {
             Subject::File { resolved, writes } => {
                 findings.push(evaluation.file_call(resolved, *writes));
             }
+            Subject::Page { hosts } => {
+                findings.extend(evaluation.requested_hosts(hosts));
+                findings.extend(evaluation.restricted_tool());
+            }
             Subject::Other => findings.push(evaluation.other()),
         }
         findings
@@ -179,10 +183,29 @@ impl Evaluation<'_> {
         let granted = self.grants.iter().any(|grant| match subject {
             Subject::Script { script, .. } => grant.is_this_script(script),
             Subject::File { resolved, .. } => file::is_for_file(grant, tool, resolved),
-            Subject::Other => grant.names_tool() && matches_other(grant, self.call),
+            Subject::Page { .. } | Subject::Other => {
+                grant.names_tool() && matches_other(grant, self.call)
+            }
             Subject::Malformed(_) => false,
         });
         (!granted).then(|| asked_by(what, rule, None))
+    }
+
+    /// Finding from the rules that deny or ask about every call of the tool. A rule that allows the tool allows no
+    /// host.
+    fn restricted_tool(&self) -> Option<Finding> {
+        let tool = self.call.tool;
+        let what = format!("`{tool}`");
+        let whole = |loaded: &&LoadedRule| loaded.rule.is_whole(tool);
+        if let Some(rule) = self.layer.deny.iter().find(whole) {
+            return Some(denied_by(what, rule));
+        }
+        let rule = self.layer.ask.iter().find(whole)?;
+        let granted = |grant: &&Arc<ParsedRule>| grant.names_tool() && grant.is_whole(tool);
+        Some(match self.grants.iter().find(granted) {
+            Some(grant) => granted_by(what, grant),
+            None => asked_by(what, rule, Some(Rule(tool.to_owned()))),
+        })
     }
 
     /// Judges a tool of which only the name and the effect are known.

@@ -66,9 +66,11 @@ impl PolicyLayer {
     }
 
     fn unlisted_hosts(&self, call: &Call<'_>) -> Vec<Finding> {
-        let (Some(only), Subject::Script { hosts, .. }) = (&self.hosts, &call.subject) else {
-            return Vec::new();
+        let hosts = match &call.subject {
+            Subject::Script { hosts, .. } | Subject::Page { hosts } => hosts,
+            Subject::File { .. } | Subject::Other | Subject::Malformed(_) => return Vec::new(),
         };
+        let Some(only) = &self.hosts else { return Vec::new() };
         let unlisted = |host: &&HostRule| !only.rules.iter().any(|rule| rule.covers(host));
         let finding = |host: &HostRule| Finding {
             what: format!("the host `{host}`"),

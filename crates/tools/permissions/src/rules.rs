@@ -88,7 +88,7 @@ fn matches(rule: &ParsedRule, kind: RuleKind, example: &str, root: &str) -> Resu
             rule.is_for(&tool)
                 && rule.path().is_some_and(|pattern| pattern.matches(resolved) == Match::Certain)
         }
-        Subject::Other => {
+        Subject::Page { .. } | Subject::Other => {
             rule.is_for(&tool)
                 && rule
                     .argument()

@@ -22,23 +22,21 @@ pub(crate) const TIMEOUT_S_MAX: u64 = 600;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// The command, as given to `bash -c`.
     pub(crate) command: String,
-    /// Seconds before the command continues in the background. Default: 120. At most 600.
+    /// Default: 120.
     #[schemars(range(min = 1, max = 600))]
     pub(crate) timeout_s: Option<u64>,
-    /// Start the command in the background at once: for servers and watchers.
+    /// Go on in the background at once: for servers.
     pub(crate) background: Option<bool>,
-    /// Folder to run the command in, within the workspace. Default: the workspace itself.
+    /// Folder to run in, below the working folder.
     pub(crate) workdir: Option<String>,
-    /// Run the command without the sandbox: with the network and with all files of the user. The user
-    /// is asked first. Only if the sandbox refused something that the task needs. Default: false.
+    /// Ask the user to run this without the sandbox, with network and all files. Only if the sandbox refused
+    /// something that the task needs.
     pub(crate) without_sandbox: Option<bool>,
-    /// Network hosts that the command needs and the user has not allowed yet, such as
-    /// `example.com` or `localhost:8081`. The user is asked about them.
+    /// Hosts to ask the user for, such as `example.com` or `localhost:8081`.
     #[schemars(length(max = 16))]
     pub(crate) hosts: Option<Vec<String>>,
-    /// The purpose of the command, in a few words, for people.
+    /// Its purpose in a few words, for people.
     #[serde(rename = "description")]
     #[schemars(rename = "description")]
     pub(crate) _description: Option<String>,

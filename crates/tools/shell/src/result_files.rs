@@ -16,6 +16,9 @@ use crate::output_reader::OUTPUT_BYTES_MAX;
 /// Most that is stored for one task, in bytes. Beyond it, the oldest files are removed.
 const TASK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
+/// The file that notes that a command went on in the background. No result has such a name.
+const BACKGROUND: &str = ".background";
+
 /// The result files of one task.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultFiles {
@@ -35,6 +38,19 @@ impl ResultFiles {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true).mode(0o600);
         options.open(self.folder.join(name))
+    }
+
+    /// Notes that a command of the task went on in the background. Blocks.
+    pub(crate) fn note_background(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        options.open(self.folder.join(BACKGROUND)).map(drop)
+    }
+
+    /// Whether a command of the task ever went on in the background.
+    pub(crate) fn has_background(&self) -> bool {
+        self.folder.join(BACKGROUND).exists()
     }
 
     /// Makes a file durable: its content, its name, and the folder of the task. Blocks.

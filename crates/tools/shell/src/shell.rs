@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use antiphon_core::port::{Cancel, CutOffCall, CutOffOutcome, ToolContext};
-use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
+use antiphon_core::{Effect, Offer, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use antiphon_toolbox::definition;
 use async_trait::async_trait;
 use tokio::time::{sleep, timeout};
@@ -18,6 +18,7 @@ use crate::arguments::{Bash, BashKill, BashOutput};
 use crate::call_record::{CallRecord, CallRecords, RecordedCall};
 use crate::process::{End, Process, Status, lock};
 use crate::report;
+use crate::result_files::ResultFiles;
 use crate::settings::{SettingsError, ShellSettings};
 use crate::task_shell::{
     BACKGROUND_MAX, CommandRequest, Entry, StartedCommand, TaskShell, Unavailable,
@@ -30,17 +31,18 @@ const BACKGROUND_START_WAIT: Duration = Duration::from_millis(200);
 /// How long to wait for the last output of a command that was ended.
 const FINAL_OUTPUT_WAIT: Duration = Duration::from_millis(500);
 
-const BASH: &str = "Runs a command with `bash -c` in the workspace and returns its output and exit \
-    code. There is no input and no terminal. After `timeout_s` seconds it continues in the \
-    background; read it with `bash_output`. Everything it starts ends with the task.";
+const BASH: &str = "Runs a shell command with `bash -c` in the working folder and returns its output and exit code. \
+    Each call starts a new shell: `cd` and variables do not carry over. There is no terminal and no standard input, \
+    so pass flags such as `--yes` or `--no-pager`. A command that is still running after `timeout_s` seconds goes on \
+    in the background. Example: {\"command\": \"cargo test 2>&1 | tail -20\", \"workdir\": \"server\"}";
 
-const HOSTS: &str = "In the sandbox, HTTP and HTTPS reach only hosts that the user has allowed; the \
-    result names those that were refused. To ask the user for more, name them in `hosts`.";
+const HOSTS: &str = "Only HTTP(S) hosts that the user allows can be reached; the result names refused ones: ask for \
+    them with `hosts`.";
 
-const BASH_OUTPUT: &str = "Shows the new output of a command in the background since the last call, \
-    and whether it has ended, with which exit code. With `wait_s` it waits for the end first.";
+const BASH_OUTPUT: &str = "Returns what a background command has printed since the last call, and whether it has \
+    ended. With `wait_s` it first waits for the end.";
 
-const BASH_KILL: &str = "Ends a command in the background and everything it started.";
+const BASH_KILL: &str = "Ends a background command and everything it started.";
 
 /// Runs commands, each task's in a worker of its own.
 ///
@@ -208,6 +210,7 @@ async fn over(task: &TaskShell, entry: Entry, status: &Status) -> ToolResult {
 async fn timed_out(task: &TaskShell, entry: Entry, arguments: &Bash) -> ToolResult {
     let process = &entry.process;
     if !entry.ends_with_call() && task.to_background(&entry) {
+        task.note_background().await;
         let excerpt = process.new_output().await;
         return if arguments.is_background() {
             report::in_background(process, &excerpt)
@@ -288,6 +291,15 @@ impl ToolExecutor for Shell {
             BashKill::NAME => Some(Effect::Idempotent),
             _ => None,
         }
+    }
+
+    /// The tools for commands in the background come once there is one.
+    fn offer(&self, tool: &str, task_id: &TaskId) -> Offer {
+        if tool == Bash::NAME {
+            return Offer::Always;
+        }
+        let had = ResultFiles::of(&self.settings.results, task_id).has_background();
+        if had { Offer::Last } else { Offer::NotYet }
     }
 
     async fn execute(

@@ -192,6 +192,13 @@ impl TaskShell {
         running.map(|entry| entry.process.id.clone()).collect()
     }
 
+    /// Keeps for later processes that the task had a command in the background. Without the note the model is not
+    /// offered the tools for it, which run all the same.
+    pub(crate) async fn note_background(&self) {
+        let results = self.results.clone();
+        let _ = tokio::task::spawn_blocking(move || results.note_background()).await;
+    }
+
     pub(crate) fn find(&self, id: &str) -> Option<Entry> {
         lock(&self.processes).iter().find(|entry| entry.process.id.0 == id).cloned()
     }

@@ -93,11 +93,25 @@ fn whole(number: f64) -> Option<u64> {
     fits.then_some(number as u64)
 }
 
-/// Removes what models and providers do not need: number formats such as `uint64`, and `null` as the
-/// default of an optional field.
+/// Removes what models and providers do not need: number formats such as `uint64`, lower bounds of 0 and 1, `null` and
+/// `false` as the default of an optional field, `null` as a further type of one, and that there are no other
+/// arguments: one that a model makes up is refused by its name.
 fn plain(schema: &mut Schema) {
     schema.remove("format");
-    if schema.get("default") == Some(&Value::Null) {
+    if matches!(schema.get("minimum").and_then(Value::as_u64), Some(0 | 1)) {
+        schema.remove("minimum");
+    }
+    if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        schema.remove("additionalProperties");
+    }
+    if matches!(schema.get("default"), Some(Value::Null | Value::Bool(false))) {
         schema.remove("default");
+    }
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One tool and the code that runs it.
 
 use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolContext};
-use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolResult};
+use antiphon_core::{Effect, Offer, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use serde_json::Value;
 
@@ -17,6 +17,12 @@ pub trait ToolHandler: Send + Sync {
 
     /// The effect of a call on the world.
     fn effect(&self) -> Effect;
+
+    /// When a model is offered the tool, under the contract of
+    /// [`ToolExecutor::offer`](antiphon_core::ToolExecutor::offer).
+    fn offer(&self, _task_id: &TaskId) -> Offer {
+        Offer::Always
+    }
 
     /// Runs the tool once, under the contract of
     /// [`ToolExecutor::execute`](antiphon_core::ToolExecutor::execute). The toolbox does not start a call

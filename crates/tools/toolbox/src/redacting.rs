@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use antiphon_core::port::{CutOffCall, CutOffOutcome, Progress, ToolContext};
 use antiphon_core::redaction::Secrets;
-use antiphon_core::{Effect, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
+use antiphon_core::{Effect, Offer, RawJson, TaskId, Tool, ToolError, ToolExecutor, ToolResult};
 use async_trait::async_trait;
 use serde_json::Value;
 use uuid::Uuid;
@@ -45,6 +45,10 @@ impl ToolExecutor for RedactingTools {
 
     fn effect(&self, tool: &str) -> Option<Effect> {
         self.tools.effect(tool)
+    }
+
+    fn offer(&self, tool: &str, task_id: &TaskId) -> Offer {
+        self.tools.offer(tool, task_id)
     }
 
     async fn execute(

@@ -17,7 +17,7 @@ use std::task::{Context, Waker};
 use antiphon_core::port::{CutOffCall, CutOffOutcome, ToolContext};
 use antiphon_core::redaction::Secrets;
 use antiphon_core::{
-    Cancel, Effect, InputBlock, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
+    Cancel, Effect, InputBlock, Offer, RawJson, TaskId, Tool, ToolCallId, ToolError, ToolExecutor,
     ToolResult, escape_hidden_text,
 };
 use async_trait::async_trait;
@@ -158,6 +158,14 @@ impl ToolExecutor for Toolbox {
         match self.handler(tool) {
             Some(handler) => Some(handler.effect()),
             None => self.executor(tool)?.effect(tool),
+        }
+    }
+
+    fn offer(&self, tool: &str, task_id: &TaskId) -> Offer {
+        match (self.handler(tool), self.executor(tool)) {
+            (Some(handler), _) => handler.offer(task_id),
+            (None, Some(executor)) => executor.offer(tool, task_id),
+            (None, None) => Offer::NotYet,
         }
     }
 

@@ -4,14 +4,13 @@
 use std::io::Write as _;
 
 use antiphon_api::RunTarget;
-use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{
-    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits,
-    TaskStatus, UserMessage,
+    HandlingMode, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits, TaskStatus,
 };
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;
 use antiphon_project::run_request::{RunRequest, RunSession};
+use antiphon_project::{blocks_json, prompt_with_images};
 use antiphon_view::display::{Destination, escaped};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
@@ -20,7 +19,7 @@ use uuid::Uuid;
 use super::{Next, Program};
 use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
-use crate::{highlight, images, markdown};
+use crate::{highlight, markdown};
 
 /// Messages of a continued conversation that are shown again.
 const SHOWN_MESSAGES: usize = 20;
@@ -53,10 +52,10 @@ impl Program<'_, '_> {
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
         let blocks =
-            images::blocks(&prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
+            prompt_with_images(&prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
         let request = RunRequest {
             prompt,
-            blocks: blocks.map(with_images).transpose()?,
+            blocks: blocks.map(blocks_json).transpose()?,
             agent: self.options.agent.clone().filter(|_| session.is_none()),
             model: self.options.model.clone(),
             system: None,
@@ -118,7 +117,7 @@ impl Program<'_, '_> {
 
     fn show_steering(&mut self, prompt: &str, resumes: bool) {
         self.show_prompt(prompt);
-        if matches!(images::blocks(prompt, &self.options.root), Ok(Some(_))) {
+        if matches!(prompt_with_images(prompt, &self.options.root), Ok(Some(_))) {
             self.note("  Only the text is sent: images go with the prompt that begins a task");
         }
         if !resumes {
@@ -290,12 +289,4 @@ impl Program<'_, '_> {
             Message::ToolResult(_) => {}
         }
     }
-}
-
-/// The first message with its images, as blocks of a user message.
-fn with_images(content: Vec<InputBlock>) -> Result<RawJson, ProjectError> {
-    let unwritable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
-    let message = Message::User(UserMessage { content, timestamp: SystemClock.now() });
-    let mut message = serde_json::to_value(&message).map_err(unwritable)?;
-    RawJson::of(&message["content"].take()).map_err(|error| ProjectError::Failed(error.to_string()))
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use antiphon_core::{RawJson, TaskLimits};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
-use antiphon_project::saved_session;
+use antiphon_project::{blocks_json, prompt_with_files, saved_session};
 
 use super::{Order, Run, piped_text};
 use crate::commands::sessions;
@@ -27,8 +27,10 @@ impl Run {
         if self.resume.is_some() {
             return Ok(None);
         }
+        let prompt = self.prompt()?;
         Ok(Some(Order {
-            prompt: self.prompt()?,
+            blocks: self.blocks(&prompt, environment)?,
+            prompt,
             limits: self.limits()?,
             output_schema: self.schema()?,
             route: self.route(environment)?,
@@ -48,6 +50,13 @@ impl Run {
         }
         let piped = piped_text::read()?;
         Ok(if piped.trim().is_empty() { prompt } else { format!("{prompt}\n\n{piped}") })
+    }
+
+    /// The prompt with the images that it or the arguments name.
+    fn blocks(&self, prompt: &str, environment: &Environment) -> Result<Option<RawJson>, Failure> {
+        let current = environment.current_dir()?;
+        let blocks = prompt_with_files(prompt, current, &self.image).map_err(Failure::usage)?;
+        Ok(blocks.map(blocks_json).transpose()?)
     }
 
     fn limits(&self) -> Result<TaskLimits, Failure> {

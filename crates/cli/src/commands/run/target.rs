@@ -34,7 +34,7 @@ impl Run {
         };
         let request = RunRequest {
             prompt: order.prompt,
-            blocks: None,
+            blocks: order.blocks,
             agent: self.agent.clone(),
             model: self.model.clone(),
             system: self.system.clone(),

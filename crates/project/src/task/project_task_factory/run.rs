@@ -37,7 +37,7 @@ pub(super) async fn start(
         RunTarget::New(request) => {
             factory.tools_ready().await;
             let request = request.to().map_err(|error| invalid(error.to_string()))?;
-            create(environments, orchestrator, lease.environment(), request, key).await?
+            create(orchestrator, lease.environment(), request, key).await?
         }
         RunTarget::Resume(task_id) => {
             factory.tools_ready().await;
@@ -58,13 +58,12 @@ pub(super) async fn start(
 }
 
 async fn create(
-    environments: &ProjectEnvironments,
     orchestrator: &Orchestrator,
     environment: &ProcessEnvironment,
     request: RunRequest,
     key: Option<IdempotencyKey>,
 ) -> Result<RunStarted, ProjectError> {
-    let task = environment.task(orchestrator, environments.project(), request).await?;
+    let task = environment.task(orchestrator, request).await?;
     let accepted = orchestrator.invoke(NewTask { key, ..task }).await?;
     if accepted.deduplicated {
         // The owner that had accepted it may have ended.

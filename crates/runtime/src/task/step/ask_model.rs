@@ -172,6 +172,7 @@ impl TaskRun {
         let created = &self.state.created;
         let mut tools = self.offered();
         tools.extend(created.output_schema.as_ref().and_then(output::final_tool).map(Arc::new));
+        tools.extend(self.offered_last());
         let options = created.model_options.clone();
         let ModelOptions { temperature, tool_choice, thinking_tokens, sampling } = options;
         Request {

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::{GateRequest, GateVerdict, Progress, START_NOTE_BYTES_MAX, ToolContext};
+use antiphon_core::port::{
+    Agents, GateRequest, GateVerdict, Progress, START_NOTE_BYTES_MAX, ToolContext,
+};
 use antiphon_core::{
-    AgentState, Decision, Effect, RawJson, StatusChanged, TaskAccess, TaskStatus, Tool,
+    AgentState, Decision, Effect, Offer, RawJson, StatusChanged, TaskAccess, TaskStatus, Tool,
     ToolArguments, ToolCallBlock, ToolRefused, ToolResult, ToolStarted, WaitingFor,
 };
 use futures_util::StreamExt;
@@ -163,17 +165,24 @@ impl TaskRun {
     }
 
     /// The tools of the task: its own, its client's, those of the loop, and those to reach other agents, if there are any.
-    /// The order is always the same, so that a provider can cache it.
+    /// The order is always the same, so that a provider can cache it. Tools that an earlier call made useful are behind
+    /// these (`offered_last`).
     pub(crate) fn offered(&self) -> Vec<Arc<Tool>> {
         let created = &self.state.created;
-        let mut tools = tools::usable(created, &*self.deps.tools);
+        let mut tools = self.own_tools(|offer| match offer {
+            Offer::Always => true,
+            Offer::WhereAsked => self.can_ask(),
+            Offer::Last | Offer::NotYet => false,
+        });
         let clients = created.external_tools.iter();
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         tools.extend(self.person_tools());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
-            tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
-            // Without an agent to call, those to manage tasks matter once an ad-hoc agent was called.
             let has_agents = !call_agent::callable(&**agents, &created.agents).is_empty();
+            if has_agents || self.state.has_children || self.may_make_agents(&**agents) {
+                tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
+            }
+            // Without an agent to call, those to manage tasks matter once an ad-hoc agent was called.
             if has_agents || self.state.has_children {
                 tools.extend(supervisor_tools::TOOLS.iter().cloned());
             }
@@ -185,6 +194,29 @@ impl TaskRun {
             tools.extend(peer_tools::REPLY_TOOLS.iter().cloned());
         }
         tools
+    }
+
+    /// The tools that an earlier call of the task made useful.
+    pub(crate) fn offered_last(&self) -> Vec<Arc<Tool>> {
+        self.own_tools(|offer| match offer {
+            Offer::Last => true,
+            Offer::Always | Offer::WhereAsked | Offer::NotYet => false,
+        })
+    }
+
+    fn own_tools(&self, which: impl Fn(Offer) -> bool) -> Vec<Arc<Tool>> {
+        let tools = &*self.deps.tools;
+        let mut own = tools::usable(&self.state.created, tools);
+        own.retain(|tool| which(tools.offer(&tool.name, &self.state.task_id)));
+        own
+    }
+
+    /// Whether the model is told of ad-hoc agents where the task can call no other: the definition of its agent or the
+    /// user says so.
+    fn may_make_agents(&self, agents: &dyn Agents) -> bool {
+        let created = &self.state.created;
+        let defined = || agents.find(&created.agent).is_some();
+        created.agents.allows(None) && (agents.offers_ad_hoc() || defined())
     }
 
     /// Requests approval for every call that needs one, and asks the questions of the agent. Returns whether the task has to wait.
@@ -280,7 +312,9 @@ impl TaskRun {
     }
 
     pub(super) fn unknown_tool(&self, call: ToolCallBlock) -> CallDecision {
-        let result = tools::unknown(&self.offered(), &call.name);
+        let mut known = self.offered();
+        known.extend(self.offered_last());
+        let result = tools::unknown(&known, &call.name);
         CallDecision::Answer(call, result)
     }
 

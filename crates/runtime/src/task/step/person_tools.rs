@@ -55,14 +55,14 @@ static TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
     let each = [
         (
             ASK_USER,
-            "Asks the user a question and waits for the answer. Only for what you cannot find out and what the \
-             result depends on.",
+            "Asks the user a question and waits for the answer. Only for what the result depends on and you cannot \
+             find out.",
             json!({ "question": { "type": "string" },
                 "choices": { "type": "array", "items": choice },
-                "multiple": { "type": "boolean", "description": "Several choices may be taken." },
+                "multiple": { "type": "boolean", "description": "Several may be taken." },
                 "free_text": { "type": "boolean", "description":
-                    "The user may answer in other words; true if absent." },
-                "default": { "type": "string", "description": "A label, taken when the user only consents." } }),
+                    "Allow other answers; default true." },
+                "default": { "type": "string", "description": "A label." } }),
             json!(["question"]),
         ),
         (
@@ -73,7 +73,7 @@ static TOOLS: LazyLock<Vec<Arc<Tool>>> = LazyLock::new(|| {
         ),
         (
             TODO,
-            "Replaces the list of steps that the user sees while you work. For work of three steps or more.",
+            "Replaces the list of steps that the user sees. Use it for work of three or more steps.",
             json!({ "items": { "type": "array", "items": item } }),
             json!(["items"]),
         ),
@@ -178,14 +178,19 @@ impl TaskRun {
 
     /// The tools of the loop that the task may use. Those that ask a person are there where one can answer.
     pub(crate) fn person_tools(&self) -> impl Iterator<Item = Arc<Tool>> + '_ {
-        let can_ask = match self.deps.settings.approvals {
-            ApprovalPolicy::Wait { .. } => true,
-            ApprovalPolicy::Refuse => false,
-        };
+        let can_ask = self.can_ask();
         TOOLS
             .iter()
             .filter(move |tool| self.answers_itself(&tool.name) && (can_ask || tool.name == TODO))
             .cloned()
+    }
+
+    /// Whether a person can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        match self.deps.settings.approvals {
+            ApprovalPolicy::Wait { .. } => true,
+            ApprovalPolicy::Refuse => false,
+        }
     }
 
     /// The request to a person that a call makes, if it asks one. A question that cannot be asked gets its reason as

@@ -1,4 +1,4 @@
-//! Judges the hosts that a call of `bash` asks for, and lists the hosts that commands may reach.
+//! Judges the hosts that a call of `bash` asks for or a page is on, and lists the hosts that commands may reach.
 
 use antiphon_core::port::Rule;
 use antiphon_hosts::{AddressClass, HostLayer, HostRule};
@@ -90,6 +90,6 @@ fn why_asked(host: &HostRule) -> &'static str {
     } else if host.allows_class(AddressClass::Private) {
         "it reaches a private network"
     } else {
-        "commands reach only hosts that you allow"
+        "agents reach only hosts that you allow"
     }
 }

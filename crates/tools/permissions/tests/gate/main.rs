@@ -10,6 +10,7 @@ mod grants;
 mod guide;
 mod narrowed;
 mod network;
+mod pages;
 mod policy;
 mod properties;
 mod remembered;

@@ -78,6 +78,14 @@ impl ResultFiles {
         if file.metadata()?.is_file() { Ok(file) } else { Err(not_found()) }
     }
 
+    /// Whether a result of a task is stored. Looks at a few names.
+    pub(super) fn has_results(&self, task: &TaskId) -> bool {
+        let folder = name_of(task.as_str()).map(|name| self.folder.join(name));
+        let Ok(mut entries) = folder.and_then(fs::read_dir) else { return false };
+        entries
+            .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_str().is_some_and(is_name)))
+    }
+
     pub(super) fn remove(&self, task: &TaskId) -> io::Result<bool> {
         match fs::remove_dir_all(self.folder.join(name_of(task.as_str())?)) {
             Ok(()) => Ok(true),

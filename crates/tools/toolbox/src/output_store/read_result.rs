@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use antiphon_core::port::ToolContext;
-use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolResult};
+use antiphon_core::{Effect, Offer, RawJson, TaskId, Tool, ToolError, ToolResult};
 use async_trait::async_trait;
 use encoding_rs::UTF_8;
 use schemars::JsonSchema;
@@ -18,9 +18,9 @@ use crate::paging::{LongLines, ROWS_BYTES_MAX, ROWS_MAX, Rows, ScanError, range_
 
 const NAME: &str = "read_result";
 
-const DESCRIPTION: &str = "Reads by range the part left out of a long result: the result names its \
-`id`. Text comes as numbered lines, up to 2,000 lines and 256 KiB at once; lines over 2,000 \
-characters go on in the next row. Only results of this task can be read.";
+const DESCRIPTION: &str = "Reads a part of a result that was too long to show whole. The shortened result names its `id`. \
+Returns numbered lines, at most 2,000 lines and 256 KiB per call; a line over 2,000 characters continues in the next \
+row. Only results of this task can be read.";
 
 /// Longest note after the rows, in bytes.
 const NOTE_BYTES_MAX: usize = 1024;
@@ -34,13 +34,13 @@ pub(crate) struct ReadResult {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The id that the long result named.
+    /// The id that the shortened result named.
     id: String,
-    /// The first line to show, counted from 1. Default: 1.
+    /// The first line to show, from 1.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "u64", range(min = 1))]
     offset: Option<u64>,
-    /// How many lines to show at most. Default: 2000.
+    /// Most lines to show.
     #[serde(default, deserialize_with = "at_least_one")]
     #[schemars(with = "u64", range(min = 1))]
     limit: Option<u64>,
@@ -60,6 +60,11 @@ impl ToolHandler for ReadResult {
 
     fn effect(&self) -> Effect {
         Effect::ReadOnly
+    }
+
+    /// Once a result of the task was cut.
+    fn offer(&self, task_id: &TaskId) -> Offer {
+        if self.outputs.files().has_results(task_id) { Offer::Last } else { Offer::NotYet }
     }
 
     async fn call(&self, json: &RawJson, context: ToolContext) -> Result<ToolResult, ToolError> {
