@@ -9,6 +9,7 @@ mod budget;
 pub(crate) mod chat;
 mod demo;
 mod doctor;
+mod import;
 mod inbox;
 mod journal;
 mod keys;
@@ -79,6 +80,7 @@ pub(crate) enum Command {
     Keys(keys::Keys),
     Token(token::Token),
     Trust(trust::Trust),
+    Import(import::Import),
     #[command(subcommand)]
     Projects(projects::Projects),
     Backup(backup::Backup),
@@ -113,6 +115,7 @@ impl Command {
             | Self::Keys(_)
             | Self::Token(_)
             | Self::Trust(_)
+            | Self::Import(_)
             | Self::Projects(_)
             | Self::Backup(_)
             | Self::Restore(_)
@@ -160,6 +163,7 @@ impl Command {
             Self::Keys(_) => Err(not_through_server("keys")),
             Self::Token(_) => Err(not_through_server("token")),
             Self::Trust(_) => Err(not_through_server("trust")),
+            Self::Import(_) => Err(not_through_server("import")),
             Self::Projects(_) => Err(not_through_server("projects")),
             Self::Backup(_) => Err(not_through_server("backup")),
             Self::Restore(_) => Err(not_through_server("restore")),
@@ -197,6 +201,7 @@ impl Command {
             Self::Keys(keys) => keys.run(environment),
             Self::Token(_) => token::Token::run(environment),
             Self::Trust(trust) => trust.run(environment),
+            Self::Import(import) => import.run(environment),
             Self::Projects(projects) => projects.run(environment),
             Self::Backup(backup) => backup.run(environment).await,
             Self::Restore(restore) => restore.run(environment).await,

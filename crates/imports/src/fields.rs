@@ -45,7 +45,11 @@ impl Fields {
                 for item in items {
                     match item {
                         Value::String(text) => found.extend(words(&text)),
-                        other => {
+                        other @ (Value::Null
+                        | Value::Bool(_)
+                        | Value::Number(_)
+                        | Value::Array(_)
+                        | Value::Object(_)) => {
                             let reason = format!("{} is no name", quoted(&other.to_string()));
                             self.drop_field(name, &reason);
                         }

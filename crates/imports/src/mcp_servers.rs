@@ -64,25 +64,18 @@ fn translated(
     let mut table = Map::new();
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         match name.as_str() {
-            "type" | "transport" => {}
             "disabled" if *value == json!(true) => return Err("it is disabled".to_owned()),
             "enabled" if *value == json!(false) => return Err("it is disabled".to_owned()),
-            "disabled" | "enabled" => {}
+            "type" | "transport" | "disabled" | "enabled" => {}
             "command" | "args" | "env" | "cwd" | "url" | "headers" | "bearer_token_env" => {
-                table.insert(name.clone(), value.clone());
+                insert(&mut table, name, value);
             }
-            "http_headers" => drop(table.insert("headers".to_owned(), value.clone())),
-            "bearer_token_env_var" => {
-                drop(table.insert("bearer_token_env".to_owned(), value.clone()))
-            }
-            "startup_timeout_sec" if value.is_u64() => {
-                table.insert("start_timeout_s".to_owned(), value.clone());
-            }
-            "tool_timeout_sec" if value.is_u64() => {
-                table.insert("timeout_s".to_owned(), value.clone());
-            }
-            "enabled_tools" => drop(table.insert("allow".to_owned(), value.clone())),
-            "disabled_tools" => drop(table.insert("deny".to_owned(), value.clone())),
+            "http_headers" => insert(&mut table, "headers", value),
+            "bearer_token_env_var" => insert(&mut table, "bearer_token_env", value),
+            "startup_timeout_sec" if value.is_u64() => insert(&mut table, "start_timeout_s", value),
+            "tool_timeout_sec" if value.is_u64() => insert(&mut table, "timeout_s", value),
+            "enabled_tools" => insert(&mut table, "allow", value),
+            "disabled_tools" => insert(&mut table, "deny", value),
             "autoApprove" | "alwaysAllow" => {
                 dropped.push(format!("`{name}`: calls are asked about as usual"));
             }
@@ -90,6 +83,10 @@ fn translated(
         }
     }
     Ok(table)
+}
+
+fn insert(table: &mut Map<String, Value>, name: &str, value: &Value) {
+    table.insert(name.to_owned(), value.clone());
 }
 
 /// Refuses transports by name that cannot be spoken.

@@ -84,7 +84,11 @@ fn by_permission(left: &mut Option<Vec<String>>, fields: &mut Fields, permission
     for (tool, value) in by_tool {
         let is_whole = match value {
             Value::Object(patterns) => patterns.values().all(|value| *value == allow),
-            other => *other == allow,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => *value == allow,
         };
         if is_whole {
             continue;

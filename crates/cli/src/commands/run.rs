@@ -59,6 +59,7 @@ Examples:
   antiphon run --session last \"Go on\"
   antiphon run --budget-usd 0.50 --max-turns 20 \"Fix the failing test\"
   antiphon run --agent reviewer \"Look at the last commit\"
+  antiphon run --command fix-issue 123
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
@@ -66,6 +67,14 @@ Examples:
 pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
+
+    /// Arguments of the command, behind the first.
+    #[arg(requires = "command", value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    /// Run this command of a markdown file; the prompt and what follows are its arguments (docs/import.md).
+    #[arg(long, value_name = "NAME")]
+    command: Option<String>,
 
     /// Model as PROVIDER/MODEL; when absent, `ANTIPHON_MODEL`, the configured one, or `scripted/hello`.
     #[arg(long)]
@@ -77,7 +86,7 @@ pub(crate) struct Run {
 
     /// Resume an interrupted task: its id, a prefix of it, or `last`.
     #[arg(long, value_name = "TASK", conflicts_with_all = [
-        "prompt", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
+        "prompt", "command", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
         "output_schema", "model", "agent", "plan", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
     ])]
     resume: Option<String>,
@@ -181,6 +190,9 @@ pub(crate) struct Run {
 /// The validated arguments of a new task.
 struct Order {
     prompt: String,
+    /// The agent and the model that its command names.
+    agent: Option<String>,
+    model: Option<ModelRef>,
     limits: TaskLimits,
     output_schema: Option<RawJson>,
     route: Route,
@@ -195,8 +207,9 @@ impl Run {
         let started = Instant::now();
         let project = Project::find(environment)?;
         // Every error in the arguments is found before anything is asked or recorded.
-        let order = self.order(environment)?;
+        let mut order = self.order(environment)?;
         let settings = project.reviewed_settings(environment)?;
+        self.put_command(order.as_mut(), &project, &settings)?;
         let keyboard = self.keyboard();
         // In the background of a shell the user answers in another terminal.
         let has_user = keyboard.is_present() || (!self.json && terminal::is_in_background());
@@ -239,8 +252,13 @@ impl Run {
     ) -> Result<(), Failure> {
         let started = Instant::now();
         self.check_server_options()?;
-        let order = self.order(environment)?;
+        let mut order = self.order(environment)?;
         let prices = UserSettings::load(environment)?.prices;
+        if self.command.is_some() {
+            let project = Project::find(environment)?;
+            let settings = project.settings(environment)?;
+            self.put_command(order.as_mut(), &project, &settings)?;
+        }
         let keyboard = self.keyboard();
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
         let mut attachment = AttachedTask::at_server(server)?;
@@ -314,7 +332,7 @@ impl Run {
 
     /// The keyboard of the terminal, unless the prompt comes from there or events are printed as JSON.
     fn keyboard(&self) -> Keyboard {
-        let reads_prompt = matches!(self.prompt.as_deref(), Some("-") | None);
+        let reads_prompt = self.reads_prompt();
         if self.json || (reads_prompt && self.resume.is_none()) {
             return Keyboard::absent();
         }
