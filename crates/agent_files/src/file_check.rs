@@ -23,6 +23,8 @@ pub struct CheckedFile<'a> {
     pub version: &'a str,
     /// What it defines.
     pub definition: &'a AgentDefinition,
+    /// Whether it was written for another program.
+    pub is_foreign: bool,
 }
 
 impl FileCheck {

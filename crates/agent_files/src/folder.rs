@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
+use crate::foreign::ForeignFormat;
+
 /// Most agents in one folder. Of more, the first by name are used.
 pub const AGENTS_MAX: usize = 10_000;
 
@@ -31,6 +33,8 @@ pub struct Folder {
     pub path: PathBuf,
     /// Whether it belongs to the project or the user.
     pub origin: FolderOwner,
+    /// The format of its files when another program uses them.
+    pub foreign: Option<ForeignFormat>,
 }
 
 /// The owner of a folder.
@@ -61,16 +65,25 @@ pub(crate) struct Names {
 impl Folder {
     /// A project's folder.
     pub fn project(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), origin: FolderOwner::Project }
+        Self { path: path.into(), origin: FolderOwner::Project, foreign: None }
     }
 
     /// A folder of the user's own.
     pub fn user(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), origin: FolderOwner::User }
+        Self { path: path.into(), origin: FolderOwner::User, foreign: None }
+    }
+
+    /// The same folder, whose files are in the format of another program.
+    #[must_use]
+    pub fn in_format(self, format: ForeignFormat) -> Self {
+        Self { foreign: Some(format), ..self }
     }
 
     /// Opens it; `None` when it does not exist.
     pub(crate) fn open(&self) -> Result<Option<OpenFolder>, String> {
+        if self.is_below_link() {
+            return Err("the folder above it is a link: it may lead out of the project".to_owned());
+        }
         let link = match self.origin {
             FolderOwner::Project => OFlags::NOFOLLOW,
             FolderOwner::User => OFlags::empty(),
@@ -83,6 +96,15 @@ impl Folder {
             Err(Errno::NOTDIR | Errno::LOOP) => Err("it is not a folder".to_owned()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// Whether a folder of another program in a project is reached through a link.
+    fn is_below_link(&self) -> bool {
+        let parent = match self.origin {
+            FolderOwner::Project => self.foreign.as_ref().and(self.path.parent()),
+            FolderOwner::User => None,
+        };
+        parent.is_some_and(Path::is_symlink)
     }
 }
 

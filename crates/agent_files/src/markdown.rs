@@ -40,6 +40,11 @@ impl Markdown {
         Ok(Self { front: front.map(str::to_owned), body, body_line })
     }
 
+    /// The body, which may be blank.
+    pub(crate) fn body(&self) -> &str {
+        &self.body
+    }
+
     /// The body, which is not blank.
     pub(crate) fn context(&self) -> Result<&str, AgentFileError> {
         let context = self.body.trim_start_matches(['\n', ' ']).trim_end();

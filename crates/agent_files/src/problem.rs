@@ -22,11 +22,23 @@ pub enum ProblemKind {
     Invalid,
     /// It is a valid agent that the [`FileCheck`](crate::FileCheck) refuses.
     NotTrusted,
+    /// It was written for another program, and is not an agent here.
+    Foreign,
 }
 
 impl AgentFileError {
     pub(crate) fn new(line: usize, reason: impl Into<String>) -> Self {
         Self { line, reason: reason.into(), kind: ProblemKind::Invalid }
+    }
+
+    /// Of content that a reader outside of this crate refuses.
+    pub fn refused(line: usize, reason: impl Into<String>) -> Self {
+        Self::new(line, reason)
+    }
+
+    /// The same of a file that was written for another program.
+    pub(crate) fn of_foreign_file(self) -> Self {
+        Self { kind: ProblemKind::Foreign, ..self }
     }
 
     /// Of a file that is refused as a whole.

@@ -13,8 +13,9 @@ use sha2::{Digest, Sha256};
 
 use crate::file_check::{CheckedFile, Decide, FileCheck};
 use crate::folder::{Folder, FolderOwner, OpenFolder};
+use crate::foreign::{ForeignAgent, Imported};
 use crate::markdown::FILE_BYTES_MAX;
-use crate::parse::parse;
+use crate::parse::{ReadReferenced, parse};
 use crate::problem::{AgentFileError, Problem, ProblemKind};
 use crate::schema::SCHEMA_BYTES_MAX;
 
@@ -33,6 +34,8 @@ pub struct AgentFileEntry {
     pub version: String,
     /// Why the file is invalid now; the definition is then its last valid version.
     pub fault: Option<AgentFileError>,
+    /// The program it was written for, when that is another one.
+    pub imported: Option<Imported>,
 }
 
 /// Every agent file at one moment.
@@ -57,6 +60,14 @@ struct FileState {
     version: String,
     fault: Option<AgentFileError>,
     referenced: Vec<PathBuf>,
+    imported: Option<Imported>,
+}
+
+/// What a file says.
+struct Content {
+    definition: AgentDefinition,
+    version: String,
+    imported: Option<Imported>,
 }
 
 impl Snapshot {
@@ -83,7 +94,10 @@ impl Snapshot {
             };
             if let Some(reason) = fault {
                 let path = folder.path.clone();
-                let kind = ProblemKind::Invalid;
+                let kind = match &folder.foreign {
+                    Some(_) => ProblemKind::Foreign,
+                    None => ProblemKind::Invalid,
+                };
                 snapshot.problems.push(Problem { path, line: None, reason, kind, in_force: false });
             }
         }
@@ -134,10 +148,13 @@ impl Snapshot {
             self.referenced.extend(file.referenced.iter().cloned());
             if let Some(AgentFileError { line, reason, kind }) = file.fault.clone() {
                 let (path, in_force) = (path.clone(), file.valid.is_some());
-                let line = (kind == ProblemKind::Invalid).then_some(line);
+                let line = (kind != ProblemKind::NotTrusted).then_some(line);
                 self.problems.push(Problem { path, line, reason, kind, in_force });
             }
             match (self.entries.get_mut(&file.name), &file.valid) {
+                (Some(entry), Some(_)) if entry.path.parent() == path.parent() => {
+                    self.problems.push(same_name(entry, path));
+                }
                 (Some(entry), _) => entry.shadows.push(path.clone()),
                 (None, _) if hidden.contains(file.name.as_str()) => {}
                 (None, None) => drop(hidden.insert(&file.name)),
@@ -149,6 +166,7 @@ impl Snapshot {
                         shadows: Vec::new(),
                         version: file.version.clone(),
                         fault: file.fault.clone(),
+                        imported: file.imported.clone(),
                     };
                     self.entries.insert(file.name.clone(), entry);
                 }
@@ -163,7 +181,7 @@ impl Snapshot {
         let name = entry.definition.name.as_str();
         let mut entry = entry.clone();
         match self.entries.get(name) {
-            Some(file) if file.origin == FolderOwner::User => return,
+            Some(file) if file.origin == FolderOwner::User && file.imported.is_none() => return,
             Some(file) => {
                 entry.shadows.push(file.path.clone());
                 entry.shadows.extend(file.shadows.iter().cloned());
@@ -191,22 +209,26 @@ impl FileState {
         let read = open
             .read(name, FILE_BYTES_MAX)
             .map_err(|reason| AgentFileError::new(1, reason))
-            .and_then(|bytes| {
-                let parsed = parse(&stem, &bytes, &mut read_referenced)?;
-                Ok((parsed, version_of(&bytes)))
-            });
+            .and_then(|bytes| Content::read(folder, &stem, &bytes, &mut read_referenced));
         let in_force = last.and_then(|last| last.valid.as_ref());
-        let (valid, version, fault) = match (read, in_force) {
-            (Ok((same, version)), Some(last)) if same == **last => {
-                (Some(Arc::clone(last)), version, None)
+        let last_import = last.and_then(|last| last.imported.clone());
+        let (valid, version, fault, imported) = match (read, in_force) {
+            (Ok(same), Some(last)) if same.definition == **last => {
+                (Some(Arc::clone(last)), same.version, None, same.imported)
             }
-            (Ok((valid, version)), _) => (Some(Arc::new(valid)), version, None),
+            (Ok(read), _) => (Some(Arc::new(read.definition)), read.version, None, read.imported),
             (Err(fault), in_force) => {
                 let version = last.map(|last| last.version.clone()).unwrap_or_default();
-                (in_force.cloned(), version, Some(fault))
+                let fault = match &folder.foreign {
+                    Some(_) => fault.of_foreign_file(),
+                    None => fault,
+                };
+                (in_force.cloned(), version, Some(fault), last_import)
             }
         };
-        Self { name: stem, folder: index, valid, version, fault, referenced }
+        // The name of another program's file need not be the name of its agent.
+        let name = valid.as_ref().map_or(stem, |valid| valid.name.to_string());
+        Self { name, folder: index, valid, version, fault, referenced, imported }
     }
 
     /// The file as `decide` says: refused content has no effect. What was in force before stays, unless
@@ -226,10 +248,41 @@ impl FileState {
     /// Whether the content that is in force may be.
     fn check(&self, path: &Path, decide: &Decide) -> Result<(), String> {
         match self.valid.as_deref() {
-            Some(definition) => decide(&CheckedFile { path, version: &self.version, definition }),
+            Some(definition) => decide(&CheckedFile {
+                path,
+                version: &self.version,
+                definition,
+                is_foreign: self.imported.is_some(),
+            }),
             None => Ok(()),
         }
     }
+}
+
+impl Content {
+    fn read(
+        folder: &Folder,
+        stem: &str,
+        bytes: &[u8],
+        read_referenced: &mut ReadReferenced<'_>,
+    ) -> Result<Self, AgentFileError> {
+        let version = version_of(bytes);
+        let Some(format) = &folder.foreign else {
+            let definition = parse(stem, bytes, read_referenced)?;
+            return Ok(Self { definition, version, imported: None });
+        };
+        let ForeignAgent { definition, dropped } = format.read(stem, bytes)?;
+        let imported = Some(Imported { format: format.name, dropped });
+        Ok(Self { definition, version, imported })
+    }
+}
+
+/// Two files of one folder define an agent of the same name. Only files of other programs can.
+fn same_name(first: &AgentFileEntry, path: &Path) -> Problem {
+    let (name, file) = (&first.definition.name, first.path.display());
+    let reason = format!("it defines `{name}`, as {file} does, which is used: rename one of them");
+    let kind = ProblemKind::Foreign;
+    Problem { path: path.to_owned(), line: None, reason, kind, in_force: false }
 }
 
 /// The name of a content: its SHA-256.

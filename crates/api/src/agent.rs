@@ -65,6 +65,9 @@ pub struct AgentDetail {
     /// What is wrong with the file now; the rest is then the last valid definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// The program its file was written for, when that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedFrom>,
     /// `true` when the agent is started and reads its inbox.
     pub live: bool,
     /// Its system prompt; absent in lists.
@@ -88,6 +91,17 @@ pub enum AgentOrigin {
     Project,
     /// A file of the user, for all projects. The API does not change it.
     User,
+}
+
+/// The program that the file of an agent was written for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ImportedFrom {
+    /// Name of the program, such as `claude`. The API does not change its file.
+    pub program: String,
+    /// What the file says and is not used, and why, one line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
 }
 
 /// All agents that are defined.

@@ -37,7 +37,7 @@ pub mod usage;
 
 pub use agent::{
     AgentDetail, AgentList, AgentOrigin, AgentPresence, AgentProblem, AgentStarted, AgentStopped,
-    CreateAgent, PresenceQuery,
+    CreateAgent, ImportedFrom, PresenceQuery,
 };
 pub use agent_change::AgentChange;
 pub use approval::{ApprovalList, ApprovalQuery, DecideApproval};

@@ -11,6 +11,7 @@ pub(crate) mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod import;
 mod inbox;
 mod init;
 mod journal;
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     Keys(keys::Keys),
     Token(token::Token),
     Trust(trust::Trust),
+    Import(import::Import),
     #[command(subcommand)]
     Projects(projects::Projects),
     #[command(subcommand)]
@@ -127,6 +129,7 @@ impl Command {
             | Self::Keys(_)
             | Self::Token(_)
             | Self::Trust(_)
+            | Self::Import(_)
             | Self::Projects(_)
             | Self::Prompt(_)
             | Self::Backup(_)
@@ -179,6 +182,7 @@ impl Command {
             Self::Keys(_) => Err(not_through_server("keys")),
             Self::Token(_) => Err(not_through_server("token")),
             Self::Trust(_) => Err(not_through_server("trust")),
+            Self::Import(_) => Err(not_through_server("import")),
             Self::Projects(_) => Err(not_through_server("projects")),
             Self::Prompt(_) => Err(not_through_server("prompt")),
             Self::Backup(_) => Err(not_through_server("backup")),
@@ -221,6 +225,7 @@ impl Command {
             Self::Keys(keys) => keys.run(environment),
             Self::Token(_) => token::Token::run(environment),
             Self::Trust(trust) => trust.run(environment),
+            Self::Import(import) => import.run(environment),
             Self::Projects(projects) => projects.run(environment),
             Self::Prompt(prompt) => prompt.run(environment).await,
             Self::Backup(backup) => backup.run(environment).await,

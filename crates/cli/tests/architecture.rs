@@ -157,6 +157,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["antiphon-core", "antiphon-interface-transport", "antiphon-runtime", "antiphon-scripted"],
     ),
     ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
+    ("antiphon-imports", &["antiphon-agent-files", "antiphon-core"]),
     (
         "antiphon-shell",
         &["antiphon-core", "antiphon-egress-proxy", "antiphon-sandbox", "antiphon-toolbox"],

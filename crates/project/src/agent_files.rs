@@ -3,6 +3,7 @@
 
 pub(crate) mod context_file;
 pub(crate) mod edit;
+pub mod foreign_folders;
 mod front_matter;
 
 use std::fs;
@@ -21,10 +22,12 @@ use crate::trust::ProjectTrust;
 use edit::AgentFileWrite;
 pub use edit::EditError;
 
-/// Folders of agent files in order of precedence: the user's own, then the project's. A project may have come
-/// with a clone, so its agent never takes the place of the user's.
-fn folders(project: &Project, settings: &UserSettings) -> [Folder; 2] {
-    [user_folder(settings), project_folder(project)]
+/// Folders of agent files in order of precedence: the user's own, then the project's, then those of other programs. A
+/// project may have come with a clone, so its agent never takes the place of the user's.
+fn folders(project: &Project, settings: &UserSettings) -> Vec<Folder> {
+    let mut folders = vec![user_folder(settings), project_folder(project)];
+    folders.extend(foreign_folders::foreign_folders(project, settings));
+    folders
 }
 
 /// Folder of the user's own agents.
@@ -44,7 +47,7 @@ pub(crate) fn open_catalog(
     system_prompt: impl Fn(PromptSource<'_>) -> String + Send + Sync + 'static,
 ) -> AgentCatalog {
     let check = project.trust().file_check();
-    AgentCatalog::open_checked(folders(project, settings).into(), check, system_prompt)
+    AgentCatalog::open_checked(folders(project, settings), check, system_prompt)
         .with_fixed(settings.remote_agents())
         .offering_ad_hoc(settings.ad_hoc_agents)
 }

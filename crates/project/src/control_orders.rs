@@ -264,6 +264,11 @@ impl ProjectOrders {
             let message = format!("`{name}` belongs to you, not to this project: edit {path}");
             return Err(refused(ErrorCode::Forbidden, message));
         }
+        if let Some(imported) = &entry.imported {
+            let (path, program) = (entry.path.display(), imported.format);
+            let message = format!("`{name}` is an agent of {program}: edit {path}");
+            return Err(refused(ErrorCode::Forbidden, message));
+        }
         self.write_file(move || edit::rewrite(&entry.path, &entry.definition, &context)).await?;
         self.files.allow_unsandboxed(name).await;
         Ok(about(OrderStatus::Updated, name))

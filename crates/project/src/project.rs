@@ -27,7 +27,8 @@ use crate::error::{ProjectError, unusable};
 use crate::hidden_paths::hidden_paths;
 use crate::prompt::Rules;
 use crate::request_drop::ProvidedRequestDrop;
-use crate::settings::{UserSettings, project_file};
+use crate::settings::project_file::{self, ProjectFile};
+use crate::settings::{UserSettings, mcp_json};
 use crate::state::identity::FolderIdentity;
 use crate::state::location::{state_base, state_folder};
 use crate::state::record::ProjectRecord;
@@ -107,9 +108,17 @@ impl Project {
     /// The user's settings, and below them those of the project, if the user trusts them.
     pub fn settings(&self, environment: &Environment) -> Result<UserSettings, ProjectError> {
         let user = UserSettings::load(environment)?;
-        match self.trust().settings_text()? {
-            Some(text) => project_file::parse(&self.root, &text)?.below(&self.root, user),
-            None => Ok(user),
+        let trust = self.trust();
+        let settings = match trust.settings_text()? {
+            Some(text) => project_file::parse(&self.root, &text)?.below(&self.root, user)?,
+            None => user,
+        };
+        match trust.mcp_json_text() {
+            Some(text) => {
+                let servers = mcp_json::usable(&text, &settings);
+                ProjectFile::of_servers(servers).below(&self.root, settings)
+            }
+            None => Ok(settings),
         }
     }
 

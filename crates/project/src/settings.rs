@@ -12,6 +12,7 @@ mod context_windows;
 mod default_model;
 mod edit;
 pub mod keys;
+pub(crate) mod mcp_json;
 mod mcp_server;
 mod models;
 mod parse;
@@ -85,6 +86,8 @@ pub struct UserSettings {
     pub sandbox: SandboxConfig,
     /// MCP servers whose tools agents can use.
     pub mcp: antiphon_mcp::McpConfig,
+    /// Names of variables whose values servers of a trusted `.mcp.json` may have.
+    pub mcp_json_env: Vec<String>,
     /// Other orchestrators by name.
     pub peers: BTreeMap<String, PeerConfig>,
     /// Programs that agents may run in terminals, by profile name.
@@ -167,6 +170,7 @@ struct File {
     permissions: antiphon_permissions::PermissionConfig,
     sandbox: SandboxConfig,
     mcp: antiphon_mcp::McpConfig,
+    mcp_json_env: Vec<String>,
     peers: BTreeMap<String, PeerConfig>,
     terminals: BTreeMap<String, toml::Table>,
     schedules: BTreeMap<String, ScheduleConfig>,
@@ -217,6 +221,7 @@ impl UserSettings {
             permissions: file.permissions,
             sandbox: file.sandbox.checked(&path)?,
             mcp: file.mcp,
+            mcp_json_env: file.mcp_json_env,
             peers: file.peers,
             terminals: terminals(&path, file.terminals)?,
             schedules: Schedules::from_config(file.schedules).map_err(|error| {

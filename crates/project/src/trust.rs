@@ -22,11 +22,12 @@ use antiphon_private_file::create_folder;
 
 use crate::error::{ProjectError, unusable};
 use crate::request_drop::ProvidedRequestDrop;
-use crate::settings::project_file;
+use crate::settings::{mcp_json, project_file};
 use crate::state::identity::FolderIdentity;
 use crate::state::registry;
 use record::TrustRecord;
 pub use review::listed;
+pub(crate) use trust_item::agent_effects;
 pub use trust_item::{TrustItem, TrustItemKind, TrustStatus};
 
 /// Tools that change nothing and reach nothing outside of the project.
@@ -121,6 +122,26 @@ impl ProjectTrust {
         Ok(TrustRecord::read(&self.state)?.trusts_content(&self.relative(path), version))
     }
 
+    /// Whether the user trusts a content of a file, by path and version. The record is read once.
+    pub(crate) fn trusted_content(&self) -> impl Fn(&Path, &str) -> bool {
+        let record = TrustRecord::read(&self.state).unwrap_or_default();
+        move |path, version| record.trusts_content(&self.relative(path), version)
+    }
+
+    /// The project's `.mcp.json`, if the user trusts it.
+    pub(crate) fn mcp_json_text(&self) -> Option<String> {
+        let text = match mcp_json::read(&self.root) {
+            Ok(text) => text?,
+            // It may have come with a clone, and keeps no command from its work.
+            Err(error) => {
+                tracing::warn!("{}", visible(&error.to_string()));
+                return None;
+            }
+        };
+        let version = version_of(text.as_bytes());
+        self.trusted_content()(&self.root.join(mcp_json::PATH), &version).then_some(text)
+    }
+
     /// The project's settings, if the user trusts them.
     pub(crate) fn settings_text(&self) -> Result<Option<String>, ProjectError> {
         let text = match project_file::read(&self.root) {
@@ -145,7 +166,7 @@ impl ProjectTrust {
         let begin = move || {
             let (trust, record) = (trust.clone(), OnceCell::new());
             move |file: &CheckedFile<'_>| {
-                if only_reads(file.definition) {
+                if !file.is_foreign && only_reads(file.definition) {
                     return Ok(());
                 }
                 // One record for all files: it is as long as there are files.

@@ -5,6 +5,7 @@ use antiphon_view::display::escaped;
 use crate::choice::{Choice, ChoiceList};
 use crate::command::COMMANDS;
 use crate::composer::Composer;
+use crate::prompt_entry::PromptEntry;
 
 /// Completions that are offered.
 const OFFERED_MAX: usize = 50;
@@ -13,7 +14,11 @@ const OFFERED_MAX: usize = 50;
 pub(crate) type Completions = ChoiceList<String>;
 
 /// The completions of what is typed; `None` when there are none.
-pub(crate) fn completions(composer: &Composer, files: &[String]) -> Option<Completions> {
+pub(crate) fn completions(
+    composer: &Composer,
+    files: &[String],
+    prompts: &[PromptEntry],
+) -> Option<Completions> {
     let (start, word) = composer.word_before_cursor();
     if start == 0
         && let Some(typed) = word.strip_prefix('/')
@@ -24,7 +29,13 @@ pub(crate) fn completions(composer: &Composer, files: &[String]) -> Option<Compl
             detail: entry.help.to_owned(),
             value: format!("/{} ", entry.name),
         });
-        return ChoiceList::new("", entries.collect());
+        let prompts = prompts.iter().filter(|prompt| prompt.name.starts_with(typed));
+        let prompts = prompts.take(OFFERED_MAX).map(|prompt| Choice {
+            label: escaped(format!("/{} {}", prompt.name, prompt.hint).trim_end()).into_owned(),
+            detail: escaped(&prompt.description).into_owned(),
+            value: format!("/{} ", prompt.name),
+        });
+        return ChoiceList::new("", entries.chain(prompts).collect());
     }
     let typed = word.strip_prefix('@')?.to_lowercase();
     let mut found: Vec<(u8, &String)> =
@@ -60,7 +71,7 @@ mod tests {
         let mut composer = Composer::default();
         composer.set(typed);
         let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
-        let Some(mut found) = completions(&composer, &files) else { return Vec::new() };
+        let Some(mut found) = completions(&composer, &files, &[]) else { return Vec::new() };
         let mut labels = Vec::new();
         loop {
             let label = found.selected().unwrap().label.clone();

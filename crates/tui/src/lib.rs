@@ -30,6 +30,7 @@ mod markdown;
 mod pager;
 mod program;
 mod project_files;
+mod prompt_entry;
 mod sgr;
 mod terminal_mode;
 mod thinking;
@@ -37,3 +38,4 @@ mod transcript;
 mod wrap;
 
 pub use program::{ProgramOptions, StartWith, run};
+pub use prompt_entry::{ExpandPrompt, PromptEntry};

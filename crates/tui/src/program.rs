@@ -40,6 +40,7 @@ use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
 use crate::project_files::ProjectFiles;
+use crate::prompt_entry::{ExpandPrompt, PromptEntry};
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use overlay::Overlay;
@@ -72,6 +73,10 @@ pub struct ProgramOptions {
     pub agent: Option<String>,
     /// Names and descriptions of the defined agents.
     pub agents: Vec<(String, String)>,
+    /// Commands that are prompts in files.
+    pub prompts: Vec<PromptEntry>,
+    /// Makes their prompts.
+    pub expand: ExpandPrompt,
     /// How the model is reached, and what the process gives to its tasks.
     pub route: Route,
     /// Prices of models.

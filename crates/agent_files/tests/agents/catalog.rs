@@ -71,6 +71,7 @@ fn an_agent_without_a_file_is_replaced_by_the_users_and_not_by_the_projects() {
         shadows: Vec::new(),
         version: "1".to_owned(),
         fault: None,
+        imported: None,
     };
     let world = World { catalog: catalog.with_fixed(vec![fixed]), folder };
     assert_eq!(world.description("a").as_deref(), Some("remote"));

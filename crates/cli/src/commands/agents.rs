@@ -7,7 +7,7 @@ mod show;
 use std::path::PathBuf;
 
 use antiphon_agent_files::{AgentFileEntry, Draft, DraftError, Folder, new_file};
-use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem};
+use antiphon_api::{AgentDetail, AgentList, AgentOrigin, AgentProblem, ImportedFrom};
 use antiphon_core::{AgentName, ModelRef};
 use antiphon_project::agent_files::{
     find_entry, new_agent_name, project_folder, read_catalog, user_folder,
@@ -200,6 +200,9 @@ struct Row<'a> {
     /// Files of the same name that this one replaces.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     shadows: &'a [String],
+    /// The program its file was written for, when that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    imported: Option<&'a ImportedFrom>,
 }
 
 fn row(agent: &AgentDetail) -> Row<'_> {
@@ -211,13 +214,31 @@ fn row(agent: &AgentDetail) -> Row<'_> {
         origin: agent.origin,
         path: &agent.path,
         shadows: &agent.shadows,
+        imported: agent.imported.as_ref(),
     }
 }
 
-fn origin(agent: &AgentDetail) -> &'static str {
-    match agent.origin {
+/// Whose file it is, and the program it was written for.
+fn origin(agent: &AgentDetail) -> String {
+    let owner = match agent.origin {
         AgentOrigin::Project => "project",
         AgentOrigin::User => "user",
+    };
+    match &agent.imported {
+        Some(imported) => format!("{owner}, for {}", imported.program),
+        None => owner.to_owned(),
+    }
+}
+
+/// Which files it replaces, in a word.
+fn shadows(agent: &AgentDetail) -> &'static str {
+    let is_ours = |path: &String| path.contains("/.antiphon/agents/");
+    if agent.shadows.is_empty() {
+        ""
+    } else if agent.shadows.iter().any(is_ours) {
+        ", shadows the project's"
+    } else {
+        ", shadows another"
     }
 }
 
@@ -238,11 +259,10 @@ fn list(found: &AgentList, json: bool) -> Result<(), Failure> {
     }
     let mut lines = vec![["AGENT", "MODEL", "FROM", "DESCRIPTION"].map(str::to_owned)];
     lines.extend(agents.iter().map(|agent| {
-        let shadows = if agent.shadows.is_empty() { "" } else { ", shadows the project's" };
         [
             agent.name.to_string(),
             agent.model.as_ref().map_or("the caller's".to_owned(), ModelRef::to_string),
-            format!("{}{shadows}", origin(agent)),
+            format!("{}{}", origin(agent), shadows(agent)),
             first_line(&agent.description),
         ]
     }));

@@ -10,9 +10,10 @@ use antiphon_project::agent_files::read_catalog;
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
+use antiphon_project::prompt_commands::{self, ListedCommand};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
-use antiphon_tui::{ProgramOptions, StartWith};
+use antiphon_tui::{ProgramOptions, PromptEntry, StartWith};
 use clap::Args;
 use uuid::Uuid;
 
@@ -130,6 +131,7 @@ impl Chat {
             named.unwrap_or_else(|| otherwise.to_owned())
         };
         let agents = read_catalog(project, settings).entries();
+        let commands = prompt_commands::list(project, settings);
         Ok(ProgramOptions {
             start_with: if self.continues { StartWith::Last } else { StartWith::New },
             model: self.model,
@@ -143,6 +145,10 @@ impl Chat {
                 .map(|entry| entry.definition)
                 .map(|agent| (agent.name.to_string(), agent.description.clone()))
                 .collect(),
+            prompts: commands.iter().map(prompt_entry).collect(),
+            expand: Box::new(move |name, typed| {
+                prompt_commands::expand_typed(&commands, name, typed)
+            }),
             route: route.absolute(environment)?,
             prices: settings.prices.clone(),
             windows: settings.windows().clone(),
@@ -154,6 +160,14 @@ impl Chat {
             shell: program(&["SHELL"], "/bin/sh"),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
+    }
+}
+
+fn prompt_entry(listed: &ListedCommand) -> PromptEntry {
+    PromptEntry {
+        name: listed.name.clone(),
+        hint: listed.command.hint.clone().unwrap_or_default(),
+        description: listed.command.description.clone(),
     }
 }
 

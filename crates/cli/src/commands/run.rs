@@ -62,6 +62,7 @@ Examples:
   antiphon run --budget-usd 0.50 --max-turns 20 \"Fix the failing test\"
   antiphon run --image screen.png \"What is wrong here?\"
   antiphon run --agent reviewer \"Look at the last commit\"
+  antiphon run --command fix-issue 123
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
@@ -69,6 +70,14 @@ Examples:
 pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
+
+    /// Arguments of the command, behind the first.
+    #[arg(requires = "command", value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    /// Run this command of a markdown file; the prompt and what follows are its arguments (docs/import.md).
+    #[arg(long, value_name = "NAME")]
+    command: Option<String>,
 
     /// Image to send with the prompt: a PNG, JPEG, GIF or WebP file; repeatable. `@FILE` in the prompt does the same.
     #[arg(long, value_name = "FILE")]
@@ -84,7 +93,7 @@ pub(crate) struct Run {
 
     /// Resume an interrupted task: its id, a prefix of it, or `last`.
     #[arg(long, value_name = "TASK", conflicts_with_all = [
-        "prompt", "image", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
+        "prompt", "command", "image", "system", "session", "max_turns", "max_tokens", "max_seconds", "budget_usd",
         "output_schema", "model", "agent", "plan", "max_depth", "max_tasks", "max_fan_out", "script", "record", "replay", "retries", "save", "no_rules",
     ])]
     resume: Option<String>,
@@ -190,6 +199,9 @@ struct Order {
     prompt: String,
     /// The prompt with its images, if it has any.
     blocks: Option<RawJson>,
+    /// The agent and the model that its command names.
+    agent: Option<String>,
+    model: Option<ModelRef>,
     limits: TaskLimits,
     output_schema: Option<RawJson>,
     route: Route,
@@ -204,9 +216,10 @@ impl Run {
         let started = Instant::now();
         let project = Project::find(environment)?;
         // Every error in the arguments is found before anything is asked or recorded.
-        let order = self.order(environment)?;
+        let mut order = self.order(environment)?;
         let mut settings = project.reviewed_settings(environment)?;
-        let chosen = self.choose_model(environment, &project, &settings).await?;
+        self.put_command(order.as_mut(), environment, &project, &settings)?;
+        let chosen = self.choose_model(environment, &project, &settings, order.as_ref()).await?;
         let environment = chosen.as_ref().unwrap_or(environment);
         if chosen.is_some() {
             settings = project.reviewed_settings(environment)?;
@@ -250,13 +263,15 @@ impl Run {
         environment: &Environment,
         project: &Project,
         settings: &UserSettings,
+        order: Option<&Order>,
     ) -> Result<Option<Environment>, Failure> {
         let is_named = self.model.is_some() || self.resume.is_some() || self.session.is_some();
+        let is_named = is_named || order.is_some_and(|order| order.model.is_some());
         if is_named || self.script.is_some() || self.replay.is_some() {
             return Ok(None);
         }
         // An agent may have a model of its own, or none to call, as a program in a terminal.
-        if let Some(name) = &self.agent {
+        if let Some(name) = self.agent.as_ref().or_else(|| order?.agent.as_ref()) {
             let agent = find_entry(&read_catalog(project, settings), name)?.definition;
             if agent.model.is_some() || !agent.runtimes.is_empty() {
                 return Ok(None);
@@ -274,8 +289,13 @@ impl Run {
     ) -> Result<(), Failure> {
         let started = Instant::now();
         self.check_server_options()?;
-        let order = self.order(environment)?;
+        let mut order = self.order(environment)?;
         let prices = UserSettings::load(environment)?.prices;
+        if self.command.is_some() {
+            let project = Project::find(environment)?;
+            let settings = project.settings(environment)?;
+            self.put_command(order.as_mut(), &project, &settings)?;
+        }
         let keyboard = self.keyboard();
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
         let mut attachment = AttachedTask::at_server(server)?;
@@ -349,7 +369,7 @@ impl Run {
 
     /// The keyboard of the terminal, unless the prompt comes from there or events are printed as JSON.
     fn keyboard(&self) -> Keyboard {
-        let reads_prompt = matches!(self.prompt.as_deref(), Some("-") | None);
+        let reads_prompt = self.reads_prompt();
         if self.json || (reads_prompt && self.resume.is_none()) {
             return Keyboard::absent();
         }

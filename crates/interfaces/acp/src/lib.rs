@@ -16,6 +16,7 @@
 //!
 //! Types of the wire come from one pinned crate, and only `wire` and `schema` name it.
 
+mod commands;
 mod config_options;
 mod line_reader;
 mod permission;

@@ -12,7 +12,7 @@ use antiphon_interface_transport::Interface;
 use antiphon_process::{Connection, Participant};
 use antiphon_project::environment::{Environment, Questions};
 use antiphon_project::project::Project;
-use antiphon_project::session_summary;
+use antiphon_project::{prompt_commands, session_summary};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::commands;
 use crate::config_options::{self, modes, options};
 use crate::line_reader::{LINE_BYTES_MAX, Line, next_line};
 use crate::prompt_content::PromptContent;
@@ -184,7 +185,7 @@ impl Server {
     async fn prompt(self: &Arc<Self>, id: Value, params: Value, requests: &mut JoinSet<()>) {
         let begun = parse::<PromptRequest>(params).and_then(|request| {
             let session = self.session(&request.session_id.0)?;
-            let content = PromptContent::parse(request.prompt)?;
+            let content = PromptContent::parse(commands::expanded(&session, request.prompt)?)?;
             let running = session.begin_turn().ok_or_else(|| {
                 details("another prompt of this session runs: wait for it, or cancel it")
             })?;
@@ -207,9 +208,9 @@ impl Server {
         match method {
             "initialize" => Ok((value(&initialized(&parse(params)?))?, None)),
             "authenticate" => Err(details("no authentication is needed")),
-            "session/new" => Ok((self.new_session(parse(params)?).await?, None)),
-            "session/load" => Ok((self.load(parse(params)?).await?, None)),
-            "session/resume" => Ok((self.resume(parse(params)?).await?, None)),
+            "session/new" => self.new_session(parse(params)?).await,
+            "session/load" => self.load(parse(params)?).await,
+            "session/resume" => self.resume(parse(params)?).await,
             "session/list" => Ok((self.list(parse(params)?).await?, None)),
             "session/close" => Ok((self.close(parse(params)?)?, None)),
             "session/set_mode" => {
@@ -235,18 +236,19 @@ impl Server {
         }
     }
 
-    async fn new_session(&self, request: NewSessionRequest) -> Result<Value, Error> {
+    async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Error> {
         warn_of_servers(request.mcp_servers.len());
         let id = SessionId::parse(&Uuid::new_v4().to_string());
         let id = id.map_err(|error| details(&error.to_string()))?;
         let session = self.open(id, &request.cwd).await?;
         let session = self.insert(session)?;
         let answer = NewSessionResponse::new(session.id.to_string());
-        value(&answer.modes(modes(&session)).config_options(options(&session)))
+        let answer = value(&answer.modes(modes(&session)).config_options(options(&session)))?;
+        Ok((answer, commands::update(&session)))
     }
 
     /// Opens a session, and shows its messages before the answer.
-    async fn load(&self, request: LoadSessionRequest) -> Result<Value, Error> {
+    async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Error> {
         warn_of_servers(request.mcp_servers.len());
         let session = self.stored(&request.session_id.0, &request.cwd).await?;
         let connection = session.participant.connection().await.map_err(failed)?;
@@ -263,15 +265,17 @@ impl Server {
         }
         let session = self.insert(session)?;
         let answer = LoadSessionResponse::new().modes(modes(&session));
-        value(&answer.config_options(options(&session)))
+        let answer = value(&answer.config_options(options(&session)))?;
+        Ok((answer, commands::update(&session)))
     }
 
-    async fn resume(&self, request: ResumeSessionRequest) -> Result<Value, Error> {
+    async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Error> {
         warn_of_servers(request.mcp_servers.len());
         let session = self.stored(&request.session_id.0, &request.cwd).await?;
         let session = self.insert(session)?;
         let answer = ResumeSessionResponse::new().modes(modes(&session));
-        value(&answer.config_options(options(&session)))
+        let answer = value(&answer.config_options(options(&session)))?;
+        Ok((answer, commands::update(&session)))
     }
 
     /// A session that the journal of the folder's project has.
@@ -326,7 +330,8 @@ impl Server {
         };
         let agents = server.answer(server.client.agents().await).map_err(failed)?.agents;
         let agents = agents.into_iter().map(|agent| (agent.name.to_string(), agent.description));
-        let offered = (agents.collect(), models);
+        let commands = prompt_commands::list(participant.project(), &settings);
+        let offered = (agents.collect(), models, commands);
         let choice = self.config.choice.clone();
         let mode = choice.mode.or(Some(settings.permissions.mode));
         let choice = SessionChoice { mode, ..choice };

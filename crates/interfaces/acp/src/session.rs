@@ -7,6 +7,7 @@ use antiphon_core::{ModelRef, SessionId};
 use antiphon_permissions::PermissionMode;
 use antiphon_process::Participant;
 use antiphon_project::error::ProjectError;
+use antiphon_project::prompt_commands::ListedCommand;
 use antiphon_project::task_process::TaskProcess;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -20,6 +21,8 @@ pub(crate) struct Session {
     /// Names of the agents and models that can be chosen.
     pub(crate) agents: Vec<(String, String)>,
     pub(crate) models: Vec<ModelRef>,
+    /// Commands that are prompts in files.
+    pub(crate) commands: Vec<ListedCommand>,
     choice: Mutex<SessionChoice>,
     turn: Mutex<Option<CancellationToken>>,
 }
@@ -39,11 +42,11 @@ impl Session {
     pub(crate) fn new(
         id: SessionId,
         (participant, folder): (Participant, PathBuf),
-        (agents, models): (Vec<(String, String)>, Vec<ModelRef>),
+        (agents, models, commands): (Vec<(String, String)>, Vec<ModelRef>, Vec<ListedCommand>),
         choice: SessionChoice,
     ) -> Self {
         let (choice, turn) = (Mutex::new(choice), Mutex::default());
-        Self { id, participant, folder, agents, models, choice, turn }
+        Self { id, participant, folder, agents, models, commands, choice, turn }
     }
 
     pub(crate) fn choice(&self) -> SessionChoice {

@@ -1,7 +1,7 @@
 //! Agent definitions as clients see them.
 
 use antiphon_agent_files::{AgentCatalog, AgentFileEntry, FolderOwner, Problem};
-use antiphon_api::{AgentDetail, AgentOrigin, AgentProblem};
+use antiphon_api::{AgentDetail, AgentOrigin, AgentProblem, ImportedFrom};
 use antiphon_core::{AgentDefinition, RunnerConfig, Runtime};
 
 use crate::request::task_factory::DefinedAgent;
@@ -26,6 +26,10 @@ impl From<AgentFileEntry> for DefinedAgent {
             path: entry.path.display().to_string(),
             shadows: entry.shadows.iter().map(|path| path.display().to_string()).collect(),
             fault: entry.fault.map(|fault| format!("line {}: {}", fault.line, fault.reason)),
+            imported: entry.imported.map(|imported| ImportedFrom {
+                program: imported.format.to_owned(),
+                dropped: imported.dropped,
+            }),
         }
     }
 }
@@ -58,6 +62,7 @@ impl DefinedAgent {
             path: self.path.clone(),
             shadows: self.shadows.clone(),
             fault: self.fault.clone(),
+            imported: self.imported.clone(),
             live,
             context,
             available_tools,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use antiphon_api::{AgentChange, AgentOrigin, AgentProblem, RunStarted, StartRun};
+use antiphon_api::{AgentChange, AgentOrigin, AgentProblem, ImportedFrom, RunStarted, StartRun};
 use antiphon_core::port::IdempotencyKey;
 use antiphon_core::{AgentDefinition, AgentName, ErrorResponse, ModelRef};
 use antiphon_runtime::NewTask;
@@ -113,6 +113,8 @@ pub struct DefinedAgent {
     pub shadows: Vec<String>,
     /// What is wrong with the file now, while the definition from before is still in use.
     pub fault: Option<String>,
+    /// The program its file was written for, when that is another one.
+    pub imported: Option<ImportedFrom>,
 }
 
 fn not_writable() -> ErrorResponse {

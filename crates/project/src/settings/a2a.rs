@@ -101,6 +101,7 @@ impl UserSettings {
                 shadows: Vec::new(),
                 version,
                 fault: None,
+                imported: None,
             }
         };
         self.a2a.remote.iter().map(entry).collect()

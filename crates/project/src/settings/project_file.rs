@@ -147,6 +147,11 @@ impl ProjectFile {
         effects
     }
 
+    /// The same as a file with these MCP servers alone.
+    pub(crate) fn of_servers(mcp: McpConfig) -> Self {
+        Self { mcp, ..Self::default() }
+    }
+
     /// The user's settings with these of the project at `root` below them, within the policy of this machine.
     pub(crate) fn below(
         self,
@@ -195,7 +200,7 @@ fn field_of_user(server: &ServerConfig) -> Option<&'static str> {
 
 /// What a server runs or reaches, with all that the file sets but its time limits. Values of headers may be
 /// secret; a variable of the environment says with its value what it does.
-fn server_effect(name: &str, server: &ServerConfig) -> String {
+pub(crate) fn server_effect(name: &str, server: &ServerConfig) -> String {
     let mut parts: Vec<String> = match &server.launch {
         Launch::Stdio(stdio) => {
             let words: Vec<&str> =

@@ -1,15 +1,21 @@
 //! Parts of a project that need trust, with the effect of each.
 
+use std::path::PathBuf;
+
 use antiphon_agent_files::{AgentCatalog, AgentFileEntry, Folder, version_of};
 use antiphon_core::port::PromptSource;
 use antiphon_core::{AgentDefinition, CallableAgents, Runtime};
+use antiphon_imports::PromptCommand;
 use serde::Serialize;
 
 use super::record::{Pin, TrustRecord};
 use super::{ProjectTrust, only_reads};
+use crate::agent_files::foreign_folders::unconfigured_project_folders;
 use crate::control_orders::REQUEST_FOLDERS;
 use crate::error::{ProjectError, unusable};
-use crate::settings::project_file;
+use crate::prompt_commands;
+use crate::settings::mcp_json::{self, ReadServer};
+use crate::settings::project_file::{self, server_effect};
 
 /// Folder of a project's agents, below its root.
 const AGENTS: &str = ".antiphon/agents";
@@ -42,6 +48,10 @@ pub enum TrustItemKind {
     Agent,
     /// A folder of control requests.
     Requests,
+    /// MCP servers that other programs use.
+    McpServers,
+    /// A command: a prompt.
+    Command,
 }
 
 impl TrustItemKind {
@@ -51,6 +61,8 @@ impl TrustItemKind {
             Self::Settings => "settings",
             Self::Agent => "agent",
             Self::Requests => "requests",
+            Self::McpServers => "mcp servers",
+            Self::Command => "command",
         }
     }
 }
@@ -87,6 +99,9 @@ impl ProjectTrust {
         items.extend(self.agents(&record));
         let folders = REQUEST_FOLDERS.into_iter();
         items.extend(folders.filter_map(|path| self.requests(path, &record)));
+        items.extend(self.mcp_servers(&record));
+        items.extend(self.foreign_agents(&record));
+        items.extend(self.commands(&record));
         Ok(items)
     }
 
@@ -111,6 +126,43 @@ impl ProjectTrust {
             item(TrustItemKind::Agent, path, agent_effects(&entry.definition), pin, record)
         };
         wider.map(agent).collect()
+    }
+
+    /// Agents of other programs: all of them, also those that only read.
+    fn foreign_agents(&self, record: &TrustRecord) -> Vec<TrustItem> {
+        let agent = |entry: AgentFileEntry| {
+            let (path, pin) = (self.relative(&entry.path), Pin::Content(entry.version));
+            item(TrustItemKind::Agent, path, agent_effects(&entry.definition), pin, record)
+        };
+        let folders = unconfigured_project_folders(&self.root).into_iter();
+        let catalog =
+            |folder| AgentCatalog::open(vec![folder], |_: PromptSource<'_>| String::new());
+        folders.flat_map(|folder| catalog(folder).entries()).map(agent).collect()
+    }
+
+    fn commands(&self, record: &TrustRecord) -> Vec<TrustItem> {
+        let command = |(name, path, version, command): (String, PathBuf, String, PromptCommand)| {
+            let (path, pin) = (self.relative(&path), Pin::Content(version));
+            item(TrustItemKind::Command, path, command.effects(&name), pin, record)
+        };
+        prompt_commands::brought(&self.root).into_iter().map(command).collect()
+    }
+
+    /// A file that cannot be read brings nothing.
+    fn mcp_servers(&self, record: &TrustRecord) -> Option<TrustItem> {
+        let text = mcp_json::read(&self.root).ok().flatten()?;
+        let effect = |server: ReadServer| match server.config {
+            Ok((name, config)) => server_effect(name.as_str(), &config),
+            Err(reason) => format!("MCP server `{}` is not used: {reason}", server.name),
+        };
+        let effects = match mcp_json::as_written(&text) {
+            Ok(servers) if servers.is_empty() => return None,
+            Ok(servers) => servers.into_iter().map(effect).collect(),
+            Err(reason) => vec![reason],
+        };
+        let pin = Pin::Content(version_of(text.as_bytes()));
+        let path = mcp_json::PATH.to_owned();
+        Some(item(TrustItemKind::McpServers, path, effects, pin, record))
     }
 
     fn requests(&self, path: &str, record: &TrustRecord) -> Option<TrustItem> {
@@ -148,7 +200,7 @@ fn item(
     TrustItem { kind, path, status, effects, pin }
 }
 
-fn agent_effects(agent: &AgentDefinition) -> Vec<String> {
+pub(crate) fn agent_effects(agent: &AgentDefinition) -> Vec<String> {
     let mut effects = vec![match &agent.tools {
         None => "every tool".to_owned(),
         Some(tools) => format!("tools: {}", tools.join(", ")),

@@ -160,7 +160,7 @@ impl Program<'_, '_> {
         if word.starts_with('@') {
             self.files.refresh();
         }
-        self.completions = completions(&self.composer, self.files.known());
+        self.completions = completions(&self.composer, self.files.known(), &self.options.prompts);
     }
 
     /// Begins to read the files of the project.
@@ -203,7 +203,11 @@ impl Program<'_, '_> {
         }
         match crate::command::parse(&prompt) {
             Some(Ok((command, argument))) => return self.command(command, argument).await,
-            Some(Err(name)) => self.error(&format!("there is no command /{name}: see /help")),
+            Some(Err(name)) => match (self.options.expand)(name, &prompt) {
+                Some(Ok(expanded)) => self.send(expanded).await?,
+                Some(Err(reason)) => self.error(&reason),
+                None => self.error(&format!("there is no command /{name}: see /help")),
+            },
             None if prompt.trim().is_empty() && !self.is_suspended => {}
             None => self.send(prompt).await?,
         }

@@ -107,6 +107,8 @@ fn described(agent: &AgentDetail, tools: &Tools) -> String {
     let parallel = &agent.parallel_tools;
     rows.extend((!parallel.is_empty()).then(|| ("side by side", parallel.join(", "))));
     rows.extend(agent.shadows.iter().map(|path| ("shadows", path.clone())));
+    let dropped = agent.imported.iter().flat_map(|imported| &imported.dropped);
+    rows.extend(dropped.map(|line| ("not used", line.clone())));
     let silent = words(&agent.silent_intents);
     rows.extend((!silent.is_empty()).then(|| ("silent", silent.join(", "))));
     rows.extend(agent.output_schema.iter().map(|schema| ("result", schema.to_string())));

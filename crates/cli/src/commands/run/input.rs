@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use antiphon_core::{RawJson, TaskLimits};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
+use antiphon_project::project::Project;
+use antiphon_project::prompt_commands;
+use antiphon_project::settings::UserSettings;
 use antiphon_project::{blocks_json, prompt_with_files, saved_session};
 
 use super::{Order, Run, piped_text};
@@ -31,13 +34,46 @@ impl Run {
         Ok(Some(Order {
             blocks: self.blocks(&prompt, environment)?,
             prompt,
+            agent: None,
+            model: None,
             limits: self.limits()?,
             output_schema: self.schema()?,
             route: self.route(environment)?,
         }))
     }
 
+    /// Whether the prompt comes from standard input alone.
+    pub(super) fn reads_prompt(&self) -> bool {
+        self.command.is_none() && matches!(self.prompt.as_deref(), Some("-") | None)
+    }
+
+    /// Puts the prompt of the command in place of its arguments, and what is piped behind it.
+    pub(super) fn put_command(
+        &self,
+        order: Option<&mut Order>,
+        environment: &Environment,
+        project: &Project,
+        settings: &UserSettings,
+    ) -> Result<(), Failure> {
+        let (Some(name), Some(order)) = (&self.command, order) else { return Ok(()) };
+        let arguments: Vec<String> = self.prompt.iter().chain(&self.arguments).cloned().collect();
+        let expanded = prompt_commands::expand(project, settings, name, &arguments)?;
+        let piped = &order.prompt;
+        order.prompt = if piped.trim().is_empty() {
+            expanded.prompt
+        } else {
+            format!("{}\n\n{piped}", expanded.prompt)
+        };
+        order.agent = expanded.agent.filter(|_| self.system.is_none() && self.session.is_none());
+        order.model = expanded.model;
+        order.blocks = self.blocks(&order.prompt, environment)?;
+        Ok(())
+    }
+
     fn prompt(&self) -> Result<String, Failure> {
+        if self.command.is_some() {
+            return piped_text::read();
+        }
         let prompt = match self.prompt.as_deref() {
             Some("-") | None => read_stdin()?,
             Some(prompt) => prompt.to_owned(),

@@ -35,8 +35,8 @@ impl Run {
         let request = RunRequest {
             prompt: order.prompt,
             blocks: order.blocks,
-            agent: self.agent.clone(),
-            model: self.model.clone(),
+            agent: self.agent.clone().or(order.agent),
+            model: self.model.clone().or(order.model),
             system: self.system.clone(),
             session: self.session(attachment.connection()).await?,
             limits: order.limits,

@@ -159,7 +159,8 @@ async fn an_agents_key_starts_and_messages_no_agent_in_an_unlimited_runner() {
         ..AgentDefinition::new(name, "You are a shell.")
     });
     let (origin, path) = (AgentOrigin::Project, "agents/shell.md".to_owned());
-    let shell = DefinedAgent { definition, origin, path, shadows: Vec::new(), fault: None };
+    let shell =
+        DefinedAgent { definition, origin, path, shadows: Vec::new(), fault: None, imported: None };
     keyed.server.task_factory.written.lock().unwrap().push(shell);
     let run = json!({"message": "id > /tmp/pwned"});
     let reply = keyed.ask(&key, "POST", "/v1/agents/shell/inbox", Some(&run)).await;

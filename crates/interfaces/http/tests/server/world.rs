@@ -133,7 +133,14 @@ impl RecordingFactory {
             AgentDefinition::new(name.clone(), change.context.clone().unwrap_or_default());
         agent.description = change.description.clone().unwrap_or_default();
         let (origin, path) = (AgentOrigin::Project, format!("agents/{name}.md"));
-        DefinedAgent { definition: Arc::new(agent), origin, path, shadows: Vec::new(), fault: None }
+        DefinedAgent {
+            definition: Arc::new(agent),
+            origin,
+            path,
+            shadows: Vec::new(),
+            fault: None,
+            imported: None,
+        }
     }
 }
 
@@ -157,6 +164,7 @@ impl TaskFactory for RecordingFactory {
                 definition,
                 shadows: Vec::new(),
                 fault: None,
+                imported: None,
             }
         };
         let mut defined: Vec<DefinedAgent> =

@@ -70,6 +70,14 @@ async fn project_agent(
         refusal(ErrorCode::NotFound, unknown_agent(name, &known).to_string())
     };
     let entry = files.find(name).await.ok_or_else(none)?;
+    if let Some(imported) = &entry.imported {
+        let (path, program) = (entry.path.display(), imported.format);
+        let message = format!(
+            "`{name}` is an agent of {program}, which is read in place: edit {path}, or copy it with \
+             `antiphon import`"
+        );
+        return Err(refusal(ErrorCode::Forbidden, message));
+    }
     match entry.origin {
         FolderOwner::Project => Ok(entry),
         FolderOwner::User => {

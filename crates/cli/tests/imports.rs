@@ -1,0 +1,288 @@
+//! Agents, commands and MCP servers of other programs: inert until they are trusted, read in place after that, copied
+//! by `antiphon import`, and never more than they were. With the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "support/project_folder.rs"]
+mod project_folder;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use project_folder::{ProjectFolder, antiphon as binary, home};
+use serde_json::{Value, json};
+
+const CODER: &str = "---\nname: coder\ndescription: Codes when: asked. <example>x: y</example>\n\
+                     tools: Read, Bash(git:*), MultiEdit, WebSearch, mcp__docs__find\nmodel: inherit\n\
+                     permissionMode: bypassPermissions\ncolor: red\n---\nYou code.\u{202e}hidden\n";
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A project with the user's configuration, whose model is a script that answers `done`.
+fn project(config: &str) -> ProjectFolder {
+    let folder = ProjectFolder::new();
+    let model = format!("model = 'scripted/echo'\n{config}\n[scripts]\necho = 'echo.toml'\n");
+    write(&home(folder.path()), ".config/antiphon/config.toml", &model);
+    write(
+        &home(folder.path()),
+        ".config/antiphon/echo.toml",
+        "steps = [{ text = \"{{last_user}}\" }]\n",
+    );
+    folder
+}
+
+/// Exit code, output, errors.
+fn antiphon(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = binary(folder);
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn output_of(folder: &Path, arguments: &[&str]) -> String {
+    let (code, out, err) = antiphon(folder, arguments);
+    assert_eq!(code, 0, "{arguments:?}: {out}{err}");
+    out
+}
+
+fn json_of(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&output_of(folder, arguments)).unwrap()
+}
+
+/// Names and programs of the agents that are listed.
+fn agents(root: &Path) -> Vec<(String, String)> {
+    let found = json_of(root, &["agents", "list", "--json"]);
+    let text = |value: &Value| value.as_str().unwrap_or("antiphon").to_owned();
+    let agents = found["agents"].as_array().unwrap().iter();
+    agents.map(|agent| (text(&agent["name"]), text(&agent["imported"]["program"]))).collect()
+}
+
+#[test]
+fn an_agent_of_another_program_has_no_effect_until_it_is_trusted_and_never_more_rights() {
+    let folder = project("");
+    let root = folder.path();
+    write(root, ".claude/agents/coder.md", CODER);
+    // It only reads, and needs trust all the same.
+    write(
+        root,
+        ".opencode/agent/reader.md",
+        "---\ndescription: Reads.\nmode: subagent\ntools:\n  \"*\": false\n  read: true\n---\nYou read.\n",
+    );
+    assert_eq!(agents(root), []);
+    let items = json_of(root, &["trust", "--list", "--json"]);
+    assert_eq!(items[0]["path"], ".claude/agents/coder.md");
+    assert_eq!(items[0]["effects"], json!(["tools: read, edit, mcp__docs__find"]));
+    assert_eq!(items[1]["path"], ".opencode/agent/reader.md");
+    let (code, _, err) = antiphon(root, &["run", "--agent", "coder", "hello"]);
+    assert!(code == 2 && err.contains("antiphon trust"), "{code} {err}");
+
+    output_of(root, &["trust", "--yes"]);
+    let both = [("coder", "claude"), ("reader", "opencode")];
+    assert_eq!(agents(root), both.map(|(name, program)| (name.to_owned(), program.to_owned())));
+    let shown = output_of(root, &["agents", "show", "coder"]);
+    for line in [
+        "project, for claude",
+        "Bash(git:*) is left out",
+        "WebSearch is not available",
+        "bypassPermissions is not used",
+        "`color`",
+        "You code.\\u{202e}hidden",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let listed = output_of(root, &["agents", "list"]);
+    assert!(listed.contains("project, for opencode"), "{listed}");
+
+    // Changed content has no effect again.
+    write(
+        root,
+        ".claude/agents/coder.md",
+        &CODER.replace("tools: Read,", "tools: Read, Bash, Write,"),
+    );
+    assert_eq!(agents(root), [("reader".to_owned(), "opencode".to_owned())]);
+}
+
+#[test]
+fn an_agent_of_another_program_never_takes_the_place_of_ours() {
+    let folder = project("");
+    let root = folder.path();
+    write(root, ".antiphon/agents/coder.md", "---\ndescription: Ours.\ntools: read\n---\nOurs.\n");
+    write(root, ".claude/agents/coder.md", CODER);
+    write(root, ".claude/agents/other.md", CODER);
+    write(&home(root), ".claude/agents/coder.md", &CODER.replace("Codes", "The user's"));
+    output_of(root, &["trust", "--yes"]);
+    let found = json_of(root, &["agents", "list", "--json"]);
+    assert_eq!(found["agents"].as_array().unwrap().len(), 1);
+    assert_eq!(found["agents"][0]["description"], "Ours.");
+    assert_eq!(found["agents"][0]["shadows"].as_array().unwrap().len(), 2, "{found}");
+    let problem = found["problems"][0]["reason"].as_str().unwrap_or_default();
+    assert!(
+        found["agents"][0]["shadows"].to_string().contains("other.md")
+            || problem.contains("it defines `coder`"),
+        "{found}"
+    );
+}
+
+#[test]
+fn hostile_files_are_refused_with_a_reason_and_the_others_load() {
+    let folder = project("");
+    let root = folder.path();
+    let agent = |fields: &str| format!("---\ndescription: A.\n{fields}\n---\nBody.\n");
+    write(root, ".claude/agents/big.md", &format!("---\nx: {}\n---\nB\n", "a".repeat(10 << 20)));
+    write(root, ".claude/agents/slash.md", &agent("name: ../../etc/passwd\ntools: Read"));
+    write(root, ".claude/agents/twice.md", &agent("tools: Read\nmodel: a: b\ntools: Bash"));
+    write(root, ".claude/agents/none.md", "No front matter.");
+    write(root, ".claude/agents/odd.md", &agent("tools:\n  a: b"));
+    write(root, ".claude/agents/plan.md", &agent("permissionMode: plan"));
+    write(root, ".claude/agents/less.md", &agent("disallowedTools: Bash, Write"));
+    write(root, ".opencode/agent/asks.md", &agent("permission:\n  bash: ask\n  edit: deny"));
+    std::os::unix::fs::symlink("/etc/passwd", root.join(".claude/agents/link.md")).unwrap();
+    output_of(root, &["trust", "--yes"]);
+    let found = json_of(root, &["agents", "list", "--json"]);
+    let problems = found["problems"].to_string();
+    for part in
+        ["big.md", "more than", "`tools` is defined twice", "it has no front matter", "link.md"]
+    {
+        assert!(problems.contains(part), "{part}: {problems}");
+    }
+    let tools = |name: &str| {
+        json_of(root, &["agents", "show", name, "--json"])["tools"]["wanted"].to_string()
+    };
+    assert_eq!(tools("slash"), r#"["read"]"#);
+    assert_eq!(tools("odd"), "[]");
+    assert_eq!(tools("plan"), r#"["read","grep","glob"]"#);
+    for (name, gone) in [
+        ("less", "\"bash\""),
+        ("less", "\"write\""),
+        ("asks", "\"bash\""),
+        ("asks", "\"edit\""),
+        ("asks", "\"write\""),
+    ] {
+        assert!(!tools(name).contains(gone), "{name}: {}", tools(name));
+    }
+    assert!(tools("asks").contains("\"read\""));
+}
+
+#[test]
+fn a_folder_behind_a_link_is_not_read() {
+    let folder = project("");
+    let root = folder.path();
+    let elsewhere = root.with_file_name("elsewhere");
+    write(&elsewhere, "agents/coder.md", CODER);
+    write(&elsewhere, "commands/go.md", "Go.");
+    std::os::unix::fs::symlink(&elsewhere, root.join(".claude")).unwrap();
+    assert_eq!(json_of(root, &["trust", "--list", "--json"]), json!([]));
+    assert_eq!(agents(root), []);
+}
+
+#[test]
+fn an_import_replaces_nothing_and_gives_nothing_more() {
+    let folder = project("");
+    let root = folder.path();
+    write(root, ".claude/agents/coder.md", CODER);
+    write(root, ".claude/commands/front/go.md", "Go $1.");
+    write(&home(root), ".codex/prompts/mine.md", "Mine.");
+    write(&home(root), ".config/antiphon/agents/taken.md", "---\ndescription: Mine.\n---\nMine.\n");
+    write(root, ".claude/agents/taken.md", "---\ndescription: Theirs.\n---\nTheirs.\n");
+    let report = json_of(root, &["import", "--dry-run", "--json"]);
+    let by_name = |report: &Value, name: &str| {
+        report.as_array().unwrap().iter().find(|file| file["name"] == name).unwrap().clone()
+    };
+    assert_eq!(by_name(&report, "coder")["status"], "would_write");
+    assert!(!root.join(".antiphon/agents/coder.md").exists());
+
+    let refused = json_of(root, &["import", "--user", "--json"]);
+    assert!(by_name(&refused, "coder")["reason"].as_str().unwrap().contains("antiphon trust"));
+    assert_eq!(by_name(&refused, "mine")["status"], "written");
+
+    let report = json_of(root, &["import", "--json"]);
+    assert_eq!(by_name(&report, "coder")["status"], "written");
+    assert_eq!(by_name(&report, "coder")["needs_trust"], true);
+    assert!(by_name(&report, "taken")["reason"].as_str().unwrap().contains("would hide it"));
+    assert!(by_name(&report, "mine")["reason"].as_str().unwrap().contains("would hide it"));
+    assert!(root.join(".antiphon/commands/front/go.md").exists());
+    // The copy of what is not trusted is not trusted.
+    assert_eq!(agents(root), [("taken".to_owned(), "antiphon".to_owned())]);
+    output_of(root, &["trust", "--yes"]);
+    assert!(agents(root).contains(&("coder".to_owned(), "antiphon".to_owned())));
+    let again = json_of(root, &["import", "--json", "--from", "claude"]);
+    assert!(by_name(&again, "coder")["reason"].as_str().unwrap().contains("exists already"));
+}
+
+#[test]
+fn a_command_is_run_with_its_arguments_after_trust() {
+    let folder = project("");
+    let root = folder.path();
+    write(
+        root,
+        ".claude/commands/front/fix.md",
+        "---\ndescription: Fixes.\nallowed-tools: Bash(*)\n---\nFix $1 of $2: $ARGUMENTS !`touch ran`\n",
+    );
+    write(&home(root), ".codex/prompts/hello.md", "Say hello.\n");
+    let run = |arguments: &[&str]| antiphon(root, &[&["run", "--command"], arguments].concat());
+    let (code, _, err) = run(&["front:fix", "a"]);
+    assert!(code == 2 && err.contains("has no effect"), "{code} {err}");
+    let (code, out, err) = run(&["hello", "you"]);
+    assert!(code == 0 && out.contains("Say hello.\n\nArguments: you"), "{code} {out} {err}");
+    output_of(root, &["trust", "--yes"]);
+    let (code, out, err) = run(&["front:fix", "a b", "$1"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("Fix a b of $1: a b $1 !`touch ran`"), "{out}");
+    assert!(out.contains("were not run"), "{out}");
+    assert!(!root.join("ran").exists());
+    let (code, _, err) = run(&["nothing"]);
+    assert!(code == 2 && err.contains("there is no command `nothing`"), "{code} {err}");
+}
+
+#[test]
+fn servers_of_mcp_json_need_trust_and_get_no_variable_without_consent() {
+    let folder = project("");
+    let root = folder.path();
+    let servers = json!({ "mcpServers": {
+        "plain": { "command": "sh", "args": ["-c", "echo started > started; cat"], "env": { "A": "b" } },
+        "secret": { "command": "sh", "args": ["-c", "echo ${TOKEN_OF_USER} > leaked"] },
+        "old": { "type": "sse", "url": "https://old.example/sse" },
+    }});
+    write(root, ".mcp.json", &servers.to_string());
+    let with_token = |arguments: &[&str]| {
+        let mut command = binary(root);
+        let output = command
+            .args(arguments)
+            .env("TOKEN_OF_USER", "t0ken")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    with_token(&["run", "hello"]);
+    assert!(!root.join("started").exists());
+    let items = json_of(root, &["trust", "--list", "--json"]);
+    let effects = items[0]["effects"].to_string();
+    for part in [
+        "MCP server `plain` runs `sh -c",
+        "with `A=b`",
+        "${TOKEN_OF_USER}",
+        "`sse` is not supported",
+    ] {
+        assert!(effects.contains(part), "{part}: {effects}");
+    }
+    output_of(root, &["trust", "--yes"]);
+    let warnings = with_token(&["run", "hello"]);
+    assert!(root.join("started").exists(), "{warnings}");
+    assert!(!root.join("leaked").exists());
+    for part in
+        ["`secret` of .mcp.json is not used", "`mcp_json_env`", "`old` of .mcp.json is not used"]
+    {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+    let config = home(root).join(".config/antiphon/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("mcp_json_env = ['TOKEN_OF_USER']\n{text}")).unwrap();
+    with_token(&["run", "hello"]);
+    assert_eq!(fs::read_to_string(root.join("leaked")).unwrap(), "t0ken\n");
+}
