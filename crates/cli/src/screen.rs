@@ -1,9 +1,10 @@
 //! The transcript of a task on this process's standard output and standard error.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use antiphon_core::{Event, PriceTable, TaskId, UsageRecorded};
 use antiphon_runtime::Delta;
+use antiphon_tui::{AnswerStyle, LineInput, LiveRows, LiveTerminal};
 use antiphon_view::display::Destination;
 use antiphon_view::{NotePlacement, Transcript, TranscriptOptions};
 
@@ -15,6 +16,10 @@ use crate::terminal;
 /// A transcript that is written to the terminal.
 pub(crate) struct Screen {
     transcript: Transcript,
+    /// The rows beneath it, where something can be drawn again.
+    live: Option<LiveTerminal>,
+    /// The user is asked: the task waits, and its status would hide that.
+    hint: &'static str,
 }
 
 impl Screen {
@@ -22,27 +27,46 @@ impl Screen {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
         let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
+        let status_line = format != TranscriptFormat::Json && on_terminal.1 && !terminal::is_dumb();
+        let live = (status_line && terminal::may_draw()).then(|| {
+            let style = match format {
+                TranscriptFormat::Text => AnswerStyle::Markdown,
+                TranscriptFormat::Result | TranscriptFormat::Json => AnswerStyle::Plain,
+            };
+            let output: Box<dyn Write + Send> = if on_terminal.0 && format == TranscriptFormat::Text
+            {
+                Box::new(std::io::stdout())
+            } else {
+                Box::new(std::io::stderr())
+            };
+            LiveTerminal::new(output, terminal::stderr_colors(), style)
+        });
         let options = TranscriptOptions {
             format,
-            answers: match format {
-                TranscriptFormat::Result => Box::new(std::io::stderr()),
-                TranscriptFormat::Text | TranscriptFormat::Json => Box::new(stdout),
+            answers: match (&live, format) {
+                (Some(live), _) if inline => live.answers(),
+                (_, TranscriptFormat::Result) => Box::new(std::io::stderr()),
+                (_, TranscriptFormat::Text | TranscriptFormat::Json) => Box::new(stdout),
             },
-            notes: Box::new(stderr),
+            notes: match &live {
+                Some(live) => live.notes(),
+                None => Box::new(stderr),
+            },
             note_placement: if inline { NotePlacement::Inline } else { NotePlacement::Separate },
             destination: Destination::of(match format {
                 TranscriptFormat::Result => on_terminal.1,
                 TranscriptFormat::Text | TranscriptFormat::Json => on_terminal.0,
             }),
-            status_line: format != TranscriptFormat::Json && on_terminal.1,
+            // The live rows have it.
+            status_line: status_line && live.is_none(),
             colors: terminal::stderr_colors(),
             prices,
         };
-        Self { transcript: Transcript::new(options) }
+        Self { transcript: Transcript::new(options), live, hint: "" }
     }
 
     pub(crate) fn has_status_line(&self) -> bool {
-        self.transcript.has_status_line()
+        self.live.is_some() || self.transcript.has_status_line()
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -58,8 +82,48 @@ impl Screen {
     }
 
     /// Draws the status line.
-    pub(crate) fn tick(&mut self) {
-        self.transcript.tick(terminal::width().saturating_sub(1));
+    pub(crate) fn tick(&mut self) -> Result<(), Failure> {
+        let Some(live) = &self.live else {
+            if self.hint.is_empty() {
+                self.transcript.tick(terminal::width().saturating_sub(1));
+            }
+            return Ok(());
+        };
+        let status =
+            if self.hint.is_empty() { self.transcript.activity_line() } else { String::new() };
+        let rows = if terminal::may_draw() { LiveRows::Drawn } else { LiveRows::Absent };
+        live.draw(&status, rows).map_err(|error| Failure::unwritable(&error))
+    }
+
+    /// Shows what the user types. The hint says what can be typed now.
+    pub(crate) fn show_line(
+        &mut self,
+        input: &LineInput,
+        hint: &'static str,
+    ) -> Result<(), Failure> {
+        self.hint = hint;
+        let Some(live) = &self.live else { return Ok(()) };
+        live.set_line(input, hint);
+        self.tick()
+    }
+
+    /// Keeps what the user has sent on the screen. Otherwise the terminal has echoed it.
+    pub(crate) fn sent(&self, text: &str) {
+        if let Some(live) = &self.live {
+            live.sent(text);
+        }
+    }
+
+    /// Removes everything that is drawn again.
+    pub(crate) fn clear(&self) {
+        // The next write reports a terminal that is gone.
+        let _ = self.live.as_ref().map(LiveTerminal::clear);
+    }
+
+    /// Draws everything again: another process had the terminal meanwhile.
+    pub(crate) fn redraw(&self) {
+        // The same.
+        let _ = self.live.as_ref().map(LiveTerminal::forget);
     }
 
     pub(crate) fn delta(&mut self, delta: &Delta) -> Result<(), Failure> {
@@ -91,5 +155,6 @@ impl Screen {
     pub(crate) fn finish(&mut self) {
         self.transcript.end_line();
         self.transcript.clear_status();
+        self.live = None;
     }
 }

@@ -15,9 +15,11 @@ use antiphon_view::{DeferredOutput, Descendants, Note};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::failure::Failure;
-use crate::keyboard::Keyboard;
+use crate::keyboard::{self, Keyboard};
 use crate::screen::Screen;
 use crate::stop_signal::{COPY_WITHIN, Interrupts};
+use crate::suspension::{Asked, Suspension};
+use crate::terminal;
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -60,6 +62,7 @@ impl Watch<'_> {
             keyboard,
             asks,
             asking: None,
+            asked_at: Instant::now(),
             descendants,
             deferred: DeferredOutput::default(),
             has_begun: false,
@@ -86,6 +89,8 @@ struct WatchSession<'a, 'p> {
     asks: bool,
     /// The approval the user is asked for now.
     asking: Option<Approval>,
+    /// When the question was shown: a line that was begun before does not answer it.
+    asked_at: Instant,
     descendants: Descendants,
     deferred: DeferredOutput,
     /// An event of the task was shown: in JSON no delta precedes the first event.
@@ -95,6 +100,7 @@ struct WatchSession<'a, 'p> {
 impl WatchSession<'_, '_> {
     async fn run(&mut self) -> Result<(), Failure> {
         let mut interrupts = Interrupts::catch()?;
+        let mut suspension = Suspension::catch()?;
         let mut ticks = tokio::time::interval(TICK);
         let mut interrupting = JoinSet::new();
         let mut interrupted_at: Option<Instant> = None;
@@ -111,11 +117,11 @@ impl WatchSession<'_, '_> {
                         Next::Continue
                     }
                 },
-                typed = self.keyboard.line() => {
-                    let next = self.typed(typed).await?;
-                    self.task.await_rest();
-                    next
+                asked = suspension.asked() => {
+                    self.suspend(asked, &mut suspension);
+                    Next::Continue
                 }
+                typed = self.keyboard.typed() => self.typed(typed).await?,
                 change = self.task.changed() => {
                     let items = self.task.advance(change).await?;
                     self.show(items).await?
@@ -124,9 +130,7 @@ impl WatchSession<'_, '_> {
                     self.on_interrupted(done, interrupted_at, &mut interrupting).await?
                 }
                 _ = ticks.tick(), if has_status_line => {
-                    if self.asking.is_none() {
-                        self.screen.tick();
-                    }
+                    self.screen.tick()?;
                     Next::Continue
                 }
             };
@@ -166,12 +170,31 @@ impl WatchSession<'_, '_> {
         Ok(Next::Stop)
     }
 
+    /// Gives the terminal to the shell until the command is continued, or takes it again.
+    fn suspend(&mut self, asked: Asked, suspension: &mut Suspension) {
+        match asked {
+            Asked::Suspend => {
+                self.screen.clear();
+                keyboard::give_back();
+                suspension.stop();
+            }
+            Asked::Continue => {}
+        }
+        if self.keyboard.is_present() && !terminal::is_dumb() {
+            keyboard::take_again();
+        }
+        if terminal::may_draw() {
+            self.screen.redraw();
+        }
+    }
+
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
     /// of its tools end with it.
     async fn end_at_once(&mut self) -> Failure {
         let attachment = self.task.attachment();
         if !attachment.works_for_others().await {
-            crate::keyboard::exit_now(130);
+            self.screen.clear();
+            keyboard::exit_now(130);
         }
         attachment.ends_at_once = true;
         Failure::interrupted()
@@ -299,7 +322,7 @@ impl WatchSession<'_, '_> {
         let result = self.task.result().await?;
         let status = result.state.status;
         if status.is_terminal() && result.unfinished > 0 && !self.screen.is_json() {
-            let tasks = crate::terminal::count(result.unfinished as u64, "task");
+            let tasks = terminal::count(result.unfinished as u64, "task");
             self.screen.note(&format!(
                 "unfinished below it: {tasks}; see `antiphon tasks tree {task_id}`, resume with \
                  `antiphon tasks resume`"

@@ -98,7 +98,10 @@ impl Chat {
             interface,
         };
         let mut attachment = AttachedTask::open(own).await?;
-        let ended = Box::pin(antiphon_tui::run(&mut attachment, options)).await;
+        let ended = tokio::select! {
+            ended = Box::pin(antiphon_tui::run(&mut attachment, options)) => ended,
+            () = panic_of_test(environment) => Ok(()),
+        };
         leave(attachment, false, remaining_work).await;
         Ok(ended?)
     }
@@ -138,6 +141,27 @@ impl Chat {
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
     }
+}
+
+/// Panics when the file exists that a test names: the terminal is restored then, too.
+#[cfg(debug_assertions)]
+async fn panic_of_test(environment: &Environment) {
+    let Some(file) = environment.text("ANTIPHON_TEST_PANIC") else {
+        return std::future::pending().await;
+    };
+    while !std::path::Path::new(&file).exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    #[expect(clippy::panic, reason = "it is what the test asked for")]
+    {
+        panic!("a test asked for this panic");
+    }
+}
+
+/// Never, in the program that people use.
+#[cfg(not(debug_assertions))]
+async fn panic_of_test(_environment: &Environment) {
+    std::future::pending().await
 }
 
 /// The path of this program, or its name, which the shell finds.

@@ -1,8 +1,11 @@
 //! Asks the user at the terminal for approvals of the watched task and its descendants, one after
 //! the other. With no user present, an approval stays pending in the journal.
 
-use antiphon_core::{Approval, Decision, Event, EventBody};
+use std::time::Instant;
+
+use antiphon_core::{Approval, Decision, Event, EventBody, Question};
 use antiphon_runtime::TaskState;
+use antiphon_tui::{Typed, TypedLine};
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
 use antiphon_view::{ApprovalQuestion, Note, Tone, settles, typed_reply};
@@ -54,6 +57,7 @@ impl WatchSession<'_, '_> {
             return Ok(Next::Continue);
         }
         self.asking = None;
+        self.show_line()?;
         self.screen.note(if let EventBody::ApprovalDecided(decided) = &event.body {
             match decided.decision {
                 Decision::AllowOnce if decided.answer.is_some() => {
@@ -94,7 +98,7 @@ impl WatchSession<'_, '_> {
         self.asking = pending.next();
         let Some(approval) = &self.asking else {
             self.show_deferred_notes();
-            return Ok(Next::Continue);
+            return self.show_line().map(|()| Next::Continue);
         };
         let is_descendant = approval.task_id != *self.task.task_id();
         let task = is_descendant.then(|| self.task_name(approval));
@@ -106,22 +110,68 @@ impl WatchSession<'_, '_> {
             width: terminal::width(),
         };
         self.screen.styled_lines(&question.lines());
+        self.show_line()?;
+        self.asked_at = Instant::now();
         Ok(Next::Continue)
     }
 
     /// The user typed a line: an answer to the question, or a message for the task.
-    pub(super) async fn typed(&mut self, line: Option<String>) -> Result<Next, Failure> {
-        match (line, self.asking.take()) {
-            // The input has ended: the approval stays pending.
-            (None, Some(_)) => Ok(Next::Stop),
-            (None, None) => Ok(Next::Continue),
-            (Some(line), Some(approval)) if line.trim().starts_with('/') => {
-                self.asking = Some(approval);
-                self.steer(line.trim()).await
+    pub(super) async fn typed(&mut self, typed: Typed) -> Result<Next, Failure> {
+        let next = match typed {
+            Typed::TooLong => {
+                self.screen.note("the line is too long: what is typed now is not taken");
+                Next::Continue
             }
-            (Some(line), Some(approval)) => self.answer(line.trim(), approval).await,
-            (Some(line), None) => self.steer(line.trim()).await,
+            // The input has ended: the approval stays pending.
+            Typed::End if self.asking.take().is_some() => Next::Stop,
+            Typed::Changed | Typed::End => Next::Continue,
+            Typed::Line(line) => {
+                let next = self.line(line).await?;
+                self.task.await_rest();
+                next
+            }
+        };
+        self.show_line()?;
+        Ok(next)
+    }
+
+    async fn line(&mut self, line: TypedLine) -> Result<Next, Failure> {
+        let text = line.text.trim().to_owned();
+        let is_command = text.starts_with('/');
+        if self.asking.is_some() && !is_command && line.began < self.asked_at {
+            self.keyboard.take_back(line);
+            self.screen.note(
+                "  Nothing is sent: the question appeared while you typed. Ctrl-U removes the line; \
+                 then answer",
+            );
+            return Ok(Next::Continue);
         }
+        if !text.is_empty() {
+            self.screen.sent(&text);
+        }
+        match self.asking.take() {
+            Some(approval) if is_command => {
+                self.asking = Some(approval);
+                self.steer(&text).await
+            }
+            Some(approval) => self.answer(&text, approval).await,
+            None => self.steer(&text).await,
+        }
+    }
+
+    /// Shows what is typed, and what can be typed.
+    fn show_line(&mut self) -> Result<(), Failure> {
+        let hint = match self.asking.as_ref().map(|approval| &approval.question) {
+            None => "",
+            Some(None) => "y once, t for this task, a always, n no; or type why not",
+            Some(Some(Question::Plan(_))) => {
+                "y accepts the plan, n rejects it; or type what to change"
+            }
+            Some(Some(Question::Choice(_))) => {
+                "a number, a label or your answer; - leaves it unanswered"
+            }
+        };
+        self.screen.show_line(self.keyboard.input(), hint)
     }
 
     async fn steer(&mut self, line: &str) -> Result<Next, Failure> {

@@ -88,6 +88,12 @@ impl Screen {
         lines.join("\n").trim_end().to_owned()
     }
 
+    /// What the program has switched on: the alternate screen, marks around pastes, a hidden cursor.
+    pub(crate) fn switched_on(&self) -> (bool, bool, bool) {
+        let screen = self.parser.screen();
+        (screen.alternate_screen(), screen.bracketed_paste(), screen.hide_cursor())
+    }
+
     /// Row and column of the cursor.
     pub(crate) fn cursor(&self) -> (u16, u16) {
         self.parser.screen().cursor_position()
