@@ -24,9 +24,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
-use rustix::process::{
-    Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
-};
+use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
 
 use crate::commands::may_work_for_others;
 use crate::terminal_mode::TerminalMode;

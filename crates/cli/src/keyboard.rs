@@ -16,7 +16,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
 use crate::terminal;
-pub(crate) use mode::{give_back, take_again};
+pub(crate) use mode::give_back;
 
 /// Pieces of what was typed that wait to be read. When there are more, the terminal is not read.
 const PIECES_MAX: usize = 16;
@@ -49,6 +49,15 @@ pub(crate) fn exit_now(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// How the terminal passes on what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypedAs {
+    /// Every key at once, without an echo. Something else shows the line.
+    Keys,
+    /// Whole lines, which the terminal shows.
+    Lines,
+}
+
 /// Bytes that were typed, and when they were read.
 type Piece = (Vec<u8>, Instant);
 
@@ -57,11 +66,12 @@ pub(crate) struct Keyboard {
     pieces: Option<mpsc::Receiver<Piece>>,
     input: LineInput,
     typed: VecDeque<Typed>,
+    typed_as: TypedAs,
 }
 
 impl Keyboard {
     /// Reads lines from the terminal, if standard input and standard error are one.
-    pub(crate) fn listen() -> Self {
+    pub(crate) fn listen(typed_as: TypedAs) -> Self {
         let interactive = std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal()
             && terminal::is_in_foreground();
@@ -69,8 +79,8 @@ impl Keyboard {
             return Self::absent();
         }
         HAS_LISTENED.store(true, Ordering::Relaxed);
-        if !terminal::is_dumb() {
-            take_again();
+        if typed_as == TypedAs::Keys {
+            mode::take_again();
         }
         let (sender, pieces) = mpsc::channel(PIECES_MAX);
         // A thread, because reading a terminal blocks; the program does not wait for it to end.
@@ -84,17 +94,29 @@ impl Keyboard {
             {
             }
         });
-        Self { pieces: reader.is_ok().then_some(pieces), ..Self::absent() }
+        Self { pieces: reader.is_ok().then_some(pieces), typed_as, ..Self::absent() }
     }
 
     /// No user: there are never lines.
     pub(crate) fn absent() -> Self {
-        Self { pieces: None, input: LineInput::default(), typed: VecDeque::new() }
+        Self {
+            pieces: None,
+            input: LineInput::default(),
+            typed: VecDeque::new(),
+            typed_as: TypedAs::Lines,
+        }
     }
 
     /// Whether a user can be asked.
     pub(crate) fn is_present(&self) -> bool {
         self.pieces.is_some()
+    }
+
+    /// Takes the terminal again after it was another process's.
+    pub(crate) fn take_again(&self) {
+        if self.is_present() && self.typed_as == TypedAs::Keys {
+            mode::take_again();
+        }
     }
 
     /// The line that is typed now.

@@ -6,12 +6,21 @@ use antiphon_core::{Event, PriceTable, TaskId, UsageRecorded};
 use antiphon_runtime::Delta;
 use antiphon_tui::{AnswerStyle, LineInput, LiveRows, LiveTerminal};
 use antiphon_view::display::Destination;
-use antiphon_view::{NotePlacement, Transcript, TranscriptOptions};
+use antiphon_view::{Colors, NotePlacement, Transcript, TranscriptOptions};
 
 pub(crate) use antiphon_view::{Note, TranscriptFormat};
 
 use crate::failure::Failure;
 use crate::terminal;
+
+/// Whether something can be drawn again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drawing {
+    /// Where the output is a terminal.
+    WherePossible,
+    /// Text is only added, without escape sequences.
+    Never,
+}
 
 /// A transcript that is written to the terminal.
 pub(crate) struct Screen {
@@ -20,14 +29,18 @@ pub(crate) struct Screen {
     live: Option<LiveTerminal>,
     /// The user is asked: the task waits, and its status would hide that.
     hint: &'static str,
+    colors: Colors,
+    drawing: Drawing,
 }
 
 impl Screen {
-    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable) -> Self {
+    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable, drawing: Drawing) -> Self {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
         let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
-        let status_line = format != TranscriptFormat::Json && on_terminal.1 && !terminal::is_dumb();
+        let draws = drawing == Drawing::WherePossible;
+        let status_line = format != TranscriptFormat::Json && on_terminal.1 && draws;
+        let colors = if draws { terminal::stderr_colors() } else { Colors::Off };
         let live = (status_line && terminal::may_draw()).then(|| {
             let style = match format {
                 TranscriptFormat::Text => AnswerStyle::Markdown,
@@ -39,7 +52,7 @@ impl Screen {
             } else {
                 Box::new(std::io::stderr())
             };
-            LiveTerminal::new(output, terminal::stderr_colors(), style)
+            LiveTerminal::new(output, colors, style)
         });
         let options = TranscriptOptions {
             format,
@@ -59,14 +72,23 @@ impl Screen {
             }),
             // The live rows have it.
             status_line: status_line && live.is_none(),
-            colors: terminal::stderr_colors(),
+            colors,
             prices,
         };
-        Self { transcript: Transcript::new(options), live, hint: "" }
+        Self { transcript: Transcript::new(options), live, hint: "", colors, drawing }
     }
 
     pub(crate) fn has_status_line(&self) -> bool {
         self.live.is_some() || self.transcript.has_status_line()
+    }
+
+    pub(crate) fn colors(&self) -> Colors {
+        self.colors
+    }
+
+    /// Whether nothing is drawn again: a question is lines of text.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.drawing == Drawing::Never
     }
 
     pub(crate) fn is_json(&self) -> bool {

@@ -36,7 +36,7 @@ pub(crate) struct Watch<'a> {
     /// The task without a parent that it belongs to.
     pub(crate) root: &'a TaskId,
     pub(crate) screen: Screen,
-    pub(crate) keyboard: Keyboard,
+    pub(crate) keyboard: &'a mut Keyboard,
     /// Whether the user is asked for approvals. Otherwise another command decides them.
     pub(crate) asks: bool,
 }
@@ -85,7 +85,7 @@ pub(crate) enum WatchStart {
 struct WatchSession<'a, 'p> {
     task: WatchedTask<'a, 'p>,
     screen: Screen,
-    keyboard: Keyboard,
+    keyboard: &'a mut Keyboard,
     asks: bool,
     /// The approval the user is asked for now.
     asking: Option<Approval>,
@@ -180,9 +180,7 @@ impl WatchSession<'_, '_> {
             }
             Asked::Continue => {}
         }
-        if self.keyboard.is_present() && !terminal::is_dumb() {
-            keyboard::take_again();
-        }
+        self.keyboard.take_again();
         if terminal::may_draw() {
             self.screen.redraw();
         }

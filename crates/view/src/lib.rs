@@ -12,6 +12,7 @@ mod colors;
 mod deferred;
 mod descendants;
 pub mod display;
+mod failure_text;
 mod note;
 mod question;
 mod task_words;
@@ -26,6 +27,7 @@ pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
+pub use failure_text::{FailedTask, FailureReader, failure_text};
 pub use note::{Note, Tone};
 pub use question::{
     Extent, answer_text, answers_text, plan_lines, question_lines, question_text, todo_lines,

@@ -1,5 +1,7 @@
 //! `antiphon` and `antiphon chat`: the terminal program.
 
+mod plain;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_tui::{ProgramOptions, StartWith};
 use clap::Args;
+use plain::PlainChat;
 use uuid::Uuid;
 
 use super::run::leave;
@@ -65,6 +68,10 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
+    /// Text only, for screen readers: nothing is drawn again, and questions are numbered lines. Also where `TERM` is `dumb`.
+    #[arg(long)]
+    plain: bool,
+
     /// Script that answers in place of a built-in one (see docs/scripted.md).
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -89,6 +96,7 @@ impl Chat {
             ..TaskProcess::default()
         };
         let process = process.at_providers_of(&settings);
+        let is_plain = self.plain || terminal::is_dumb();
         let options = self.options(environment, &project, &settings, process.clone())?;
         let own = OwnTask {
             project: &project,
@@ -98,6 +106,11 @@ impl Chat {
             interface,
         };
         let mut attachment = AttachedTask::open(own).await?;
+        if is_plain {
+            let ended = Box::pin(PlainChat::new(options)?.run(&mut attachment)).await;
+            leave(attachment, false, remaining_work).await;
+            return ended;
+        }
         let ended = tokio::select! {
             ended = Box::pin(antiphon_tui::run(&mut attachment, options)) => ended,
             () = panic_of_test(environment) => Ok(()),

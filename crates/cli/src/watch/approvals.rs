@@ -106,12 +106,16 @@ impl WatchSession<'_, '_> {
             approval,
             task: task.as_deref(),
             more: pending.len(),
-            colors: terminal::stderr_colors(),
+            colors: self.screen.colors(),
             width: terminal::width(),
         };
-        self.screen.styled_lines(&question.lines());
-        self.show_line()?;
+        let mut lines = question.lines();
+        if self.screen.is_plain() {
+            lines.extend(numbered_answers(approval));
+        }
         self.asked_at = Instant::now();
+        self.screen.styled_lines(&lines);
+        self.show_line()?;
         Ok(Next::Continue)
     }
 
@@ -153,6 +157,10 @@ impl WatchSession<'_, '_> {
             Some(approval) if is_command => {
                 self.asking = Some(approval);
                 self.steer(&text).await
+            }
+            Some(approval) if self.screen.is_plain() => {
+                let text = answer_of_number(&text, &approval).unwrap_or(&text);
+                self.answer(text, approval).await
             }
             Some(approval) => self.answer(&text, approval).await,
             None => self.steer(&text).await,
@@ -204,4 +212,30 @@ impl WatchSession<'_, '_> {
             }
         }
     }
+}
+
+/// The answers to a question about a call or a plan, with what stands for each.
+fn answers(approval: &Approval) -> &'static [(&'static str, &'static str)] {
+    match approval.question {
+        None => &[
+            ("y", "allow it once"),
+            ("t", "allow it for this task"),
+            ("a", "allow it always"),
+            ("n", "deny it"),
+        ],
+        Some(Question::Plan(_)) => &[("y", "accept the plan"), ("n", "reject the plan")],
+        // It has its own numbers.
+        Some(Question::Choice(_)) => &[],
+    }
+}
+
+fn numbered_answers(approval: &Approval) -> impl Iterator<Item = String> {
+    let answers = answers(approval).iter().enumerate();
+    answers.map(|(index, (_, text))| format!("  {} {text}", index + 1))
+}
+
+/// What a number stands for.
+fn answer_of_number(text: &str, approval: &Approval) -> Option<&'static str> {
+    let index = text.parse::<usize>().ok()?.checked_sub(1)?;
+    answers(approval).get(index).map(|(answer, _)| *answer)
 }

@@ -22,8 +22,9 @@ fn the_terminal_is_restored_after_a_kill() {
     // At the prompt, and while the alternate screen is shown without a cursor.
     for (keys, shown) in [("", "Ask anything"), ("\x14", "q closes")] {
         let mut screen = world.shell((24, 80));
-        screen.until("$ ");
-        screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml\n");
+        screen.until("shell>");
+        screen
+            .press("\"$ANTIPHON\" chat --model scripted/s --script s.toml; echo ended:$((1+1))\n");
         screen.until("Ask anything");
         screen.press("hello\r");
         screen.until("You said hello.");
@@ -46,9 +47,9 @@ fn the_terminal_is_restored_after_a_panic() {
     let world = World::new();
     world.script(SAYS);
     let mut screen = world.shell((24, 80));
-    screen.until("$ ");
+    screen.until("shell>");
     screen.press("export ANTIPHON_TEST_PANIC=panic\n");
-    screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml\n");
+    screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml; echo ended:$((1+1))\n");
     screen.until("Ask anything");
     screen.press("hello\r");
     screen.until("You said hello.");
@@ -56,7 +57,7 @@ fn the_terminal_is_restored_after_a_panic() {
     screen.until("q closes");
     world.write("panic", "");
     screen.until("a test asked for this panic");
-    screen.until("$ ");
+    screen.until("ended:2");
     assert_restored(&mut screen);
     screen.end();
 }

@@ -7,6 +7,7 @@
 
 mod hostile;
 mod killed;
+mod plain;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
 #[path = "../support/pty.rs"]

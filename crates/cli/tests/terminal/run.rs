@@ -123,9 +123,9 @@ fn in_the_background_a_task_leaves_the_terminal_to_the_shell() {
     let world = World::new();
     world.script(&slow(20));
     let mut screen = world.shell((24, 80));
-    screen.until("$ ");
+    screen.until("shell>");
     screen.press(
-        "\"$ANTIPHON\" run --mode full --model scripted/s --script s.toml go; echo ended:$?\n",
+        "\"$ANTIPHON\" run --mode full --model scripted/s --script s.toml go; echo ended:$((1+1))\n",
     );
     screen.until("line 2");
     screen.press("a line\x1a");
@@ -142,7 +142,7 @@ fn in_the_background_a_task_leaves_the_terminal_to_the_shell() {
     screen.until("Queued: the agent reads it");
     world.write("go", "");
     screen.until("Heard: a line.");
-    screen.until("$ ");
+    screen.until("ended:2");
     screen.press("exit\n");
     screen.end();
 }
@@ -152,7 +152,7 @@ fn ctrl_c_interrupts_and_the_terminal_is_as_before() {
     let world = World::new();
     world.script(&slow(2));
     let mut screen = world.shell((24, 80));
-    screen.until("$ ");
+    screen.until("shell>");
     screen.press("\"$ANTIPHON\" run --mode full --model scripted/s --script s.toml go\n");
     screen.until("→ bash");
     screen.press("unsent");

@@ -60,7 +60,7 @@ impl World {
         command.args(["--ctty", "--wait", "sh", "-c", &script]);
         command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("TERM", "xterm-256color");
-        command.env("ANTIPHON", assert_cmd::cargo::cargo_bin!("antiphon")).env("PS1", "$ ");
+        command.env("ANTIPHON", assert_cmd::cargo::cargo_bin!("antiphon")).env("PS1", "shell> ");
         Screen::start(command, (rows, columns))
     }
 
