@@ -46,11 +46,9 @@ impl Screen {
                 TranscriptFormat::Text => AnswerStyle::Markdown,
                 TranscriptFormat::Result | TranscriptFormat::Json => AnswerStyle::Plain,
             };
-            let output: Box<dyn Write + Send> = if on_terminal.0 && format == TranscriptFormat::Text
-            {
-                Box::new(std::io::stdout())
-            } else {
-                Box::new(std::io::stderr())
+            let output: Box<dyn Write + Send> = match (on_terminal.0, format) {
+                (true, TranscriptFormat::Text) => Box::new(std::io::stdout()),
+                (true | false, _) => Box::new(std::io::stderr()),
             };
             LiveTerminal::new(output, colors, style)
         });
@@ -70,7 +68,6 @@ impl Screen {
                 TranscriptFormat::Result => on_terminal.1,
                 TranscriptFormat::Text | TranscriptFormat::Json => on_terminal.0,
             }),
-            // The live rows have it.
             status_line: status_line && live.is_none(),
             colors,
             prices,

@@ -63,6 +63,7 @@ impl Watch<'_> {
             asks,
             asking: None,
             asked_at: Instant::now(),
+            answered_at: None,
             descendants,
             deferred: DeferredOutput::default(),
             has_begun: false,
@@ -91,6 +92,8 @@ struct WatchSession<'a, 'p> {
     asking: Option<Approval>,
     /// When the question was shown: a line that was begun before does not answer it.
     asked_at: Instant,
+    /// When the user answered a question last.
+    answered_at: Option<Instant>,
     descendants: Descendants,
     deferred: DeferredOutput,
     /// An event of the task was shown: in JSON no delta precedes the first event.

@@ -1,9 +1,9 @@
 //! Asks the user at the terminal for approvals of the watched task and its descendants, one after
 //! the other. With no user present, an approval stays pending in the journal.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use antiphon_core::{Approval, Decision, Event, EventBody, Question};
+use antiphon_core::{Approval, Decision, Event, EventBody, Question, WaitingFor};
 use antiphon_runtime::TaskState;
 use antiphon_tui::{Typed, TypedLine};
 use antiphon_view::display::escaped;
@@ -13,6 +13,12 @@ use antiphon_view::{ApprovalQuestion, Note, Tone, settles, typed_reply};
 use super::{Next, WatchSession};
 use crate::failure::Failure;
 use crate::terminal;
+
+/// How long a task may take to go on after an answer.
+const ANSWER_SETTLES: Duration = Duration::from_secs(2);
+
+/// Pause before the next look at a task that was answered.
+const ANSWER_PAUSE: Duration = Duration::from_millis(20);
 
 impl WatchSession<'_, '_> {
     /// The task has ended or is suspended.
@@ -24,7 +30,15 @@ impl WatchSession<'_, '_> {
         if self.asking.is_some() {
             return Ok(Next::Continue);
         }
-        if self.task.pending_approvals(&self.descendants).await?.is_empty() || !self.asks_user() {
+        let is_pending = !self.task.pending_approvals(&self.descendants).await?.is_empty();
+        let is_answered = self.answered_at.is_some_and(|at| at.elapsed() < ANSWER_SETTLES);
+        if !is_pending && is_answered && state.waiting_for == Some(WaitingFor::Approval) {
+            // The task rested before the user answered, and goes on now.
+            tokio::time::sleep(ANSWER_PAUSE).await;
+            self.task.await_rest();
+            return Ok(Next::Continue);
+        }
+        if !is_pending || !self.asks_user() {
             return Ok(Next::Stop);
         }
         self.ask_next().await
@@ -200,7 +214,10 @@ impl WatchSession<'_, '_> {
         };
         let connection = self.task.connection();
         match connection.reply(&approval.approval_id, reply, crate::DECIDER).await {
-            Ok(()) => self.ask_next().await,
+            Ok(()) => {
+                self.answered_at = Some(Instant::now());
+                self.ask_next().await
+            }
             Err(failure) => {
                 // Another terminal may have answered.
                 if self.task.pending_approvals(&self.descendants).await?.contains(&approval) {

@@ -10,8 +10,8 @@ const SAYS: &str = "[[reply]]\nsteps = [{ text = \"You said {{last_user}}.\" }]\
 /// The shell reads whole lines, which the terminal echoes, and nothing of the program is switched on.
 fn assert_restored(screen: &mut Screen) {
     assert_eq!(screen.switched_on(), (false, false, false), "{}", screen.text());
-    screen.press("stty -a | tr ';' ' ' | tr ' ' '\\n' | grep -cx -e icanon -e echo\n");
-    screen.until("\n2\n");
+    screen.press("echo both:$(stty -a | tr ';' ' ' | tr ' ' '\\n' | grep -cx -e icanon -e echo)\n");
+    screen.until("both:2");
     screen.press("exit\n");
 }
 
@@ -23,8 +23,7 @@ fn the_terminal_is_restored_after_a_kill() {
     for (keys, shown) in [("", "Ask anything"), ("\x14", "q closes")] {
         let mut screen = world.shell((24, 80));
         screen.until("shell>");
-        screen
-            .press("\"$ANTIPHON\" chat --model scripted/s --script s.toml; echo ended:$((1+1))\n");
+        screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml\n");
         screen.until("Ask anything");
         screen.press("hello\r");
         screen.until("You said hello.");
@@ -36,6 +35,7 @@ fn the_terminal_is_restored_after_a_kill() {
             Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap().success()
         );
         screen.until("Killed");
+        screen.until_last("shell>");
         assert!(screen.text().contains("You said hello."), "{}", screen.text());
         assert_restored(&mut screen);
         screen.end();
@@ -49,7 +49,7 @@ fn the_terminal_is_restored_after_a_panic() {
     let mut screen = world.shell((24, 80));
     screen.until("shell>");
     screen.press("export ANTIPHON_TEST_PANIC=panic\n");
-    screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml; echo ended:$((1+1))\n");
+    screen.press("\"$ANTIPHON\" chat --model scripted/s --script s.toml\n");
     screen.until("Ask anything");
     screen.press("hello\r");
     screen.until("You said hello.");
@@ -57,7 +57,7 @@ fn the_terminal_is_restored_after_a_panic() {
     screen.until("q closes");
     world.write("panic", "");
     screen.until("a test asked for this panic");
-    screen.until("ended:2");
+    screen.until_last("shell>");
     assert_restored(&mut screen);
     screen.end();
 }

@@ -26,9 +26,11 @@ fn everything_is_text_and_a_question_is_answered_by_its_number() {
         screen.until("# Title");
         screen.until("  4 deny it");
         screen.press("4\n");
-        screen.until("That was it.\nPrompt:");
+        screen.until("That was it.");
+        screen.until_last("Prompt:");
         screen.press("again\n");
-        screen.until("Again it is.\nPrompt:");
+        screen.until("Again it is.");
+        screen.until_last("Prompt:");
         screen.press("\x04");
         let (code, written) = screen.end();
         assert_eq!(code, 0, "{written}");
@@ -48,6 +50,7 @@ fn ctrl_c_interrupts_and_enter_goes_on() {
     world.write("go", "");
     screen.press("\n");
     screen.until("It went on.");
+    screen.until_last("Prompt:");
     screen.press("/quit\n");
     let (code, written) = screen.end();
     assert_eq!(code, 0, "{written}");

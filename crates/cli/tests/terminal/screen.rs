@@ -65,6 +65,11 @@ impl Screen {
         self.until_seen(text, |screen| !screen.text().contains(text));
     }
 
+    /// Waits until the text is the last on the screen.
+    pub(crate) fn until_last(&mut self, text: &str) {
+        self.until_seen(text, |screen| screen.text().ends_with(text));
+    }
+
     fn until_seen(&mut self, what: &str, is_seen: impl Fn(&Self) -> bool) {
         self.feed();
         while !is_seen(self) {

@@ -85,7 +85,7 @@ impl PlainChat {
     /// Reads the next prompt. Commands of the program are done here.
     async fn prompt(&mut self, attachment: &mut AttachedTask<'_>) -> Result<Wanted, Failure> {
         let mut interrupted: Option<Instant> = None;
-        terminal::print("Prompt: ");
+        terminal::write("Prompt: ")?;
         loop {
             let line = tokio::select! {
                 typed = self.keyboard.typed() => match typed {
@@ -98,7 +98,7 @@ impl PlainChat {
                         return Ok(Wanted::Quit);
                     }
                     interrupted = Some(Instant::now());
-                    terminal::print("\nPress Ctrl-C again to quit.\nPrompt: ");
+                    terminal::write("\nPress Ctrl-C again to quit.\nPrompt: ")?;
                     continue;
                 }
                 () = self.stop_signal.received() => return Ok(Wanted::Quit),
@@ -120,7 +120,7 @@ impl PlainChat {
                 "" if !self.is_suspended => {}
                 _ => return Ok(Wanted::Prompt(line)),
             }
-            terminal::print("Prompt: ");
+            terminal::write("Prompt: ")?;
         }
     }
 
