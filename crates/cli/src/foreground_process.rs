@@ -8,9 +8,12 @@
 //! |----------------------------------------|-----------------------------------------------------------------|
 //! | it gets a signal of the terminal       | does nothing, except at its end ([`hang_up`]): all have got it  |
 //! | it gets a signal of another process    | passes it on                                                    |
+//! | the working process is stopped         | stops too, and continues it when it is continued itself         |
 //! | it is killed                           | is gone, and the kernel kills the working process too           |
 //! | the working process ends               | ends with the same exit code                                    |
 //! | the working process leaves the terminal | ends with the exit code that the name of that process says     |
+
+mod suspension;
 
 use std::env;
 use std::ffi::CString;
@@ -21,13 +24,12 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
-use rustix::process::{
-    Pid, getpid, getppid, kill_process, set_parent_process_death_signal, setsid,
-};
+use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
 
 use crate::commands::may_work_for_others;
 use crate::terminal_mode::TerminalMode;
-use crate::{hang_up, keyboard};
+use crate::{hang_up, keyboard, terminal_mode};
+use suspension::{pass_on, stop_with};
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
@@ -36,12 +38,14 @@ pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
 const LEFT: &str = "antiphon:";
 
 /// Signals that are passed on. The last one is also sent by the working process.
-const PASSED_ON: [Signal; 6] = [
+const PASSED_ON: [Signal; 8] = [
     Signal::SIGINT,
     Signal::SIGTERM,
     Signal::SIGHUP,
     Signal::SIGQUIT,
     Signal::SIGUSR2,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
     Signal::SIGUSR1,
 ];
 
@@ -73,11 +77,14 @@ pub(crate) fn start_working_process() -> Option<ExitCode> {
     match command.spawn() {
         Ok(child) => {
             let end = watch(child, &received);
-            drop(mode);
+            let had_terminal = mode.restore();
             Some(match end {
                 End::Code(code) => code,
                 End::Killed => {
                     keyboard::discard_typed();
+                    if had_terminal {
+                        terminal_mode::reset_screen();
+                    }
                     // The shell reports it as it would without a second process.
                     let _ = kill_process(getpid(), rustix::process::Signal::KILL);
                     ExitCode::FAILURE
@@ -125,6 +132,7 @@ fn watch(mut child: Child, received: &SignalFd) -> End {
                 if let Ok(Some(status)) = child.try_wait() {
                     return ended(status);
                 }
+                stop_with(&child, &info);
             }
             Some(Signal::SIGUSR1) if is_of_child => return End::Code(left(&child)),
             Some(Signal::SIGHUP) if info.ssi_code > 0 => hang_up::tell_group(),
@@ -132,15 +140,6 @@ fn watch(mut child: Child, received: &SignalFd) -> End {
             Some(signal) if info.ssi_code <= 0 && info.ssi_pid != own => pass_on(&child, signal),
             Some(_) | None => {}
         }
-    }
-}
-
-fn pass_on(child: &Child, signal: Signal) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let signal = rustix::process::Signal::from_named_raw(signal as i32);
-    if let (Some(pid), Some(signal)) = (pid, signal) {
-        // It may have ended just now.
-        let _ = kill_process(pid, signal);
     }
 }
 

@@ -1,15 +1,28 @@
 //! Lines the user types while a task runs.
+//!
+//! The terminal sends every key at once and echoes none: the live rows show the line as it is typed, so that it never
+//! mixes with what is written. Signals of keys, such as Ctrl-C, stay. On a terminal that can draw nothing again, lines
+//! arrive as the terminal echoes them.
 
-use std::io::{BufRead, IsTerminal};
+mod mode;
+
+use std::collections::VecDeque;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
+use antiphon_tui::{LineInput, Typed, TypedLine};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 
 use crate::terminal;
+pub(crate) use mode::give_back;
 
-/// Lines that wait to be read. When there are more, the terminal is not read.
-const LINES_MAX: usize = 16;
+/// Pieces of what was typed that wait to be read. When there are more, the terminal is not read.
+const PIECES_MAX: usize = 16;
+
+/// Bytes that are read at a time.
+const PIECE_BYTES_MAX: usize = 4096;
 
 /// Whether this process has read the terminal.
 static HAS_LISTENED: AtomicBool = AtomicBool::new(false);
@@ -18,6 +31,7 @@ static HAS_LISTENED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn discard_unsent() {
     if HAS_LISTENED.load(Ordering::Relaxed) {
         discard_typed();
+        give_back();
     }
 }
 
@@ -35,14 +49,29 @@ pub(crate) fn exit_now(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// How the terminal passes on what is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypedAs {
+    /// Every key at once, without an echo. Something else shows the line.
+    Keys,
+    /// Whole lines, which the terminal shows.
+    Lines,
+}
+
+/// Bytes that were typed, and when they were read.
+type Piece = (Vec<u8>, Instant);
+
 /// The lines of standard input, when a user can be asked there.
 pub(crate) struct Keyboard {
-    lines: Option<mpsc::Receiver<String>>,
+    pieces: Option<mpsc::Receiver<Piece>>,
+    input: LineInput,
+    typed: VecDeque<Typed>,
+    typed_as: TypedAs,
 }
 
 impl Keyboard {
     /// Reads lines from the terminal, if standard input and standard error are one.
-    pub(crate) fn listen() -> Self {
+    pub(crate) fn listen(typed_as: TypedAs) -> Self {
         let interactive = std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal()
             && terminal::is_in_foreground();
@@ -50,37 +79,70 @@ impl Keyboard {
             return Self::absent();
         }
         HAS_LISTENED.store(true, Ordering::Relaxed);
-        let (sender, lines) = mpsc::channel(LINES_MAX);
+        if typed_as == TypedAs::Keys {
+            mode::take_again();
+        }
+        let (sender, pieces) = mpsc::channel(PIECES_MAX);
         // A thread, because reading a terminal blocks; the program does not wait for it to end.
         let thread = std::thread::Builder::new().name("keyboard".to_owned());
         let reader = thread.spawn(move || {
-            let mut lines = std::io::stdin().lock().lines();
-            // The terminal passes on one line at a time.
-            while terminal::wait_for_line()
-                && let Some(Ok(line)) = lines.next()
-                && sender.blocking_send(line).is_ok()
-            {}
+            let mut buffer = [0; PIECE_BYTES_MAX];
+            while terminal::wait_for_line(mode::keep)
+                && let Ok(count) = rustix::io::read(std::io::stdin(), &mut buffer)
+                && count > 0
+                && sender.blocking_send((buffer[..count].to_vec(), Instant::now())).is_ok()
+            {
+            }
         });
-        Self { lines: reader.is_ok().then_some(lines) }
+        Self { pieces: reader.is_ok().then_some(pieces), typed_as, ..Self::absent() }
     }
 
     /// No user: there are never lines.
     pub(crate) fn absent() -> Self {
-        Self { lines: None }
+        Self {
+            pieces: None,
+            input: LineInput::default(),
+            typed: VecDeque::new(),
+            typed_as: TypedAs::Lines,
+        }
     }
 
     /// Whether a user can be asked.
     pub(crate) fn is_present(&self) -> bool {
-        self.lines.is_some()
+        self.pieces.is_some()
     }
 
-    /// The next line; `None` once, at the end of the input. Without a user it never resolves. Cancel safe.
-    pub(crate) async fn line(&mut self) -> Option<String> {
-        let Some(lines) = &mut self.lines else { return std::future::pending().await };
-        let line = lines.recv().await;
-        if line.is_none() {
-            self.lines = None;
+    /// Takes the terminal again after it was another process's.
+    pub(crate) fn take_again(&self) {
+        if self.is_present() && self.typed_as == TypedAs::Keys {
+            mode::take_again();
         }
-        line
+    }
+
+    /// The line that is typed now.
+    pub(crate) fn input(&self) -> &LineInput {
+        &self.input
+    }
+
+    /// The line is not sent after all.
+    pub(crate) fn take_back(&mut self, line: TypedLine) {
+        self.input.take_back(line);
+    }
+
+    /// What was typed next; [`Typed::End`] once, at the end of the input. Without a user it never resolves. Cancel safe.
+    pub(crate) async fn typed(&mut self) -> Typed {
+        loop {
+            if let Some(typed) = self.typed.pop_front() {
+                if typed == Typed::End {
+                    self.pieces = None;
+                }
+                return typed;
+            }
+            let Some(pieces) = &mut self.pieces else { return std::future::pending().await };
+            self.typed = match pieces.recv().await {
+                Some((bytes, at)) => self.input.feed(&bytes, at),
+                None => VecDeque::from([Typed::End]),
+            };
+        }
     }
 }

@@ -21,6 +21,7 @@ mod screen;
 mod server_args;
 mod standard_streams;
 mod stop_signal;
+mod suspension;
 mod terminal;
 mod terminal_mode;
 mod watch;

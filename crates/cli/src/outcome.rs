@@ -8,7 +8,7 @@ use antiphon_process::WatchResult;
 use antiphon_runtime::TaskState;
 pub(crate) use antiphon_view::cost_text as cost;
 use antiphon_view::text::elapsed;
-use antiphon_view::usage_text;
+use antiphon_view::{FailedTask, FailureReader, failure_text, usage_text};
 
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -45,25 +45,19 @@ pub(crate) fn outcome(state: &TaskState) -> Result<(), Failure> {
             "task {id} is suspended: resume it with `antiphon run --resume {id}`"
         ))),
         (TaskStatus::Failed, _) => {
-            let error = text("error").to_owned();
-            let model = state.created.model.as_ref();
-            Err(match (text("code"), model) {
-                ("limit_reached", _) => Failure::refused(format!(
-                    "{error}: continue its conversation with `antiphon run --session {} \"…\"`",
-                    state.created.session_id
-                )),
-                ("not_found", Some(model)) => {
-                    Failure::failed(format!("{error} (asked for `{model}`): see `antiphon models`"))
+            let failed = FailedTask {
+                code: text("code"),
+                error: text("error"),
+                model: state.created.model.as_ref(),
+                session: &state.created.session_id,
+            };
+            let message = failure_text(&failed, FailureReader::CommandLine);
+            Err(match failed.code {
+                "limit_reached" => Failure::refused(message),
+                "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut" => {
+                    Failure::unavailable(message)
                 }
-                ("authentication" | "permission", Some(model)) => Failure::failed(format!(
-                    "{error}: check the key of the provider `{}` (docs/models.md)",
-                    model.provider()
-                )),
-                (
-                    "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut",
-                    _,
-                ) => Failure::unavailable(error),
-                _ => Failure::failed(error),
+                _ => Failure::failed(message),
             })
         }
     }

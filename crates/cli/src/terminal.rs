@@ -4,27 +4,21 @@
 //! everything ([`display`](antiphon_view::display)). Only [`write()`] does not, for lines with colors whose parts
 //! were escaped before.
 
+mod foreground;
+
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use antiphon_view::Colors;
 use antiphon_view::display::{Destination, escaped};
 pub(crate) use antiphon_view::text::{age, count, table};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::getpgrp;
-use rustix::termios::tcgetpgrp;
 use serde::Serialize;
 
 use crate::failure::Failure;
-
-/// Pause of a process in the background before it looks at the terminal again.
-const BACKGROUND_PAUSE: Duration = Duration::from_millis(200);
-
-/// How long one look for a line takes, in nanoseconds.
-const LOOK_AGAIN_NS: i64 = 200_000_000;
+pub(crate) use foreground::{
+    check_readable, is_in_background, is_in_foreground, may_draw, wait_for_line,
+};
 
 /// Rows of a terminal whose size is unknown.
 const ROWS_DEFAULT: usize = 24;
@@ -82,45 +76,6 @@ fn is_second_word_of_prompt(error: &clap::Error) -> bool {
 /// Where standard output goes.
 pub(crate) fn stdout_destination() -> Destination {
     Destination::of(std::io::stdout().is_terminal())
-}
-
-/// Whether this process may read the terminal: the shell stops a process in the background that does. Also true
-/// without job control.
-pub(crate) fn is_in_foreground() -> bool {
-    tcgetpgrp(std::io::stdin()).map_or(true, |group| group == getpgrp())
-}
-
-/// Whether this process is in the background of a shell: it has a terminal, and another one has the user.
-pub(crate) fn is_in_background() -> bool {
-    std::io::stdin().is_terminal() && !is_in_foreground()
-}
-
-/// Refuses to read `what` from the terminal in the background, where the shell would stop this process.
-pub(crate) fn check_readable(what: &str) -> Result<(), Failure> {
-    if is_in_background() {
-        return Err(Failure::usage(format!(
-            "{what} cannot be read from the terminal in the background: give it as a file or an argument, or start \
-             the command in the foreground"
-        )));
-    }
-    Ok(())
-}
-
-/// Waits until standard input has a line for this process. A process in the background leaves it to the shell.
-/// False when standard input cannot be waited for.
-pub(crate) fn wait_for_line() -> bool {
-    loop {
-        let stdin = std::io::stdin();
-        let mut waits = [PollFd::new(&stdin, PollFlags::IN)];
-        // Not longer: a process that leaves the terminal lets go of it.
-        let pause = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN_NS };
-        match poll(&mut waits, Some(&pause)) {
-            Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) if is_in_foreground() => return true,
-            Ok(_) => std::thread::sleep(BACKGROUND_PAUSE),
-            Err(_) => return false,
-        }
-    }
 }
 
 /// Asks the user yes or no on the terminal. `None` without a terminal, in the background, and when it is closed.
@@ -181,6 +136,11 @@ pub(crate) fn stdout_colors() -> Colors {
     colors(std::io::stdout().is_terminal())
 }
 
+/// Whether the terminal understands no escape sequences.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 fn colors(terminal: bool) -> Colors {
     let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if value("NO_COLOR").is_some() {
@@ -190,6 +150,5 @@ fn colors(terminal: bool) -> Colors {
         return Colors::On;
     }
     let refused = value("CLICOLOR").is_some_and(|value| value == "0");
-    let dumb = value("TERM").is_some_and(|term| term == "dumb");
-    if terminal && !refused && !dumb { Colors::On } else { Colors::Off }
+    if terminal && !refused && !is_dumb() { Colors::On } else { Colors::Off }
 }

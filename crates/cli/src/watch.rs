@@ -15,9 +15,11 @@ use antiphon_view::{DeferredOutput, Descendants, Note};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::failure::Failure;
-use crate::keyboard::Keyboard;
+use crate::keyboard::{self, Keyboard};
 use crate::screen::Screen;
 use crate::stop_signal::{COPY_WITHIN, Interrupts};
+use crate::suspension::{Asked, Suspension};
+use crate::terminal;
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -34,7 +36,7 @@ pub(crate) struct Watch<'a> {
     /// The task without a parent that it belongs to.
     pub(crate) root: &'a TaskId,
     pub(crate) screen: Screen,
-    pub(crate) keyboard: Keyboard,
+    pub(crate) keyboard: &'a mut Keyboard,
     /// Whether the user is asked for approvals. Otherwise another command decides them.
     pub(crate) asks: bool,
 }
@@ -60,6 +62,8 @@ impl Watch<'_> {
             keyboard,
             asks,
             asking: None,
+            asked_at: Instant::now(),
+            answered_at: None,
             descendants,
             deferred: DeferredOutput::default(),
             has_begun: false,
@@ -82,10 +86,14 @@ pub(crate) enum WatchStart {
 struct WatchSession<'a, 'p> {
     task: WatchedTask<'a, 'p>,
     screen: Screen,
-    keyboard: Keyboard,
+    keyboard: &'a mut Keyboard,
     asks: bool,
     /// The approval the user is asked for now.
     asking: Option<Approval>,
+    /// When the question was shown: a line that was begun before does not answer it.
+    asked_at: Instant,
+    /// When the user answered a question last.
+    answered_at: Option<Instant>,
     descendants: Descendants,
     deferred: DeferredOutput,
     /// An event of the task was shown: in JSON no delta precedes the first event.
@@ -95,6 +103,7 @@ struct WatchSession<'a, 'p> {
 impl WatchSession<'_, '_> {
     async fn run(&mut self) -> Result<(), Failure> {
         let mut interrupts = Interrupts::catch()?;
+        let mut suspension = Suspension::catch()?;
         let mut ticks = tokio::time::interval(TICK);
         let mut interrupting = JoinSet::new();
         let mut interrupted_at: Option<Instant> = None;
@@ -111,11 +120,11 @@ impl WatchSession<'_, '_> {
                         Next::Continue
                     }
                 },
-                typed = self.keyboard.line() => {
-                    let next = self.typed(typed).await?;
-                    self.task.await_rest();
-                    next
+                asked = suspension.asked() => {
+                    self.suspend(asked, &mut suspension);
+                    Next::Continue
                 }
+                typed = self.keyboard.typed() => self.typed(typed).await?,
                 change = self.task.changed() => {
                     let items = self.task.advance(change).await?;
                     self.show(items).await?
@@ -124,9 +133,7 @@ impl WatchSession<'_, '_> {
                     self.on_interrupted(done, interrupted_at, &mut interrupting).await?
                 }
                 _ = ticks.tick(), if has_status_line => {
-                    if self.asking.is_none() {
-                        self.screen.tick();
-                    }
+                    self.screen.tick()?;
                     Next::Continue
                 }
             };
@@ -166,12 +173,29 @@ impl WatchSession<'_, '_> {
         Ok(Next::Stop)
     }
 
+    /// Gives the terminal to the shell until the command is continued, or takes it again.
+    fn suspend(&mut self, asked: Asked, suspension: &mut Suspension) {
+        match asked {
+            Asked::Suspend => {
+                self.screen.clear();
+                keyboard::give_back();
+                suspension.stop();
+            }
+            Asked::Continue => {}
+        }
+        self.keyboard.take_again();
+        if terminal::may_draw() {
+            self.screen.redraw();
+        }
+    }
+
     /// The user wants the end now. Other processes' calls go on, if this process runs any; otherwise the processes
     /// of its tools end with it.
     async fn end_at_once(&mut self) -> Failure {
         let attachment = self.task.attachment();
         if !attachment.works_for_others().await {
-            crate::keyboard::exit_now(130);
+            self.screen.clear();
+            keyboard::exit_now(130);
         }
         attachment.ends_at_once = true;
         Failure::interrupted()
@@ -299,7 +323,7 @@ impl WatchSession<'_, '_> {
         let result = self.task.result().await?;
         let status = result.state.status;
         if status.is_terminal() && result.unfinished > 0 && !self.screen.is_json() {
-            let tasks = crate::terminal::count(result.unfinished as u64, "task");
+            let tasks = terminal::count(result.unfinished as u64, "task");
             self.screen.note(&format!(
                 "unfinished below it: {tasks}; see `antiphon tasks tree {task_id}`, resume with \
                  `antiphon tasks resume`"

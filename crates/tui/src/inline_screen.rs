@@ -96,6 +96,12 @@ impl<W: Write> InlineScreen<W> {
         }
     }
 
+    /// Something else was written below the live rows, which belong to the scrollback now.
+    pub(crate) fn forget(&mut self) {
+        self.rows.clear();
+        (self.cursor_row, self.is_stale, self.overlay) = (0, true, None);
+    }
+
     /// Shows rows on the alternate screen, which hides everything else until [`close_overlay`](Self::close_overlay).
     pub(crate) fn draw_overlay(&mut self, rows: &[Line<'_>]) -> io::Result<()> {
         let mut frame = String::from("\x1b[?2026h");
@@ -168,6 +174,13 @@ impl<W: Write> InlineScreen<W> {
         frame.push_str("\x1b[?25h\x1b[?2026l");
         (self.rows, self.cursor_row) = (rows, row);
         self.output.write_all(frame.as_bytes())?;
+        self.output.flush()
+    }
+
+    /// Writes finished lines where the cursor is, and draws nothing.
+    pub(crate) fn write_lines(&mut self, lines: &[Line<'_>]) -> io::Result<()> {
+        let text: String = lines.iter().map(|line| self.row(line).0 + "\r\n").collect();
+        self.output.write_all(text.as_bytes())?;
         self.output.flush()
     }
 

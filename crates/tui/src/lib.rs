@@ -13,6 +13,9 @@
 //! | `document`      | a whole transcript, which `pager` shows over everything else                      |
 //! | `asked_question`| the question on the screen, and when a key may answer it                          |
 //! | `board`         | the tree of everything at work                                                    |
+//!
+//! Commands that show one task use two parts of it: `line_input` (what a person types) and `markdown_writer` (formatted
+//! answers above live rows).
 
 mod answer;
 mod asked_question;
@@ -26,7 +29,9 @@ mod hang_up;
 mod highlight;
 mod history;
 mod inline_screen;
+mod line_input;
 mod markdown;
+mod markdown_writer;
 mod pager;
 mod program;
 mod project_files;
@@ -37,5 +42,8 @@ mod thinking;
 mod transcript;
 mod wrap;
 
+pub use line_input::{LineInput, Typed, TypedLine};
+pub use markdown_writer::{AnswerStyle, LiveRows, LiveTerminal};
 pub use program::{ProgramOptions, StartWith, run};
 pub use prompt_entry::{ExpandPrompt, PromptEntry};
+pub use terminal_mode::reset_after_kill;

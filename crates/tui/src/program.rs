@@ -12,6 +12,7 @@ mod outside;
 mod overlay;
 mod palette;
 mod questions;
+mod signals;
 mod tree_focus;
 
 use std::collections::VecDeque;
@@ -27,7 +28,6 @@ use antiphon_project::settings::ContextWindows;
 use crossterm::event::EventStream;
 use futures_util::StreamExt as _;
 use ratatui_core::text::Line;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
 use crate::asked_question::AskedQuestion;
@@ -44,6 +44,7 @@ use crate::prompt_entry::{ExpandPrompt, PromptEntry};
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use overlay::Overlay;
+use signals::{Asked, Signals, next_signal};
 use tree_focus::TreeFocus;
 
 /// Shortest time between two frames that no key asked for.
@@ -191,6 +192,7 @@ struct Program<'a, 'p> {
     position: Position,
     stream: TaskStream,
     keys: Option<EventStream>,
+    signals: Option<Signals>,
     /// The key that quits was pressed once.
     wants_to_quit: Option<Instant>,
     is_dirty: bool,
@@ -229,6 +231,7 @@ impl<'a, 'p> Program<'a, 'p> {
             position: Position(0),
             stream: TaskStream::Nothing,
             keys: None,
+            signals: None,
             wants_to_quit: None,
             is_dirty: true,
             drawn: Instant::now(),
@@ -259,9 +262,7 @@ impl<'a, 'p> Program<'a, 'p> {
     /// Follows keys, tasks and signals until one of them ends the program.
     async fn follow(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
         let cannot = |error| ProjectError::Failed(format!("cannot listen for signals: {error}"));
-        let mut terminated = signal(SignalKind::terminate()).map_err(cannot)?;
-        let mut hung_up = signal(SignalKind::hangup()).map_err(cannot)?;
-        let mut interrupted = signal(SignalKind::interrupt()).map_err(cannot)?;
+        self.signals = Some(Signals::catch().map_err(cannot)?);
         let mut ticks = tokio::time::interval(TICK);
         let mut handing_over = JoinSet::new();
         loop {
@@ -286,9 +287,18 @@ impl<'a, 'p> Program<'a, 'p> {
                     self.is_dirty = true;
                     Next::Continue
                 }
-                _ = terminated.recv() => Next::Quit,
-                _ = hung_up.recv() => Next::Quit,
-                _ = interrupted.recv() => self.interrupt_or_quit().await?,
+                asked = next_signal(&mut self.signals) => match asked {
+                    Asked::Quit => Next::Quit,
+                    Asked::Interrupt => self.interrupt_or_quit().await?,
+                    Asked::Suspend => {
+                        self.suspend()?;
+                        Next::Continue
+                    }
+                    Asked::Continue => {
+                        self.continued()?;
+                        Next::Continue
+                    }
+                },
                 item = self.stream.next(seen) => self.stream_item(item).await?,
                 () = self.attachment.asked_to_leave(), if handing_over.is_empty() => {
                     handing_over.spawn(self.attachment.hand_over());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crossterm::{ExecutableCommand, QueueableCommand};
-use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// The alternate screen is shown.
 static ALTERNATE: AtomicBool = AtomicBool::new(false);
@@ -66,6 +66,19 @@ pub(crate) fn look_for_keys() {
     let terminal = io::stdin();
     // A terminal that is gone has none.
     let _ = tcgetattr(&terminal).and_then(|mode| tcsetattr(&terminal, OptionalActions::Now, &mode));
+}
+
+/// Whether the terminal is still in the mode of the program. A shell that had it meanwhile has changed it.
+pub(crate) fn is_kept() -> bool {
+    tcgetattr(io::stdin()).is_ok_and(|mode| !mode.local_modes.contains(LocalModes::ICANON))
+}
+
+/// Ends everything that the program may have switched on, for a process that was killed in the meantime. Its mode of the
+/// terminal (`termios`) is not restored here.
+pub fn reset_after_kill(output: &mut impl Write) -> io::Result<()> {
+    // The cursor is saved first: leaving the alternate screen restores it, also when that was not shown.
+    output.write_all(b"\x1b[?2026l\x1b[?2004l\x1b7\x1b[?1049l\x1b[?25h\x1b[0m\r\n\x1b[J")?;
+    output.flush()
 }
 
 /// Restores the terminal before a panic is reported.

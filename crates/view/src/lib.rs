@@ -13,6 +13,7 @@ pub mod conversation_text;
 mod deferred;
 mod descendants;
 pub mod display;
+mod failure_text;
 mod note;
 mod question;
 mod task_words;
@@ -27,6 +28,7 @@ pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
+pub use failure_text::{FailedTask, FailureReader, failure_text};
 pub use note::{Note, Tone};
 pub use question::{
     Extent, answer_text, answers_text, plan_lines, question_lines, question_text, todo_lines,

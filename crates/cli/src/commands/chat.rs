@@ -1,5 +1,7 @@
 //! `antiphon` and `antiphon chat`: the terminal program.
 
+mod plain;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_tui::{ProgramOptions, PromptEntry, StartWith};
 use clap::Args;
+use plain::PlainChat;
 use uuid::Uuid;
 
 use super::run::leave;
@@ -67,6 +70,10 @@ pub(crate) struct Chat {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
+    /// Text only, for screen readers: nothing is drawn again, and questions are numbered lines. Also where `TERM` is `dumb`.
+    #[arg(long)]
+    plain: bool,
+
     /// Script that answers in place of a built-in one (see docs/scripted.md).
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -104,6 +111,7 @@ impl Chat {
             ..TaskProcess::default()
         };
         let process = process.at_providers_of(&settings);
+        let is_plain = self.plain || terminal::is_dumb();
         let options = self.options(environment, &project, &settings, process.clone())?;
         let own = OwnTask {
             project: &project,
@@ -113,7 +121,15 @@ impl Chat {
             interface,
         };
         let mut attachment = AttachedTask::open(own).await?;
-        let ended = Box::pin(antiphon_tui::run(&mut attachment, options)).await;
+        if is_plain {
+            let ended = Box::pin(PlainChat::new(options)?.run(&mut attachment)).await;
+            leave(attachment, false, remaining_work).await;
+            return ended;
+        }
+        let ended = tokio::select! {
+            ended = Box::pin(antiphon_tui::run(&mut attachment, options)) => ended,
+            () = panic_of_test(environment) => Ok(()),
+        };
         leave(attachment, false, remaining_work).await;
         Ok(ended?)
     }
@@ -169,6 +185,27 @@ fn prompt_entry(listed: &ListedCommand) -> PromptEntry {
         hint: listed.command.hint.clone().unwrap_or_default(),
         description: listed.command.description.clone(),
     }
+}
+
+/// Panics when the file exists that a test names: the terminal is restored then, too.
+#[cfg(debug_assertions)]
+async fn panic_of_test(environment: &Environment) {
+    let Some(file) = environment.text("ANTIPHON_TEST_PANIC") else {
+        return std::future::pending().await;
+    };
+    while !std::path::Path::new(&file).exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    #[expect(clippy::panic, reason = "it is what the test asked for")]
+    {
+        panic!("a test asked for this panic");
+    }
+}
+
+/// Never, in the program that people use.
+#[cfg(not(debug_assertions))]
+async fn panic_of_test(_environment: &Environment) {
+    std::future::pending().await
 }
 
 /// The path of this program, or its name, which the shell finds.

@@ -104,7 +104,7 @@ fn stdout_terminal(environment: &Environment) -> Terminal {
         colors: terminal::stdout_colors(),
         size: || (terminal::width(), terminal::rows()),
         is_in_foreground: terminal::is_in_foreground,
-        wait_for_key: terminal::wait_for_line,
+        wait_for_key: || terminal::wait_for_line(|| ()),
     }
 }
 

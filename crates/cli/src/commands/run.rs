@@ -33,10 +33,10 @@ use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use crate::failure::{Exit, Failure};
 use crate::first_run;
 use crate::interface::interface;
-use crate::keyboard::Keyboard;
+use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
 use crate::remaining_work::RemainingWork;
-use crate::screen::{Screen, TranscriptFormat};
+use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::watch::{Watch, WatchStart};
@@ -314,7 +314,7 @@ impl Run {
         environment: &Environment,
         attachment: &mut AttachedTask<'_>,
         target: RunTarget,
-        (keyboard, prices): (Keyboard, PriceTable),
+        (mut keyboard, prices): (Keyboard, PriceTable),
         stop_signal: &mut StopSignal,
     ) -> Result<(WatchResult, TranscriptFormat), Failure> {
         let is_new = matches!(target, RunTarget::New(_));
@@ -331,10 +331,11 @@ impl Run {
             (false, false) => TranscriptFormat::Text,
         };
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
-        let screen = Screen::new(format, prices);
+        let screen = Screen::new(format, prices, drawing());
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == AskMode::Terminal);
         let (task_id, root) = (&task_id, &root);
+        let keyboard = &mut keyboard;
         let watch = Watch { task_id, root, screen, keyboard, asks };
         let watched = tokio::select! {
             watched = watch.run(attachment, after) => watched,
@@ -373,8 +374,16 @@ impl Run {
         if self.json || (reads_prompt && self.resume.is_none()) {
             return Keyboard::absent();
         }
-        Keyboard::listen()
+        Keyboard::listen(match drawing() {
+            Drawing::WherePossible => TypedAs::Keys,
+            Drawing::Never => TypedAs::Lines,
+        })
     }
+}
+
+/// Whether something can be drawn again on the terminal.
+fn drawing() -> Drawing {
+    if terminal::is_dumb() { Drawing::Never } else { Drawing::WherePossible }
 }
 
 /// Says how to attach to an agent that runs in a terminal.

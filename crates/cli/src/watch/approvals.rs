@@ -1,8 +1,11 @@
 //! Asks the user at the terminal for approvals of the watched task and its descendants, one after
 //! the other. With no user present, an approval stays pending in the journal.
 
-use antiphon_core::{Approval, Decision, Event, EventBody};
+use std::time::{Duration, Instant};
+
+use antiphon_core::{Approval, Decision, Event, EventBody, Question, WaitingFor};
 use antiphon_runtime::TaskState;
+use antiphon_tui::{Typed, TypedLine};
 use antiphon_view::display::escaped;
 use antiphon_view::text::cut;
 use antiphon_view::{ApprovalQuestion, Note, Tone, settles, typed_reply};
@@ -10,6 +13,12 @@ use antiphon_view::{ApprovalQuestion, Note, Tone, settles, typed_reply};
 use super::{Next, WatchSession};
 use crate::failure::Failure;
 use crate::terminal;
+
+/// How long a task may take to go on after an answer.
+const ANSWER_SETTLES: Duration = Duration::from_secs(2);
+
+/// Pause before the next look at a task that was answered.
+const ANSWER_PAUSE: Duration = Duration::from_millis(20);
 
 impl WatchSession<'_, '_> {
     /// The task has ended or is suspended.
@@ -21,7 +30,15 @@ impl WatchSession<'_, '_> {
         if self.asking.is_some() {
             return Ok(Next::Continue);
         }
-        if self.task.pending_approvals(&self.descendants).await?.is_empty() || !self.asks_user() {
+        let is_pending = !self.task.pending_approvals(&self.descendants).await?.is_empty();
+        let is_answered = self.answered_at.is_some_and(|at| at.elapsed() < ANSWER_SETTLES);
+        if !is_pending && is_answered && state.waiting_for == Some(WaitingFor::Approval) {
+            // The task rested before the user answered, and goes on now.
+            tokio::time::sleep(ANSWER_PAUSE).await;
+            self.task.await_rest();
+            return Ok(Next::Continue);
+        }
+        if !is_pending || !self.asks_user() {
             return Ok(Next::Stop);
         }
         self.ask_next().await
@@ -54,6 +71,7 @@ impl WatchSession<'_, '_> {
             return Ok(Next::Continue);
         }
         self.asking = None;
+        self.show_line()?;
         self.screen.note(if let EventBody::ApprovalDecided(decided) = &event.body {
             match decided.decision {
                 Decision::AllowOnce if decided.answer.is_some() => {
@@ -94,7 +112,7 @@ impl WatchSession<'_, '_> {
         self.asking = pending.next();
         let Some(approval) = &self.asking else {
             self.show_deferred_notes();
-            return Ok(Next::Continue);
+            return self.show_line().map(|()| Next::Continue);
         };
         let is_descendant = approval.task_id != *self.task.task_id();
         let task = is_descendant.then(|| self.task_name(approval));
@@ -102,26 +120,80 @@ impl WatchSession<'_, '_> {
             approval,
             task: task.as_deref(),
             more: pending.len(),
-            colors: terminal::stderr_colors(),
+            colors: self.screen.colors(),
             width: terminal::width(),
         };
-        self.screen.styled_lines(&question.lines());
+        let mut lines = question.lines();
+        if self.screen.is_plain() {
+            lines.extend(numbered_answers(approval));
+        }
+        self.asked_at = Instant::now();
+        self.screen.styled_lines(&lines);
+        self.show_line()?;
         Ok(Next::Continue)
     }
 
     /// The user typed a line: an answer to the question, or a message for the task.
-    pub(super) async fn typed(&mut self, line: Option<String>) -> Result<Next, Failure> {
-        match (line, self.asking.take()) {
-            // The input has ended: the approval stays pending.
-            (None, Some(_)) => Ok(Next::Stop),
-            (None, None) => Ok(Next::Continue),
-            (Some(line), Some(approval)) if line.trim().starts_with('/') => {
-                self.asking = Some(approval);
-                self.steer(line.trim()).await
+    pub(super) async fn typed(&mut self, typed: Typed) -> Result<Next, Failure> {
+        let next = match typed {
+            Typed::TooLong => {
+                self.screen.note("the line is too long: what is typed now is not taken");
+                Next::Continue
             }
-            (Some(line), Some(approval)) => self.answer(line.trim(), approval).await,
-            (Some(line), None) => self.steer(line.trim()).await,
+            // The input has ended: the approval stays pending.
+            Typed::End if self.asking.take().is_some() => Next::Stop,
+            Typed::Changed | Typed::End => Next::Continue,
+            Typed::Line(line) => {
+                let next = self.line(line).await?;
+                self.task.await_rest();
+                next
+            }
+        };
+        self.show_line()?;
+        Ok(next)
+    }
+
+    async fn line(&mut self, line: TypedLine) -> Result<Next, Failure> {
+        let text = line.text.trim().to_owned();
+        let is_command = text.starts_with('/');
+        if self.asking.is_some() && !is_command && line.began < self.asked_at {
+            self.keyboard.take_back(line);
+            self.screen.note(
+                "  Nothing is sent: the question appeared while you typed. Ctrl-U removes the line; \
+                 then answer",
+            );
+            return Ok(Next::Continue);
         }
+        if !text.is_empty() {
+            self.screen.sent(&text);
+        }
+        match self.asking.take() {
+            Some(approval) if is_command => {
+                self.asking = Some(approval);
+                self.steer(&text).await
+            }
+            Some(approval) if self.screen.is_plain() => {
+                let text = answer_of_number(&text, &approval).unwrap_or(&text);
+                self.answer(text, approval).await
+            }
+            Some(approval) => self.answer(&text, approval).await,
+            None => self.steer(&text).await,
+        }
+    }
+
+    /// Shows what is typed, and what can be typed.
+    fn show_line(&mut self) -> Result<(), Failure> {
+        let hint = match self.asking.as_ref().map(|approval| &approval.question) {
+            None => "",
+            Some(None) => "y once, t for this task, a always, n no; or type why not",
+            Some(Some(Question::Plan(_))) => {
+                "y accepts the plan, n rejects it; or type what to change"
+            }
+            Some(Some(Question::Choice(_))) => {
+                "a number, a label or your answer; - leaves it unanswered"
+            }
+        };
+        self.screen.show_line(self.keyboard.input(), hint)
     }
 
     async fn steer(&mut self, line: &str) -> Result<Next, Failure> {
@@ -142,7 +214,10 @@ impl WatchSession<'_, '_> {
         };
         let connection = self.task.connection();
         match connection.reply(&approval.approval_id, reply, crate::DECIDER).await {
-            Ok(()) => self.ask_next().await,
+            Ok(()) => {
+                self.answered_at = Some(Instant::now());
+                self.ask_next().await
+            }
             Err(failure) => {
                 // Another terminal may have answered.
                 if self.task.pending_approvals(&self.descendants).await?.contains(&approval) {
@@ -154,4 +229,30 @@ impl WatchSession<'_, '_> {
             }
         }
     }
+}
+
+/// The answers to a question about a call or a plan, with what stands for each.
+fn answers(approval: &Approval) -> &'static [(&'static str, &'static str)] {
+    match approval.question {
+        None => &[
+            ("y", "allow it once"),
+            ("t", "allow it for this task"),
+            ("a", "allow it always"),
+            ("n", "deny it"),
+        ],
+        Some(Question::Plan(_)) => &[("y", "accept the plan"), ("n", "reject the plan")],
+        // It has its own numbers.
+        Some(Question::Choice(_)) => &[],
+    }
+}
+
+fn numbered_answers(approval: &Approval) -> impl Iterator<Item = String> {
+    let answers = answers(approval).iter().enumerate();
+    answers.map(|(index, (_, text))| format!("  {} {text}", index + 1))
+}
+
+/// What a number stands for.
+fn answer_of_number(text: &str, approval: &Approval) -> Option<&'static str> {
+    let index = text.parse::<usize>().ok()?.checked_sub(1)?;
+    answers(approval).get(index).map(|(answer, _)| *answer)
 }

@@ -1,11 +1,20 @@
 //! At a terminal.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::project::{Project, Run, is_running, until};
 use crate::pty::Terminal;
+
+/// What a person sees: the scrollback is long enough for all of it.
+fn seen(written: &str) -> String {
+    let (rows, columns) = (NonZeroU16::new(200).unwrap(), NonZeroU16::new(100).unwrap());
+    let mut screen = vt100::Parser::new(rows, columns, 0);
+    screen.process(written.as_bytes());
+    screen.screen().contents()
+}
 
 #[test]
 fn a_client_at_a_terminal_notices_no_more_than_a_line_when_the_owner_is_killed() {
@@ -26,6 +35,7 @@ fn a_client_at_a_terminal_notices_no_more_than_a_line_when_the_owner_is_killed()
     let (code, shown) = client.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("step 1") && shown.contains("done"), "{shown}");
+    let shown = seen(&shown);
     assert_eq!(shown.matches("step 0").count(), 1, "{shown}");
     assert_eq!(shown.matches("has ended; this one goes on").count(), 1, "{shown}");
 }
@@ -85,6 +95,7 @@ fn a_line_that_is_typed_while_the_owner_dies_is_read_once() {
     std::fs::write(project.path().join("go"), "").unwrap();
     let (code, shown) = client.end();
     assert_eq!(code, 0, "{shown}");
+    let shown = seen(&shown);
     assert_eq!(shown.matches("I read: and then?").count(), 1, "{shown}");
 }
 

@@ -6,11 +6,15 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod hostile;
+mod killed;
+mod plain;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
 #[path = "../support/pty.rs"]
 mod pty;
 mod robust;
+mod run;
 mod screen;
 mod screens;
+mod suspended;
 mod world;

@@ -65,6 +65,11 @@ impl Screen {
         self.until_seen(text, |screen| !screen.text().contains(text));
     }
 
+    /// Waits until the text is the last on the screen.
+    pub(crate) fn until_last(&mut self, text: &str) {
+        self.until_seen(text, |screen| screen.text().ends_with(text));
+    }
+
     fn until_seen(&mut self, what: &str, is_seen: impl Fn(&Self) -> bool) {
         self.feed();
         while !is_seen(self) {
@@ -86,6 +91,12 @@ impl Screen {
         let contents = self.parser.screen().contents();
         let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
         lines.join("\n").trim_end().to_owned()
+    }
+
+    /// What the program has switched on: the alternate screen, marks around pastes, a hidden cursor.
+    pub(crate) fn switched_on(&self) -> (bool, bool, bool) {
+        let screen = self.parser.screen();
+        (screen.alternate_screen(), screen.bracketed_paste(), screen.hide_cursor())
     }
 
     /// Row and column of the cursor.

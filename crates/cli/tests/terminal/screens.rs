@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::screen::Screen;
 use crate::world::World;
 
-const SIZE: (u16, u16) = (30, 100);
+pub(crate) const SIZE: (u16, u16) = (30, 100);
 
 /// Compares the screen with its file, or writes it.
-fn assert_screen(name: &str, screen: &Screen) {
+pub(crate) fn assert_screen(name: &str, screen: &Screen) {
     let text = stable(&screen.text());
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/terminal/screens/{name}.txt"));
@@ -52,10 +52,10 @@ fn stable(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Whether a word looks like the short id of a task.
+/// Whether a word looks like the id of a task, short or whole.
 fn is_id(word: &str) -> bool {
-    word.len() == 8
-        && word.chars().all(|c| c.is_ascii_hexdigit())
+    matches!(word.len(), 8 | 36)
+        && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
         && word.chars().any(|c| c.is_ascii_digit())
 }
 
@@ -68,7 +68,7 @@ fn said(world: &World, replies: &str, prompt: &str, until: &str) -> Screen {
     screen
 }
 
-const ANSWER: &str = r#"
+pub(crate) const ANSWER: &str = r#"
 [[reply]]
 steps = [
   { thinking = "The user wants an overview. I begin with the code." },

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::project_folder::{ProjectFolder, home, trust};
+use crate::project_folder::{ProjectFolder, home, state, trust};
 use crate::screen::Screen;
 
 /// A project.
@@ -50,6 +50,33 @@ impl World {
         command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
         command.env("PATH", std::env::var_os("PATH").unwrap()).env("TERM", "xterm-256color");
         command
+    }
+
+    /// An interactive shell at a controlling terminal of this size; `$ANTIPHON` is the program.
+    pub(crate) fn shell(&self, (rows, columns): (u16, u16)) -> Screen {
+        let mut command = Command::new("setsid");
+        let script =
+            format!("stty rows {rows} cols {columns}; exec bash --norc --noprofile --noediting -i");
+        command.args(["--ctty", "--wait", "sh", "-c", &script]);
+        command.current_dir(self.path()).env_clear().env("HOME", home(self.path()));
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("TERM", "xterm-256color");
+        command.env("ANTIPHON", assert_cmd::cargo::cargo_bin!("antiphon")).env("PS1", "shell> ");
+        Screen::start(command, (rows, columns))
+    }
+
+    /// The process that holds the journal, and its parent, which the shell knows.
+    pub(crate) fn processes(&self) -> (u32, u32) {
+        let lock = state(self.path()).join("journal.db.lock");
+        let owner = loop {
+            // It is empty for a moment while a process takes it.
+            let pid = fs::read_to_string(&lock).unwrap_or_default();
+            if let Ok(pid) = pid.trim().parse::<u32>() {
+                break pid;
+            }
+        };
+        let stat = fs::read_to_string(format!("/proc/{owner}/stat")).unwrap();
+        let parent = stat.rsplit(')').next().unwrap().split_whitespace().nth(1).unwrap();
+        (owner, parent.parse().unwrap())
     }
 
     /// The program with the script, at its first prompt.

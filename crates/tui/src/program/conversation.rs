@@ -12,6 +12,7 @@ use antiphon_project::error::ProjectError;
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::{blocks_json, prompt_with_images};
 use antiphon_view::display::{Destination, escaped};
+use antiphon_view::{FailedTask, FailureReader, failure_text};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
 use uuid::Uuid;
@@ -156,21 +157,17 @@ impl Program<'_, '_> {
         let Some(task) = &mut self.watched else { return Ok(()) };
         task.finish();
         let spent = task.spent();
-        let detail = change.detail.as_ref().and_then(|detail| detail["error"].as_str());
-        match (change.status, detail) {
-            (TaskStatus::Failed, Some(error)) => {
-                let error = escaped(error).into_owned();
-                self.error(&error);
+        let task_id = task.task_id.clone();
+        match change.status {
+            TaskStatus::Failed => {
+                let text = self.failure(&task_id, change).await?;
+                self.error(&escaped(&text));
             }
-            (TaskStatus::Failed, None) => self.error("the task failed"),
-            (TaskStatus::Canceled, _) => self.note("  canceled"),
-            (
-                TaskStatus::Pending
-                | TaskStatus::Running
-                | TaskStatus::InputRequired
-                | TaskStatus::Completed,
-                _,
-            ) => {}
+            TaskStatus::Canceled => self.note("  canceled"),
+            TaskStatus::Pending
+            | TaskStatus::Running
+            | TaskStatus::InputRequired
+            | TaskStatus::Completed => {}
         }
         self.note(&format!("  {spent}"));
         self.add_lines([Line::default()]);
@@ -178,6 +175,25 @@ impl Program<'_, '_> {
             self.send(prompt).await?;
         }
         Ok(())
+    }
+
+    /// Why a task failed, and what to do.
+    async fn failure(
+        &self,
+        task_id: &TaskId,
+        change: &StatusChanged,
+    ) -> Result<String, ProjectError> {
+        let created = self.connection().reader().created(task_id).await?;
+        let detail = change.detail.as_ref();
+        let text =
+            |field: &str| detail.and_then(|detail| detail[field].as_str()).unwrap_or_default();
+        let failed = FailedTask {
+            code: text("code"),
+            error: text("error"),
+            model: created.model.as_ref(),
+            session: &created.session_id,
+        };
+        Ok(failure_text(&failed, FailureReader::Conversation))
     }
 
     /// Interrupts the turn, or quits when nothing works and the key is pressed twice.

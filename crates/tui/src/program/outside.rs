@@ -1,17 +1,18 @@
 //! Programs that get the terminal for a while: the user's editor, pager and shell. And suspending this one.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 
 use antiphon_project::error::ProjectError;
 use crossterm::event::EventStream;
 use tokio::process::Command;
 
+use super::signals::{Signals, stop_this_process};
 use super::{Program, unusable};
 use crate::composer::PROMPT_BYTES_MAX;
 use crate::inline_screen::Size;
-use crate::terminal_mode::TerminalMode;
+use crate::terminal_mode::{self, TerminalMode};
 
 impl Program<'_, '_> {
     /// Runs a command of the user with the terminal. Its output stays in the scrollback.
@@ -59,7 +60,7 @@ impl Program<'_, '_> {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.options.root);
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        let status = command.status().await;
+        let status = self.wait_for(&mut command).await;
         mode.map_err(unusable)?;
         self.return_to_terminal()?;
         match status {
@@ -70,23 +71,57 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Waits for a program that has the terminal. Ctrl-C there is for that program, and Ctrl-Z suspends both.
+    async fn wait_for(&mut self, command: &mut Command) -> io::Result<ExitStatus> {
+        let mut child = command.spawn()?;
+        loop {
+            tokio::select! {
+                status = child.wait() => return status,
+                () = suspended_outside(&mut self.signals) => stop_this_process()?,
+            }
+        }
+    }
+
     /// Stops this program until the shell continues it.
     pub(super) fn suspend(&mut self) -> Result<(), ProjectError> {
         self.screen.clear().map_err(unusable)?;
+        terminal_mode::set_alternate(false);
         self.keys = None;
         TerminalMode::leave().map_err(unusable)?;
-        // The whole group, as the key of a terminal does: the process that the shell knows is another one.
-        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        stopped.map_err(|error| unusable(error.into()))?;
+        stop_this_process().map_err(unusable)?;
+        self.return_to_terminal()
+    }
+
+    /// The program goes on after it was stopped by a signal that it cannot catch.
+    pub(super) fn continued(&mut self) -> Result<(), ProjectError> {
+        if terminal_mode::is_kept() {
+            self.screen.redraw();
+            self.is_dirty = true;
+            return Ok(());
+        }
+        // The shell has written below the rows of this program.
+        self.screen.forget();
+        self.keys = None;
+        TerminalMode::leave().map_err(unusable)?;
         self.return_to_terminal()
     }
 
     fn return_to_terminal(&mut self) -> Result<(), ProjectError> {
         TerminalMode::enter_again().map_err(unusable)?;
         self.keys = Some(EventStream::new());
+        if let Some(signals) = &mut self.signals {
+            signals.settle();
+        }
         self.screen.resize(Size::of(crossterm::terminal::size().unwrap_or((0, 0))));
         self.is_dirty = true;
         Ok(())
+    }
+}
+
+async fn suspended_outside(signals: &mut Option<Signals>) {
+    match signals {
+        Some(signals) => signals.suspended_outside().await,
+        None => std::future::pending().await,
     }
 }
 

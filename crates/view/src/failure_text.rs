@@ -1,0 +1,83 @@
+//! Why a task failed, and what a person can do about it.
+
+use antiphon_core::{ModelRef, SessionId};
+
+/// Where a person reads it, which decides how the conversation goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureReader {
+    /// At a command that has ended with the task.
+    CommandLine,
+    /// In a program in which the conversation goes on.
+    Conversation,
+}
+
+/// A task that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedTask<'a> {
+    /// What is in the detail of its status; empty when it has none.
+    pub code: &'a str,
+    /// The same.
+    pub error: &'a str,
+    /// The model that was asked for.
+    pub model: Option<&'a ModelRef>,
+    /// Its conversation.
+    pub session: &'a SessionId,
+}
+
+/// The error, and its remedy where there is one. Text of a provider is in it: the caller escapes it.
+pub fn failure_text(task: &FailedTask<'_>, reader: FailureReader) -> String {
+    let FailedTask { code, error, model, session } = task;
+    let error = if error.is_empty() { "the task failed" } else { error };
+    let remedy = match (*code, model) {
+        ("limit_reached", _) => match reader {
+            FailureReader::CommandLine => {
+                format!(": continue its conversation with `antiphon run --session {session} \"…\"`")
+            }
+            FailureReader::Conversation => ": type how the conversation should go on".to_owned(),
+        },
+        ("not_found", Some(model)) => format!(" (asked for `{model}`): see `antiphon models`"),
+        ("authentication" | "permission", Some(model)) => {
+            format!(": check the key of the provider `{}` (docs/models.md)", model.provider())
+        }
+        ("connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut", _) => {
+            match reader {
+                FailureReader::CommandLine => String::new(),
+                FailureReader::Conversation => {
+                    ": try again later; `antiphon doctor` shows what is not reachable".to_owned()
+                }
+            }
+        }
+        _ => String::new(),
+    };
+    format!("{error}{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_to_do() {
+        let model = ModelRef::parse("anthropic/some").unwrap();
+        let session = SessionId::parse("s1").unwrap();
+        let text = |code, reader| {
+            let task =
+                FailedTask { code, error: "it failed", model: Some(&model), session: &session };
+            failure_text(&task, reader)
+        };
+        let (command, conversation) = (FailureReader::CommandLine, FailureReader::Conversation);
+        assert_eq!(
+            text("authentication", conversation),
+            "it failed: check the key of the provider `anthropic` (docs/models.md)"
+        );
+        assert_eq!(
+            text("not_found", command),
+            "it failed (asked for `anthropic/some`): see `antiphon models`"
+        );
+        assert!(text("limit_reached", command).contains("antiphon run --session s1"));
+        assert!(text("limit_reached", conversation).ends_with("should go on"));
+        assert_eq!(text("overloaded", command), "it failed");
+        assert!(text("overloaded", conversation).contains("antiphon doctor"));
+        assert_eq!(text("other", conversation), "it failed");
+    }
+}
