@@ -29,6 +29,7 @@ pub mod error;
 mod hidden_paths;
 mod machine_clock;
 pub mod models;
+pub mod permission_overview;
 pub mod policy;
 pub mod project;
 pub mod project_agents;

@@ -55,7 +55,7 @@ const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 const CONFIG_VARIABLE: &str = "ANTIPHON_CONFIG";
 
 /// Everything the user has configured.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct UserSettings {
     /// Path of the configuration file, also when there is none.
     pub path: PathBuf,

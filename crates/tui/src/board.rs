@@ -8,7 +8,7 @@ use antiphon_core::{Event, EventBody, TaskId, TaskStatus, TaskSummary};
 use antiphon_project::error::ProjectError;
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
-use antiphon_view::text::{elapsed, fit, one_line};
+use antiphon_view::text::{columns, elapsed, fit, one_line};
 use antiphon_view::{DisplayStatus, TaskTree, TreeTask};
 use chrono::{DateTime, Utc};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -177,7 +177,7 @@ fn line(row: &Row<'_>, width: usize, now: DateTime<Utc>) -> Line<'static> {
         | TaskStatus::Failed
         | TaskStatus::Canceled => format!("{} {last}", row.status.word()),
     };
-    let used = before.chars().count() + name.chars().count();
+    let used = columns(&before) + columns(&name);
     let rest = fit(&rest, width.saturating_sub(used));
     Line::from(vec![
         Span::styled(before, Style::new().fg(color)),

@@ -17,6 +17,7 @@
 mod answer;
 mod asked_question;
 mod board;
+mod call_output;
 mod choice;
 mod command;
 mod completion;
@@ -34,7 +35,8 @@ mod project_files;
 mod sgr;
 mod terminal_mode;
 mod thinking;
+mod todo_list;
 mod transcript;
 mod wrap;
 
-pub use program::{ProgramOptions, StartWith, run};
+pub use program::{Asks, ProgramOptions, StartWith, run};

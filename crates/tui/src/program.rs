@@ -4,25 +4,31 @@
 
 mod commands;
 mod conversation;
+mod cost;
 mod draw;
 mod earlier;
 mod events;
 mod keys;
+mod lookups;
+mod models;
 mod outside;
 mod overlay;
 mod palette;
+mod permissions;
+mod plan;
 mod questions;
 mod tree_focus;
 
 use std::collections::VecDeque;
 use std::io::{self, Stdout};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskId};
+use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskAccess, TaskId, TaskLimits};
 use antiphon_process::{AttachedTask, Connection, TaskStream};
 use antiphon_project::error::ProjectError;
-use antiphon_project::models::Route;
+use antiphon_project::models::{Models, Route};
 use antiphon_project::settings::ContextWindows;
 use crossterm::event::EventStream;
 use futures_util::StreamExt as _;
@@ -42,6 +48,7 @@ use crate::inline_screen::{InlineScreen, Size, Styles};
 use crate::project_files::ProjectFiles;
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
+use lookups::Found;
 use overlay::Overlay;
 use tree_focus::TreeFocus;
 
@@ -60,6 +67,15 @@ pub enum StartWith {
     Last,
 }
 
+/// Where questions of the tasks here are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// In the program, as they come.
+    Here,
+    /// Elsewhere; here when the user asks for them.
+    Elsewhere,
+}
+
 /// What the program is started with.
 pub struct ProgramOptions {
     /// The conversation it begins with.
@@ -72,8 +88,18 @@ pub struct ProgramOptions {
     pub agent: Option<String>,
     /// Names and descriptions of the defined agents.
     pub agents: Vec<(String, String)>,
+    /// Sent at once.
+    pub first_prompt: Option<String>,
     /// How the model is reached, and what the process gives to its tasks.
     pub route: Route,
+    /// Limits of new tasks.
+    pub limits: TaskLimits,
+    /// Whether the next task plans first.
+    pub access: TaskAccess,
+    /// Where questions of tasks are asked.
+    pub asks: Asks,
+    /// The models that can be chosen, with the settings of the user.
+    pub models: Arc<Models>,
     /// Prices of models.
     pub prices: PriceTable,
     /// Sizes of context windows.
@@ -86,6 +112,8 @@ pub struct ProgramOptions {
     pub decider: &'static str,
     /// This program, which other commands are run with.
     pub program: String,
+    /// Options that such a command gets, so that it works on the same project in the same way.
+    pub program_options: Vec<String>,
     /// Command line of the user's editor.
     pub editor: String,
     /// Command line of the user's shell.
@@ -138,6 +166,9 @@ enum Picked {
     Task(TaskId),
     Agent(String),
     Prompt(String),
+    Model(ModelRef),
+    /// A task that was interrupted or paused.
+    Resumed(TaskId),
     Command(Command),
     File(String),
     /// Index and text of an earlier message of the conversation.
@@ -178,6 +209,8 @@ struct Program<'a, 'p> {
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
     board: Board,
+    /// What is looked up beside the loop.
+    lookups: JoinSet<Found>,
     question: Option<AskedQuestion>,
     /// Why a key or a text did not answer the question.
     warning: Option<String>,
@@ -218,6 +251,7 @@ impl<'a, 'p> Program<'a, 'p> {
             is_suspended: false,
             queue: VecDeque::new(),
             board: Board::default(),
+            lookups: JoinSet::new(),
             question: None,
             warning: None,
             finished: Vec::new(),
@@ -242,7 +276,10 @@ impl<'a, 'p> Program<'a, 'p> {
         if self.options.start_with == StartWith::Last {
             self.continue_last().await?;
         }
-        Ok(())
+        match self.options.first_prompt.take() {
+            Some(prompt) => self.begin_with(prompt).await,
+            None => Ok(()),
+        }
     }
 
     async fn run(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
@@ -293,6 +330,10 @@ impl<'a, 'p> Program<'a, 'p> {
                     self.stream = TaskStream::Nothing;
                     self.attachment.leave().await;
                     self.find_owner().await?
+                }
+                Some(found) = self.lookups.join_next() => {
+                    self.found(found);
+                    Next::Continue
                 }
                 () = tokio::time::sleep(frame_in), if self.is_dirty => Next::Continue,
                 _ = ticks.tick(), if self.is_working => {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use antiphon_api::RunTarget;
 use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{
-    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits,
+    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskAccess, TaskId,
     TaskStatus, UserMessage,
 };
 use antiphon_process::TaskStream;
@@ -42,6 +42,15 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Sends the prompt that the program was started with.
+    pub(super) async fn begin_with(&mut self, prompt: String) -> Result<(), ProjectError> {
+        if let Err(error) = self.history.add(&prompt) {
+            self.note(&format!("the prompt is not in the history: {error}"));
+        }
+        self.history.reset();
+        self.send(prompt).await
+    }
+
     /// The watched task, if it has not ended.
     pub(super) fn open_task(&self) -> Option<TaskId> {
         let task = self.watched.as_ref().filter(|_| self.is_working || self.is_suspended)?;
@@ -61,9 +70,9 @@ impl Program<'_, '_> {
             model: self.options.model.clone(),
             system: None,
             session,
-            limits: TaskLimits::default(),
+            limits: self.options.limits,
             output_schema: None,
-            plan: false,
+            plan: self.options.access == TaskAccess::PlanFirst,
             source: None,
             route: self.options.route.clone(),
         };
@@ -71,6 +80,7 @@ impl Program<'_, '_> {
             RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
         let key = Uuid::new_v4().to_string();
         let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
+        self.options.access = TaskAccess::Permitted;
         for warning in &started.warnings {
             self.note(&escaped(warning));
         }
@@ -257,7 +267,11 @@ impl Program<'_, '_> {
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;
         if !status.is_terminal() {
+            let state = self.connection().reader().task_alone(&last_task).await?;
             self.watch(last_task);
+            if let Some(task) = &mut self.watched {
+                task.set_todo(state.todo);
+            }
             self.is_suspended = status == TaskStatus::InputRequired;
             self.is_working = !self.is_suspended;
             self.ask_next().await?;

@@ -93,6 +93,7 @@ impl Program<'_, '_> {
             }
             KeyCode::Enter => return self.enter().await,
             KeyCode::Tab => self.tab(),
+            KeyCode::BackTab => self.toggle_plan(),
             KeyCode::Esc => self.escape().await?,
             KeyCode::Up => self.up(),
             KeyCode::Down => self.down(),

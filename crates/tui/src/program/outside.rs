@@ -50,7 +50,11 @@ impl Program<'_, '_> {
         Ok(())
     }
 
-    async fn outside(&mut self, program: &str, arguments: &[&str]) -> Result<(), ProjectError> {
+    pub(super) async fn outside(
+        &mut self,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<(), ProjectError> {
         self.draw()?;
         self.screen.clear().map_err(unusable)?;
         // It reads the terminal no longer.
@@ -91,7 +95,7 @@ impl Program<'_, '_> {
 }
 
 /// What the user wrote.
-fn read_back(path: &Path) -> Result<String, String> {
+pub(super) fn read_back(path: &Path) -> Result<String, String> {
     let text =
         std::fs::read(path).map_err(|error| format!("the prompt cannot be read: {error}"))?;
     if text.len() > PROMPT_BYTES_MAX {
