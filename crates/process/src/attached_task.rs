@@ -2,7 +2,6 @@
 //! owner ends, this process takes its place, or is the client of the process that did. A task at a server that the
 //! user named is started over the API and stays there.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use antiphon_api::{CreateTask, RunStarted, RunTarget, StartRun};
@@ -13,6 +12,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::settings::UserSettings;
+use antiphon_project::task_process::TaskProcess;
 use antiphon_project::{Principal, TaskFactory as _};
 
 use crate::connection::{Connection, Ownership, ProjectServer};
@@ -139,6 +139,13 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
+    /// The next task is started with this. It has an id of its own: what earlier tasks of this process got stays theirs.
+    pub fn set_process(&mut self, process: TaskProcess) {
+        if let TaskPlace::Project(own) = &mut self.place {
+            own.role = OwnerRole::Run(process);
+        }
+    }
+
     /// Subscribes before the task starts, so that no delta is missed.
     fn listen(&mut self) {
         self.deltas = match &self.connection {
@@ -188,7 +195,9 @@ impl<'a> AttachedTask<'a> {
         let version = antiphon_api::VERSION.to_owned();
         match (&self.owner, &self.connection) {
             (Some(owner), _) => {
-                let run = StartRun { version, variables: BTreeMap::new(), process, target };
+                // For a task after the first one: what that had is forgotten when it has ended.
+                let variables = own.environment.texts();
+                let run = StartRun { version, variables, process, target };
                 let key = key.map(|key| Principal::default().idempotency_key("run", key));
                 let started = owner.project.tasks.start_run(run, key).await;
                 started.map_err(|error| ProjectError::from(error).into())

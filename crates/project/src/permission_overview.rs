@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use antiphon_permissions::{PermissionMode, Remembered, RuleEntry};
+use uuid::Uuid;
 
 use crate::error::ProjectError;
 use crate::settings::UserSettings;
@@ -18,7 +19,7 @@ pub fn mode_of(settings: &UserSettings, process: &TaskProcess) -> PermissionMode
     process.mode.unwrap_or(settings.permissions.mode)
 }
 
-/// The same process with the mode of this name, which the policy may refuse.
+/// A process like this one, with the mode of this name, which the policy may refuse.
 pub fn with_mode(
     settings: &UserSettings,
     process: &TaskProcess,
@@ -29,7 +30,7 @@ pub fn with_mode(
             "there is no mode `{name}`: choose read-only, workspace or full"
         ))
     })?;
-    let process = TaskProcess { mode: Some(mode), ..process.clone() };
+    let process = TaskProcess { id: Some(Uuid::new_v4()), mode: Some(mode), ..process.clone() };
     permissions(settings, &process.overrides())?;
     Ok(process)
 }

@@ -14,6 +14,7 @@ pub(crate) mod project_file;
 mod providers;
 mod secrets;
 mod telemetry;
+mod tui;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use telemetry::TelemetryConfig;
+pub use tui::{KeyNames, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
 
 /// Built-in prices.
@@ -93,6 +95,8 @@ pub struct UserSettings {
     pub a2a: A2aConfig,
     /// Agents that are exposed over MCP.
     pub mcp_server: McpServerConfig,
+    /// The terminal program.
+    pub tui: TuiConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -161,6 +165,7 @@ struct File {
     webhooks: BTreeMap<SourceName, WebhookConfig>,
     a2a: A2aConfig,
     mcp_server: McpServerConfig,
+    tui: TuiConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -211,6 +216,7 @@ impl UserSettings {
             webhooks: file.webhooks,
             a2a: file.a2a,
             mcp_server: file.mcp_server,
+            tui: file.tui,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

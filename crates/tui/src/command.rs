@@ -23,6 +23,10 @@ pub(crate) enum Command {
     Cost,
     Export,
     Transcript,
+    Mcp,
+    Keys,
+    Theme,
+    Vi,
     Quit,
 }
 
@@ -45,10 +49,15 @@ const fn entry(
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandEntry; 21] = [
+pub(crate) const COMMANDS: [CommandEntry; 25] = [
     entry(Command::Help, "help", "", "Show keys and commands"),
     entry(Command::New, "new", "", "Begin a new conversation"),
-    entry(Command::Sessions, "sessions", "", "Continue another conversation"),
+    entry(
+        Command::Sessions,
+        "sessions",
+        "[TEXT]",
+        "Continue another conversation, or one with this text",
+    ),
     entry(Command::Fork, "fork", "", "Continue a copy of this conversation"),
     entry(Command::Model, "model", "[PROVIDER/MODEL]", "Choose the model of the next task"),
     entry(Command::Plan, "plan", "", "The next task plans first, or does not (Shift-Tab)"),
@@ -71,6 +80,10 @@ pub(crate) const COMMANDS: [CommandEntry; 21] = [
     entry(Command::Doctor, "doctor", "", "Check models, sandbox, MCP servers and settings"),
     entry(Command::Export, "export", "[FILE]", "Save the conversation as a session file"),
     entry(Command::Transcript, "transcript", "", "Show the whole transcript, with search (Ctrl-T)"),
+    entry(Command::Mcp, "mcp", "", "List the MCP servers, their tools and errors"),
+    entry(Command::Keys, "keys", "", "List the keys that can be changed"),
+    entry(Command::Theme, "theme", "[NAME]", "Choose colors: terminal, light, dark or mono"),
+    entry(Command::Vi, "vi", "", "Turn the keys of vi in the prompt on or off"),
     entry(Command::Quit, "quit", "", "Quit (Ctrl-D)"),
 ];
 

@@ -41,6 +41,11 @@ pub(crate) fn blocks(prompt: &str, root: &Path) -> Result<Option<Vec<InputBlock>
     Ok((blocks.len() > 1).then_some(blocks))
 }
 
+/// Whether data is an image of a format that models read.
+pub(crate) fn is_image(data: &[u8]) -> bool {
+    FORMATS.iter().any(|(begin, _)| data.starts_with(begin))
+}
+
 /// The path that a word of a prompt names, if it ends like an image. A path without `@` must be whole.
 fn image_path(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c| matches!(c, '\'' | '"' | '`' | ',' | ')' | '('));

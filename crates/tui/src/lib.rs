@@ -28,6 +28,7 @@ mod highlight;
 mod history;
 mod images;
 mod inline_screen;
+mod keymap;
 mod markdown;
 mod pager;
 mod program;
@@ -39,4 +40,5 @@ mod todo_list;
 mod transcript;
 mod wrap;
 
+pub use keymap::Keymap;
 pub use program::{Asks, ProgramOptions, StartWith, run};

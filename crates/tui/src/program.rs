@@ -2,11 +2,13 @@
 //!
 //! Nothing is decided here about tasks: orders go to the [`Connection`], and what became of them comes back as events.
 
+mod clipboard;
 mod commands;
 mod conversation;
 mod cost;
 mod draw;
 mod earlier;
+mod editing;
 mod events;
 mod keys;
 mod lookups;
@@ -17,6 +19,8 @@ mod palette;
 mod permissions;
 mod plan;
 mod questions;
+mod sessions;
+mod settings;
 mod tree_focus;
 
 use std::collections::VecDeque;
@@ -29,6 +33,7 @@ use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskAccess, TaskI
 use antiphon_process::{AttachedTask, Connection, TaskStream};
 use antiphon_project::error::ProjectError;
 use antiphon_project::models::{Models, Route};
+use antiphon_project::project::Project;
 use antiphon_project::settings::ContextWindows;
 use crossterm::event::EventStream;
 use futures_util::StreamExt as _;
@@ -41,15 +46,18 @@ use crate::board::Board;
 use crate::choice::ChoiceList;
 use crate::command::Command;
 use crate::completion::Completions;
-use crate::composer::Composer;
+use crate::composer::{Composer, Vi};
 use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
+use crate::keymap::Keymap;
 use crate::project_files::ProjectFiles;
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use lookups::Found;
 use overlay::Overlay;
+use sessions::Preview;
+use tempfile::TempDir;
 use tree_focus::TreeFocus;
 
 /// Shortest time between two frames that no key asked for.
@@ -120,6 +128,10 @@ pub struct ProgramOptions {
     pub shell: String,
     /// Whether text is colored.
     pub colors: bool,
+    /// What keys do.
+    pub keymap: Keymap,
+    /// The project.
+    pub project: Project,
 }
 
 /// Runs the program until the user quits. The terminal is as before when this returns.
@@ -187,6 +199,8 @@ struct Program<'a, 'p> {
     options: ProgramOptions,
     screen: InlineScreen<Stdout>,
     composer: Composer,
+    /// The keys of vi, when they are on.
+    vi: Option<Vi>,
     history: History,
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
@@ -211,6 +225,10 @@ struct Program<'a, 'p> {
     board: Board,
     /// What is looked up beside the loop.
     lookups: JoinSet<Found>,
+    /// The conversation that is selected in a list, and what was said in it last.
+    preview: Option<Preview>,
+    /// Images that were taken from the clipboard; removed at the end.
+    images: Option<TempDir>,
     question: Option<AskedQuestion>,
     /// Why a key or a text did not answer the question.
     warning: Option<String>,
@@ -227,7 +245,9 @@ struct Program<'a, 'p> {
 
 impl<'a, 'p> Program<'a, 'p> {
     fn new(attachment: &'a mut AttachedTask<'p>, options: ProgramOptions) -> Self {
-        let styles = if options.colors { Styles::On } else { Styles::Off };
+        let config = &options.models.settings().tui;
+        let styles = if options.colors { Styles::In(config.theme) } else { Styles::Off };
+        let vi = config.vi.then(Vi::default);
         let size = Size::of(crossterm::terminal::size().unwrap_or((0, 0)));
         let history = History::read(options.history.clone());
         let files = ProjectFiles::new(options.root.clone());
@@ -236,6 +256,7 @@ impl<'a, 'p> Program<'a, 'p> {
             options,
             screen: InlineScreen::new(io::stdout(), styles, size),
             composer: Composer::default(),
+            vi,
             history,
             completions: None,
             list: None,
@@ -252,6 +273,8 @@ impl<'a, 'p> Program<'a, 'p> {
             queue: VecDeque::new(),
             board: Board::default(),
             lookups: JoinSet::new(),
+            preview: None,
+            images: None,
             question: None,
             warning: None,
             finished: Vec::new(),

@@ -17,7 +17,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::state::STATE_VARIABLE;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::check_overrides;
-use antiphon_tui::{Asks, ProgramOptions, StartWith};
+use antiphon_tui::{Asks, Keymap, ProgramOptions, StartWith};
 use clap::Args;
 use uuid::Uuid;
 
@@ -201,6 +201,10 @@ impl Chat {
             program_options: inherited_options(environment)?,
             editor: program(&["VISUAL", "EDITOR"], "vi"),
             shell: program(&["SHELL"], "/bin/sh"),
+            keymap: Keymap::new(&settings.tui.keys).map_err(|reason| {
+                Failure::usage(format!("{}: [tui.keys]: {reason}", settings.path.display()))
+            })?,
+            project: project.clone(),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
     }

@@ -5,7 +5,9 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod asking;
 mod hostile;
+mod modes;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
 #[path = "../support/pty.rs"]
@@ -13,4 +15,6 @@ mod pty;
 mod robust;
 mod screen;
 mod screens;
+mod starting;
+mod working;
 mod world;

@@ -9,7 +9,7 @@ use crate::world::World;
 const SIZE: (u16, u16) = (30, 100);
 
 /// Compares the screen with its file, or writes it.
-fn assert_screen(name: &str, screen: &Screen) {
+pub(crate) fn assert_screen(name: &str, screen: &Screen) {
     let text = stable(&screen.text());
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/terminal/screens/{name}.txt"));
@@ -44,6 +44,7 @@ fn stable(text: &str) -> String {
                 word if word.starts_with('/') && word.contains("/project") => "~/harbor".to_owned(),
                 env!("CARGO_PKG_VERSION") => "VERSION".to_owned(),
                 word if is_id(word) => "01a2b3c4".to_owned(),
+                word if is_age(word) => "Ns".to_owned(),
                 word => word.to_owned(),
             });
         }
@@ -57,6 +58,12 @@ fn is_id(word: &str) -> bool {
     word.len() == 8
         && word.chars().all(|c| c.is_ascii_hexdigit())
         && word.chars().any(|c| c.is_ascii_digit())
+}
+
+/// Whether a word is an age in seconds.
+fn is_age(word: &str) -> bool {
+    let number = word.strip_suffix('s');
+    number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn said(world: &World, replies: &str, prompt: &str, until: &str) -> Screen {

@@ -7,7 +7,7 @@ use antiphon_core::{SessionId, TaskId, WaitingFor};
 use antiphon_project::error::ProjectError;
 use antiphon_view::display::escaped;
 use antiphon_view::status_word;
-use antiphon_view::text::{age, count, one_line};
+use antiphon_view::text::{age, one_line};
 use chrono::Utc;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -19,24 +19,21 @@ use crate::command::{COMMANDS, Command};
 /// Sessions that are listed.
 pub(super) const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 
-const KEYS: [(&str, &str); 16] = [
+/// Keys that always do the same.
+const KEYS: [(&str, &str); 9] = [
     ("Enter", "send; while an agent works it reads the message after its current step"),
-    ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
-    ("Tab", "queue the prompt until the task has ended; ↑ edits it"),
+    ("\\ Enter", "a new line"),
     ("Esc", "interrupt the turn; Enter resumes it"),
-    ("↑ ↓, Ctrl-R", "earlier prompts"),
+    ("Esc Esc", "go back to an earlier message, in a copy of the conversation"),
+    ("↑ ↓", "earlier prompts, queued ones first; beneath the prompt, the tasks at work"),
     ("@", "a file of the project"),
     ("!", "a shell command of yours; the agent does not see it"),
-    ("Esc Esc", "go back to an earlier message, in a copy of the conversation"),
     ("y t a n e", "answer a question: once, for this task, always, no; e edits a plan"),
-    ("Shift-Tab", "the next task plans first, or does not"),
-    ("Ctrl-T", "the whole transcript, with search"),
-    ("Ctrl-O, ↓", "the tasks at work: open, steer, pause, resume, cancel"),
-    ("Ctrl-P", "find a command, conversation, task or file"),
-    ("Ctrl-G", "write the prompt in your editor"),
-    ("Ctrl-Z", "suspend the program; `fg` continues it"),
     ("Ctrl-C, Ctrl-D", "clear the prompt, interrupt, or quit"),
 ];
+
+/// Keys of the settings that the help lists; `/keys` lists all.
+const HELP_KEYS: usize = 11;
 
 impl Program<'_, '_> {
     pub(super) async fn command(
@@ -49,7 +46,11 @@ impl Program<'_, '_> {
             Command::New => self.new_conversation(),
             Command::Model => self.choose_model(argument),
             Command::Agent => self.choose_agent(argument),
-            Command::Sessions => self.list_sessions().await?,
+            Command::Sessions => self.list_sessions(argument).await?,
+            Command::Mcp => self.list_mcp(),
+            Command::Keys => self.list_keys(),
+            Command::Theme => self.choose_theme(argument),
+            Command::Vi => self.toggle_vi(),
             Command::Tasks => self.list_tasks(),
             Command::Resume => match self.open_task().filter(|_| self.is_suspended) {
                 Some(task_id) => self.resume(&task_id).await,
@@ -93,6 +94,9 @@ impl Program<'_, '_> {
         };
         for (keys, help) in KEYS {
             lines.extend(crate::wrap::wrap(&row(keys, help), self.width(), 4));
+        }
+        for (keys, _, help) in self.options.keymap.rows().into_iter().take(HELP_KEYS) {
+            lines.extend(crate::wrap::wrap(&row(&keys, help), self.width(), 4));
         }
         lines.push(Line::default());
         for entry in &COMMANDS {
@@ -145,25 +149,6 @@ impl Program<'_, '_> {
         self.options.agent = Some(name.to_owned());
         self.conversation = Conversation::default();
         self.note(&format!("The next prompt begins a conversation with {name}"));
-    }
-
-    async fn list_sessions(&mut self) -> Result<(), ProjectError> {
-        let now = Utc::now();
-        let sessions = self.connection().sessions(LISTED).await?;
-        let entries = sessions.into_iter().map(|session| Choice {
-            label: one_line(&session.title),
-            detail: format!(
-                "{} ago · {}",
-                age(now - session.updated_at),
-                count(session.tasks, "task")
-            ),
-            value: Picked::Session(session.session_id),
-        });
-        self.list = ChoiceList::new("Conversations", entries.collect());
-        if self.list.is_none() {
-            self.note("there is no conversation yet");
-        }
-        Ok(())
     }
 
     fn list_tasks(&mut self) {

@@ -12,12 +12,14 @@ use antiphon_core::{
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;
 use antiphon_project::run_request::{RunRequest, RunSession};
+use antiphon_project::task_process::TaskProcess;
 use antiphon_view::display::{Destination, escaped};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
 use uuid::Uuid;
 
 use super::{Next, Program};
+use crate::composer::Vi;
 use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
 use crate::{highlight, images, markdown};
@@ -79,7 +81,11 @@ impl Program<'_, '_> {
         let request =
             RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
         let key = Uuid::new_v4().to_string();
+        let process = self.options.route.process.clone().unwrap_or_default();
+        self.attachment.set_process(process.clone());
         let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
+        // The owner of the journal forgets what a task was given when that has ended.
+        self.options.route.process = Some(TaskProcess { id: Some(Uuid::new_v4()), ..process });
         self.options.access = TaskAccess::Permitted;
         for warning in &started.warnings {
             self.note(&escaped(warning));
@@ -106,8 +112,7 @@ impl Program<'_, '_> {
     async fn steer(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
         let resumes = self.is_suspended;
         if !prompt.trim().is_empty() {
-            let sent = self.connection().send(task_id, prompt.clone(), HandlingMode::Steer).await;
-            match sent {
+            match self.send_message(task_id, &prompt).await {
                 Ok(()) => self.show_steering(&prompt, resumes),
                 // The task has ended meanwhile: the next one gets the prompt, when that is shown.
                 Err(_) if self.has_ended(task_id).await => {
@@ -126,11 +131,20 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Sends a prompt with its images to a task.
+    async fn send_message(&self, task_id: &TaskId, prompt: &str) -> Result<(), ProjectError> {
+        let blocks =
+            images::blocks(prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
+        match blocks {
+            Some(blocks) => {
+                self.connection().send_blocks(task_id, blocks, HandlingMode::Steer).await
+            }
+            None => self.connection().send(task_id, prompt.to_owned(), HandlingMode::Steer).await,
+        }
+    }
+
     fn show_steering(&mut self, prompt: &str, resumes: bool) {
         self.show_prompt(prompt);
-        if matches!(images::blocks(prompt, &self.options.root), Ok(Some(_))) {
-            self.note("  Only the text is sent: images go with the prompt that begins a task");
-        }
         if !resumes {
             self.note("  Queued: the agent reads it after the current step");
         }
@@ -144,7 +158,7 @@ impl Program<'_, '_> {
     /// Sends a message to a task beside the conversation.
     async fn steer_other(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
         self.show_prompt(&prompt);
-        match self.connection().send(task_id, prompt, HandlingMode::Steer).await {
+        match self.send_message(task_id, &prompt).await {
             Ok(()) => self.note(&format!(
                 "  Queued: task {} reads it after its current step",
                 task_id.short()
@@ -195,6 +209,7 @@ impl Program<'_, '_> {
     pub(super) async fn interrupt_or_quit(&mut self) -> Result<Next, ProjectError> {
         if !self.composer.is_empty() {
             self.composer.set("");
+            self.vi.iter_mut().for_each(Vi::reset);
             self.completions = None;
             self.is_dirty = true;
             return Ok(Next::Continue);

@@ -12,7 +12,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::keys::SECOND_ESCAPE;
 use super::{FRAME, Program, unusable};
-use crate::composer::ComposerView;
+use crate::composer::{ComposerView, ViMode};
 use crate::inline_screen::Cursor;
 use crate::terminal_mode;
 use crate::transcript::TaskTranscript;
@@ -126,7 +126,10 @@ impl Program<'_, '_> {
 
     fn lists(&self, width: usize, rows_max: usize) -> Vec<Line<'static>> {
         if let Some(list) = &self.list {
-            return list.lines(width, rows_max);
+            let mut lines = list.lines(width, rows_max);
+            let free = rows_max.saturating_sub(lines.len());
+            lines.extend(self.preview_lines(width, free));
+            return lines;
         }
         self.completions.as_ref().map_or(Vec::new(), |list| list.lines(width, rows_max))
     }
@@ -165,6 +168,11 @@ impl Program<'_, '_> {
             Some(_) | None if self.is_suspended => format!("⏸ interrupted{left}"),
             Some(_) | None => self.options.default_status(&left),
         };
+        let vi = match self.vi.as_ref().map(|vi| vi.mode) {
+            Some(ViMode::Normal) => "vi commands · ",
+            Some(ViMode::Insert) | None => "",
+        };
+        let text = format!("{vi}{text}");
         let style = if self.question.is_some() {
             Style::new().fg(Color::Yellow)
         } else if working {

@@ -1,7 +1,9 @@
 //! What is looked up beside the loop, so that keys are answered meanwhile.
 
+use ratatui_core::text::Line;
 use tokio::task::JoinError;
 
+use super::sessions::Preview;
 use super::{Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 
@@ -9,6 +11,12 @@ use crate::choice::{Choice, ChoiceList};
 pub(super) enum Found {
     /// Entries to choose from, and what could not be read.
     List { title: &'static str, entries: Vec<Choice<Picked>>, failures: Vec<String> },
+    /// What was said last in a conversation.
+    Preview(Preview),
+    /// An image of the clipboard.
+    Image(Vec<u8>),
+    /// Lines to be shown.
+    Lines(Vec<Line<'static>>),
     /// A text to be shown.
     Note(String),
     /// Why nothing was found.
@@ -35,7 +43,11 @@ impl Program<'_, '_> {
                 if self.list.is_none() {
                     self.note("nothing was found");
                 }
+                self.look_at_selected();
             }
+            Ok(Found::Preview(preview)) => self.show_preview(preview),
+            Ok(Found::Image(data)) => self.insert_image(&data),
+            Ok(Found::Lines(lines)) => self.add_lines(lines),
             Ok(Found::Note(text)) => self.note(&text),
             Ok(Found::Error(reason)) => self.error(&reason),
             // It was given up for the next one.
