@@ -55,7 +55,7 @@ use crate::project_files::ProjectFiles;
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use lookups::Found;
-use overlay::Overlay;
+use overlay::{Opening, Overlay};
 use sessions::Preview;
 use tempfile::TempDir;
 use tree_focus::TreeFocus;
@@ -212,6 +212,8 @@ struct Program<'a, 'p> {
     /// A task beside the conversation whose question is asked here.
     asked_task: Option<TaskId>,
     overlay: Option<Overlay>,
+    /// The transcript that will be the overlay.
+    opening: Option<Opening>,
     /// When Esc was pressed last, with nothing to interrupt.
     escaped: Option<Instant>,
     conversation: Conversation,
@@ -265,6 +267,7 @@ impl<'a, 'p> Program<'a, 'p> {
             addressee: None,
             asked_task: None,
             overlay: None,
+            opening: None,
             escaped: None,
             conversation: Conversation::default(),
             watched: None,

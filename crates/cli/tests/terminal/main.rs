@@ -6,6 +6,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod asking;
+mod customizing;
 mod hostile;
 mod modes;
 #[path = "../support/project_folder.rs"]

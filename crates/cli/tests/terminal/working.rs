@@ -94,7 +94,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     let (world, mut worker) = works_in("chunk_chars = 4\n");
     let mut screen = world.chat(SIZE);
     let focus = |screen: &mut Screen| {
-        screen.until("agent");
+        screen.until("default");
         screen.press("\x0f");
         screen.until("Enter transcript");
     };
@@ -167,7 +167,7 @@ fn models_copies_and_files_of_a_conversation() {
     screen.until("2 tasks");
     assert_screen("sessions", &screen);
     screen.press("\x1b");
-    screen.until("Ask anything");
+    screen.until_gone("type to search");
     screen.quit();
 }
 

@@ -30,7 +30,9 @@ impl Program<'_, '_> {
     pub(super) fn insert_image(&mut self, data: &[u8]) {
         match self.keep_image(data) {
             Ok(path) => {
-                self.composer.insert(&format!("@{path} "));
+                let (_, word) = self.composer.word_before_cursor();
+                let blank = if word.is_empty() { "" } else { " " };
+                self.composer.insert(&format!("{blank}@{path} "));
                 self.complete();
             }
             Err(reason) => self.error(&format!("the image cannot be kept: {reason}")),

@@ -68,7 +68,7 @@ impl Program<'_, '_> {
             Command::Plan => self.toggle_plan(),
             Command::Permissions => self.permissions(argument),
             Command::Export => self.export(argument).await?,
-            Command::Transcript => self.show_transcript().await?,
+            Command::Transcript => self.show_transcript(),
             Command::Quit => return Ok(Next::Quit),
         }
         Ok(Next::Continue)

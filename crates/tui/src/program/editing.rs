@@ -58,7 +58,7 @@ impl Program<'_, '_> {
             }
             Action::Plan => self.toggle_plan(),
             Action::History => self.search_history(),
-            Action::Transcript => self.show_transcript().await?,
+            Action::Transcript => self.show_transcript(),
             Action::Tasks => {
                 if !self.focus_tree() {
                     self.note("nothing else is at work");

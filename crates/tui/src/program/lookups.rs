@@ -3,6 +3,7 @@
 use ratatui_core::text::Line;
 use tokio::task::JoinError;
 
+use super::overlay::Overlay;
 use super::sessions::Preview;
 use super::{Picked, Program};
 use crate::choice::{Choice, ChoiceList};
@@ -15,6 +16,8 @@ pub(super) enum Found {
     Preview(Preview),
     /// An image of the clipboard.
     Image(Vec<u8>),
+    /// A transcript, formatted.
+    Transcript(Box<Overlay>),
     /// Lines to be shown.
     Lines(Vec<Line<'static>>),
     /// A text to be shown.
@@ -27,6 +30,7 @@ impl Program<'_, '_> {
     /// Looks something up. What is still looked up is given up.
     pub(super) fn look_up(&mut self, lookup: impl Future<Output = Found> + Send + 'static) {
         self.lookups.abort_all();
+        self.opening = None;
         self.lookups.spawn(lookup);
     }
 
@@ -47,9 +51,13 @@ impl Program<'_, '_> {
             }
             Ok(Found::Preview(preview)) => self.show_preview(preview),
             Ok(Found::Image(data)) => self.insert_image(&data),
+            Ok(Found::Transcript(overlay)) => self.open_overlay(*overlay),
             Ok(Found::Lines(lines)) => self.add_lines(lines),
             Ok(Found::Note(text)) => self.note(&text),
-            Ok(Found::Error(reason)) => self.error(&reason),
+            Ok(Found::Error(reason)) => {
+                self.opening = None;
+                self.error(&reason);
+            }
             // It was given up for the next one.
             Err(_) => return,
         }
