@@ -8,6 +8,7 @@
 # make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
 # make outages     every state of a task meets every outage, with outages of S seconds (S=60 by default)
 # make takeovers   kill the process that owns a project's journal N times, beside others that work (N=200 by default)
+# make screens     write the screens of the terminal program anew, which the tests compare (docs/terminal.md)
 # make bench       benchmarks, each beside a baseline
 # make fuzz        search for inputs that break the parsers (needs a nightly toolchain), T seconds each
 # make deny        check licenses, sources, banned crates, and advisories where their database is installed
@@ -31,7 +32,7 @@ N ?= 2000
 S ?= 60
 takeovers: N = 200
 
-.PHONY: run install test test-core test-peers check crash outages takeovers bench fuzz deny setup
+.PHONY: run install test test-core test-peers check screens crash outages takeovers bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
@@ -52,6 +53,9 @@ endif
 check: setup
 	@scripts/step "Format" $(CARGO) fmt --all --check
 	@scripts/step "Lints" $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+screens: setup
+	@UPDATE=1 scripts/step "Writing the screens of the terminal program" $(CARGO) nextest run --workspace --locked --test terminal -E 'binary_id(antiphon::terminal)'
 
 install: setup
 	@scripts/step "Building with optimization" $(CARGO) build --release --package antiphon --locked

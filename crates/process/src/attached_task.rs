@@ -2,7 +2,6 @@
 //! owner ends, this process takes its place, or is the client of the process that did. A task at a server that the
 //! user named is started over the API and stays there.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use antiphon_api::{CreateTask, RunStarted, RunTarget, StartRun};
@@ -14,6 +13,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::settings::UserSettings;
+use antiphon_project::task_process::TaskProcess;
 use antiphon_project::{Principal, TaskFactory as _};
 
 use crate::connection::{Connection, EndingOwner, Ownership, ProjectServer};
@@ -154,6 +154,13 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
+    /// The next task is started with this, under an id that no earlier task has: what those got stays theirs.
+    pub fn set_process(&mut self, process: TaskProcess) {
+        if let TaskPlace::Project(own) = &mut self.place {
+            own.role = OwnerRole::Run(process);
+        }
+    }
+
     /// Subscribes before the task starts, so that no delta is missed.
     fn listen(&mut self) {
         self.deltas = match &self.connection {
@@ -231,7 +238,9 @@ impl<'a> AttachedTask<'a> {
         let version = antiphon_api::VERSION.to_owned();
         match (&self.owner, &self.connection) {
             (Some(owner), _) => {
-                let run = StartRun { version, variables: BTreeMap::new(), process, target };
+                // For an id that is not registered yet.
+                let variables = own.environment.texts();
+                let run = StartRun { version, variables, process, target };
                 let key = key.map(|key| Principal::default().idempotency_key("run", key));
                 let started = owner.project.tasks.start_run(run, key).await;
                 started.map_err(|error| ProjectError::from(error).into())

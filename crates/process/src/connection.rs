@@ -25,14 +25,16 @@ use antiphon_core::port::{
     Clock, Journal, RandomIds, SingleTaskJournal, SystemClock, TaskQuery, TaskSelector,
 };
 use antiphon_core::{
-    ApprovalId, ApprovalReply, BudgetStatus, Decision, HandlingMode, ModelRef, PriceTable,
-    Provenance, Provider, RawJson, Sender, TaskId, TaskStatus, TaskSummary, UserMessage,
+    ApprovalId, ApprovalReply, BudgetStatus, Decision, HandlingMode, InputBlock, Message, ModelRef,
+    PriceTable, Provenance, Provider, RawJson, Sender, TaskId, TaskStatus, TaskSummary,
+    UserMessage,
 };
 use antiphon_runtime::{
     LimitRaise, NoTools, OpenGate, Orchestrator, OrchestratorSettings, Recovered, RuntimeDeps,
     TaskMessage, TaskState,
 };
 use antiphon_sqlite::SqliteJournal;
+use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
 pub use discovery::ProjectServer;
@@ -188,6 +190,33 @@ impl Connection {
                 Ok(())
             }
             Self::Server(server, _) => server.send_text(task_id, text, mode, key).await,
+        }
+    }
+
+    /// Sends a message with images to a task.
+    pub async fn send_blocks(
+        &self,
+        task_id: &TaskId,
+        content: Vec<InputBlock>,
+        mode: HandlingMode,
+    ) -> Result<(), ProjectError> {
+        let message = UserMessage { content, timestamp: SystemClock.now() };
+        let key = Uuid::new_v4().to_string();
+        match self {
+            Self::Local(orchestrator) => {
+                let key = Principal::default().idempotency_key(Principal::TASK_MESSAGES, &key);
+                let (from, provenance) = (Sender::User, Provenance::Owner);
+                let message = TaskMessage { message, mode, from, key: Some(key), provenance };
+                orchestrator.send_message(task_id, message).await?;
+                Ok(())
+            }
+            Self::Server(server, _) => {
+                let text = to_raw_value(&Message::User(message)).map_err(|error| {
+                    ProjectError::Failed(format!("the message cannot be sent: {error}"))
+                })?;
+                let message = SendMessage { text, mode, from: None };
+                server.ordered(server.client.send_message(task_id, &message, Some(&key))).await
+            }
         }
     }
 

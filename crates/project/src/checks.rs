@@ -26,7 +26,7 @@ pub use providers::ProviderCheck;
 pub use webhooks::{WebhookCheck, WebhookState};
 
 use antiphon_core::SourceName;
-use antiphon_core::port::{Clock as _, SystemClock};
+use antiphon_core::port::{Clock as _, SystemClock, ToolExecutor as _};
 use antiphon_mcp::ServerStatus;
 use serde::Serialize;
 
@@ -166,6 +166,39 @@ fn trust(project: &Project) -> Check {
 }
 
 /// Starts every configured MCP server, and stops it again.
+/// An MCP server that is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerTools {
+    /// Its name.
+    pub name: String,
+    /// Names of its tools, as agents call them. Without any, it does not work.
+    pub tools: Vec<String>,
+    /// The last error, if there was one.
+    pub error: Option<String>,
+}
+
+/// The MCP servers of the settings. They are started, asked for their tools, and stopped again.
+pub async fn mcp_server_tools(project: &Project, settings: &UserSettings) -> Vec<McpServerTools> {
+    let pool = McpPool::new(project);
+    let connected = pool.connect(settings).await;
+    let found = connected.as_deref().map(|servers| {
+        let tools = servers.tools();
+        let of = |status: ServerStatus| {
+            let prefix = format!("mcp__{}__", status.name);
+            let names = tools.iter().map(|tool| tool.name.clone());
+            McpServerTools {
+                name: status.name.to_string(),
+                tools: names.filter(|name| name.starts_with(&prefix)).collect(),
+                error: status.last_error,
+            }
+        };
+        servers.status().into_iter().map(of).collect()
+    });
+    drop(connected);
+    pool.close().await;
+    found.unwrap_or_default()
+}
+
 async fn servers(project: &Project, settings: &UserSettings) -> Vec<ServerStatus> {
     let pool = McpPool::new(project);
     let status = pool.connect(settings).await.map(|servers| servers.status());

@@ -35,6 +35,7 @@ mod hidden_paths;
 pub mod import;
 mod machine_clock;
 pub mod models;
+pub mod permission_overview;
 pub mod policy;
 pub mod project;
 pub mod project_agents;
@@ -71,7 +72,9 @@ pub use reports::task_tree::{
 };
 pub use reports::usage::{USAGE_DAYS_MAX, USAGE_ROWS_MAX, usage_days, usage_report};
 pub use request::arrival::{render_class, request_deadline};
-pub use request::images::{blocks_json, prompt_with_files, prompt_with_images, read_image};
+pub use request::images::{
+    blocks_json, is_image, prompt_with_files, prompt_with_images, read_image,
+};
 pub use request::invocation::{
     Dispatch, INVOCATION_TARGETS_MAX, check_invocation, invocation_results, joined_result,
 };

@@ -129,6 +129,17 @@ impl Models {
         self.with_fallbacks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Checks a model that a person names: the policy allows it, its provider is known and has a key.
+    pub fn check(&self, model: &ModelRef, route: &Route) -> Result<(), ProjectError> {
+        self.settings.policy.check_model(model, &self.settings)?;
+        if model.provider() == "scripted" {
+            return self.script(model, route).map(drop);
+        }
+        let name = model.provider();
+        let config = self.settings.providers.get(name);
+        api_key(name, config.ok_or_else(|| self.unknown_provider(name))?).map(drop)
+    }
+
     /// The HTTP client of all providers.
     pub fn transport(&self) -> Result<&Transport, ProjectError> {
         made_once(&self.transport, Transport::new)

@@ -21,6 +21,7 @@ pub(crate) mod project_file;
 mod providers;
 mod secrets;
 mod telemetry;
+mod tui;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use telemetry::TelemetryConfig;
+pub use tui::{KeyNames, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
 
 /// Largest configuration file.
@@ -64,7 +66,7 @@ const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 const CONFIG_VARIABLE: &str = "ANTIPHON_CONFIG";
 
 /// Everything the user has configured.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct UserSettings {
     /// Path of the configuration file, also when there is none.
     pub path: PathBuf,
@@ -108,6 +110,8 @@ pub struct UserSettings {
     pub chat: ChatConfig,
     /// A task without an agent definition is told that it can make agents, where it can call no other.
     pub ad_hoc_agents: bool,
+    /// The terminal program.
+    pub tui: TuiConfig,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -181,6 +185,7 @@ struct File {
     mcp_server: McpServerConfig,
     chat: ChatConfig,
     ad_hoc_agents: bool,
+    tui: TuiConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -234,6 +239,7 @@ impl UserSettings {
             mcp_server: file.mcp_server,
             chat: file.chat,
             ad_hoc_agents: file.ad_hoc_agents,
+            tui: file.tui,
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,

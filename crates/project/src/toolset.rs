@@ -149,6 +149,22 @@ impl Toolset {
     }
 }
 
+/// Checks the permissions that a command asks for, before a task needs them: mode, network, and each rule.
+pub fn check_overrides(
+    project: &Project,
+    settings: &UserSettings,
+    overrides: &PermissionOverrides,
+) -> Result<(), ProjectError> {
+    let permissions = permissions(settings, overrides)?;
+    let bounds = Bounds {
+        root: project.root().to_owned(),
+        sandbox: Sandbox::OfCommand,
+        hidden: hidden_paths(project, settings),
+        effects: Effects::new(|_| None),
+    };
+    gate(project, settings, &permissions, bounds).map(drop)
+}
+
 /// The configured permissions with the overrides of this command, which the policy may refuse.
 pub(crate) fn permissions(
     settings: &UserSettings,

@@ -33,6 +33,8 @@ pub(crate) enum Answer {
     Decided(ApprovalReply),
     /// One more key decides.
     Asks,
+    /// The plan is changed first.
+    Edits,
     /// It does not answer, and says why.
     Refused(String),
     /// It has nothing to do with the question.
@@ -90,11 +92,13 @@ impl AskedQuestion {
             return "Always? y allows it for good; any other key does not";
         }
         match &self.approval.question {
+            _ if !self.is_ready => "A question: read it; keys answer it in a second",
             Some(Question::Choice(_)) => {
                 "Type a number, a label or your answer, then Enter; - leaves it unanswered"
             }
-            _ if !self.is_ready => "A question: read it; keys answer it in a second",
-            Some(Question::Plan(_)) => "y accepts the plan, n rejects it; or type what to change",
+            Some(Question::Plan(_)) => {
+                "y accepts the plan, e edits it, n rejects it; or type what to change"
+            }
             None if self.has_rule() => "y once, t for this task, a always, n no; or type why not",
             None => "y once, n no; or type why not",
         }
@@ -122,7 +126,9 @@ impl AskedQuestion {
                 Answer::Refused("Not allowed: the answer to \"always?\" was not y".to_owned())
             };
         }
+        let is_plan = matches!(self.approval.question, Some(Question::Plan(_)));
         let decision = match key {
+            'e' if is_plan && self.is_ready => return Answer::Edits,
             'y' => Decision::AllowOnce,
             't' => Decision::AllowTask,
             'a' => Decision::AllowAlways,

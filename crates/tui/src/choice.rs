@@ -1,7 +1,7 @@
 //! A list beneath the prompt to choose from: completions of what is typed, sessions, tasks, agents.
 
 use antiphon_view::display::escaped;
-use antiphon_view::text::fit;
+use antiphon_view::text::{self, fit};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
@@ -100,16 +100,16 @@ impl<V: Clone> ChoiceList<V> {
         let visible = self.matching.iter().map(|index| &self.entries[*index]);
         let visible = visible.enumerate().skip(first).take(shown);
         let columns =
-            visible.clone().map(|(_, entry)| entry.label.chars().count()).max().unwrap_or(0);
+            visible.clone().map(|(_, entry)| text::columns(&entry.label)).max().unwrap_or(0);
         // Labels alone take the whole row.
         let has_details = visible.clone().any(|(_, entry)| !entry.detail.is_empty());
         let columns =
             columns.min(if has_details { width * 2 / 3 } else { width.saturating_sub(4) });
         for (index, entry) in visible {
             let label = fit(&entry.label, columns.max(8));
-            let free = columns.saturating_sub(label.chars().count());
+            let free = columns.saturating_sub(text::columns(&label));
             let detail = format!("{}  {}", " ".repeat(free), entry.detail);
-            let detail = fit(&detail, width.saturating_sub(label.chars().count() + 4));
+            let detail = fit(&detail, width.saturating_sub(text::columns(&label) + 4));
             let (sign, style) = if index == self.selected {
                 ("  › ", Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD))
             } else {
@@ -153,6 +153,23 @@ fn rank(label: &str, detail: &str, typed: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_stand_in_one_column_behind_labels_of_any_width() {
+        let entry = |label: &str| Choice {
+            label: label.to_owned(),
+            detail: "detail".to_owned(),
+            value: (),
+        };
+        let list = ChoiceList::new("", vec![entry("漢字の題名"), entry("plain title")]).unwrap();
+        for line in list.lines(40, 8) {
+            let before = line.to_string().split_once("detail").unwrap().0.to_owned();
+            assert_eq!(text::columns(&before), 4 + 11 + 2);
+        }
+        for line in list.lines(20, 8) {
+            assert!(text::columns(&line.to_string()) <= 20, "{line}");
+        }
+    }
 
     #[test]
     fn typing_narrows_the_list_and_the_best_match_is_first() {

@@ -6,6 +6,8 @@ pub(crate) enum Command {
     Help,
     New,
     Model,
+    Plan,
+    Permissions,
     Agent,
     Agents,
     Budget,
@@ -21,6 +23,10 @@ pub(crate) enum Command {
     Cost,
     Export,
     Transcript,
+    Mcp,
+    Keys,
+    Theme,
+    Vi,
     Quit,
 }
 
@@ -43,25 +49,41 @@ const fn entry(
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandEntry; 19] = [
+pub(crate) const COMMANDS: [CommandEntry; 25] = [
     entry(Command::Help, "help", "", "Show keys and commands"),
     entry(Command::New, "new", "", "Begin a new conversation"),
-    entry(Command::Sessions, "sessions", "", "Continue another conversation"),
+    entry(
+        Command::Sessions,
+        "sessions",
+        "[TEXT]",
+        "Continue another conversation, or one with this text",
+    ),
     entry(Command::Fork, "fork", "", "Continue a copy of this conversation"),
-    entry(Command::Model, "model", "[PROVIDER/MODEL]", "Show or choose the model"),
+    entry(Command::Model, "model", "[PROVIDER/MODEL]", "Choose the model of the next task"),
+    entry(Command::Plan, "plan", "", "The next task plans first, or does not (Shift-Tab)"),
+    entry(
+        Command::Permissions,
+        "permissions",
+        "[MODE]",
+        "Show the rules, or set the mode of the next tasks",
+    ),
     entry(Command::Agent, "agent", "[NAME]", "Choose the agent of the next conversation"),
     entry(Command::Agents, "agents", "", "List the agents, and files of agents that are not valid"),
     entry(Command::Tasks, "tasks", "", "Watch another task that is at work"),
-    entry(Command::Resume, "resume", "", "Resume the interrupted task"),
+    entry(Command::Resume, "resume", "", "Resume the interrupted task, or choose one"),
     entry(Command::Pause, "pause", "", "Pause the task after its current step"),
     entry(Command::Cancel, "cancel", "", "Cancel the task and every task below it"),
     entry(Command::Approvals, "approvals", "", "Show the pending question again"),
     entry(Command::Diff, "diff", "", "Show what changed in the git work tree"),
-    entry(Command::Cost, "cost", "", "Show what this conversation has spent"),
+    entry(Command::Cost, "cost", "", "Show what the tasks of this conversation have spent"),
     entry(Command::Budget, "budget", "", "Show spend and limits of this day and this month"),
     entry(Command::Doctor, "doctor", "", "Check models, sandbox, MCP servers and settings"),
     entry(Command::Export, "export", "[FILE]", "Save the conversation as a session file"),
     entry(Command::Transcript, "transcript", "", "Show the whole transcript, with search (Ctrl-T)"),
+    entry(Command::Mcp, "mcp", "", "List the MCP servers, their tools and errors"),
+    entry(Command::Keys, "keys", "", "List the keys that can be changed"),
+    entry(Command::Theme, "theme", "[NAME]", "Choose colors: terminal, light, dark or mono"),
+    entry(Command::Vi, "vi", "", "Turn the keys of vi in the prompt on or off"),
     entry(Command::Quit, "quit", "", "Quit (Ctrl-D)"),
 ];
 

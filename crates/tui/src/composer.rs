@@ -3,10 +3,12 @@
 //! The cursor of the terminal stands at the cursor of the editor, so that input methods work.
 
 mod layout;
+mod vi;
 
 use unicode_segmentation::UnicodeSegmentation;
 
 pub(crate) use layout::ComposerView;
+pub(crate) use vi::{Vi, ViMode, ViNext};
 
 /// Bytes of a prompt. More are not taken.
 pub(crate) const PROMPT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -131,14 +133,27 @@ impl Composer {
     /// Removes the text between the cursor and where a motion leads. More than a character can be inserted again.
     pub(crate) fn remove(&mut self, motion: Motion) {
         let target = self.target(motion);
-        let range = self.cursor.min(target)..self.cursor.max(target);
-        let removed: String = self.text.drain(range.clone()).collect();
-        self.cursor = range.start;
+        let removed = self.cut(target);
         if !matches!(motion, Motion::Left | Motion::Right) && !removed.is_empty() {
             self.removed = removed;
         }
+    }
+
+    /// Removes the text between the cursor and a byte. It can be inserted again.
+    fn remove_to(&mut self, byte: usize) {
+        let removed = self.cut(byte);
+        if !removed.is_empty() {
+            self.removed = removed;
+        }
+    }
+
+    fn cut(&mut self, byte: usize) -> String {
+        let range = self.cursor.min(byte)..self.cursor.max(byte);
+        let removed: String = self.text.drain(range.clone()).collect();
+        self.cursor = range.start;
         let text = &self.text;
         self.folded.retain(|paste| text.contains(&paste.mark));
+        removed
     }
 
     /// Inserts what was removed last.

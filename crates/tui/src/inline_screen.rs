@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use antiphon_project::settings::Theme;
 use ratatui_core::text::Line;
 
 use crate::sgr;
@@ -15,7 +16,7 @@ use crate::wrap::wrap;
 /// Whether styles are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Styles {
-    On,
+    In(Theme),
     Off,
 }
 
@@ -58,6 +59,12 @@ pub(crate) struct InlineScreen<W> {
 }
 
 impl<W: Write> InlineScreen<W> {
+    /// Draws everything from now on in another way.
+    pub(crate) fn set_styles(&mut self, styles: Styles) {
+        self.styles = styles;
+        self.redraw();
+    }
+
     pub(crate) fn new(output: W, styles: Styles, size: Size) -> Self {
         Self {
             output,
@@ -237,7 +244,7 @@ impl<W: Write> InlineScreen<W> {
 
 fn styled(styles: Styles, line: &Line<'_>) -> String {
     match styles {
-        Styles::On => sgr::encode(line),
+        Styles::In(theme) => sgr::encode(line, theme),
         Styles::Off => sgr::plain(line),
     }
 }

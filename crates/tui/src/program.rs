@@ -2,28 +2,39 @@
 //!
 //! Nothing is decided here about tasks: orders go to the [`Connection`], and what became of them comes back as events.
 
+mod clipboard;
 mod commands;
 mod conversation;
+mod cost;
 mod draw;
 mod earlier;
+mod editing;
 mod events;
 mod keys;
+mod lookups;
+mod models;
 mod outside;
 mod overlay;
 mod palette;
+mod permissions;
+mod plan;
 mod questions;
+mod sessions;
+mod settings;
 mod signals;
 mod tree_focus;
 
 use std::collections::VecDeque;
 use std::io::{self, Stdout};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskId};
+use antiphon_core::{ModelRef, Position, PriceTable, SessionId, TaskAccess, TaskId, TaskLimits};
 use antiphon_process::{AttachedTask, Connection, TaskStream};
 use antiphon_project::error::ProjectError;
-use antiphon_project::models::Route;
+use antiphon_project::models::{Models, Route};
+use antiphon_project::project::Project;
 use antiphon_project::settings::ContextWindows;
 use crossterm::event::EventStream;
 use futures_util::StreamExt as _;
@@ -35,16 +46,20 @@ use crate::board::Board;
 use crate::choice::ChoiceList;
 use crate::command::Command;
 use crate::completion::Completions;
-use crate::composer::Composer;
+use crate::composer::{Composer, Vi};
 use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
+use crate::keymap::Keymap;
 use crate::project_files::ProjectFiles;
 use crate::prompt_entry::{ExpandPrompt, PromptEntry};
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
-use overlay::Overlay;
+use lookups::Found;
+use overlay::{Opening, Overlay};
+use sessions::Preview;
 use signals::{Asked, Signals, next_signal};
+use tempfile::TempDir;
 use tree_focus::TreeFocus;
 
 /// Shortest time between two frames that no key asked for.
@@ -60,6 +75,15 @@ pub enum StartWith {
     New,
     /// The one with the newest task.
     Last,
+}
+
+/// Where questions of the tasks here are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// In the program, as they come.
+    Here,
+    /// Elsewhere; here when the user asks for them.
+    Elsewhere,
 }
 
 /// What the program is started with.
@@ -78,8 +102,18 @@ pub struct ProgramOptions {
     pub prompts: Vec<PromptEntry>,
     /// Makes their prompts.
     pub expand: ExpandPrompt,
+    /// Sent at once.
+    pub first_prompt: Option<String>,
     /// How the model is reached, and what the process gives to its tasks.
     pub route: Route,
+    /// Limits of new tasks.
+    pub limits: TaskLimits,
+    /// Whether the next task plans first.
+    pub access: TaskAccess,
+    /// Where questions of tasks are asked.
+    pub asks: Asks,
+    /// The models that can be chosen, with the settings of the user.
+    pub models: Arc<Models>,
     /// Prices of models.
     pub prices: PriceTable,
     /// Sizes of context windows.
@@ -92,12 +126,18 @@ pub struct ProgramOptions {
     pub decider: &'static str,
     /// This program, which other commands are run with.
     pub program: String,
+    /// Options that such a command gets, so that it works on the same project in the same way.
+    pub program_options: Vec<String>,
     /// Command line of the user's editor.
     pub editor: String,
     /// Command line of the user's shell.
     pub shell: String,
     /// Whether text is colored.
     pub colors: bool,
+    /// What keys do.
+    pub keymap: Keymap,
+    /// The project.
+    pub project: Project,
 }
 
 /// Runs the program until the user quits. The terminal is as before when this returns.
@@ -144,6 +184,9 @@ enum Picked {
     Task(TaskId),
     Agent(String),
     Prompt(String),
+    Model(ModelRef),
+    /// A task that was interrupted or paused.
+    Resumed(TaskId),
     Command(Command),
     File(String),
     /// Index and text of an earlier message of the conversation.
@@ -162,6 +205,8 @@ struct Program<'a, 'p> {
     options: ProgramOptions,
     screen: InlineScreen<Stdout>,
     composer: Composer,
+    /// The keys of vi, when they are on.
+    vi: Option<Vi>,
     history: History,
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
@@ -173,6 +218,8 @@ struct Program<'a, 'p> {
     /// A task beside the conversation whose question is asked here.
     asked_task: Option<TaskId>,
     overlay: Option<Overlay>,
+    /// The transcript that will be the overlay.
+    opening: Option<Opening>,
     /// When Esc was pressed last, with nothing to interrupt.
     escaped: Option<Instant>,
     conversation: Conversation,
@@ -184,6 +231,12 @@ struct Program<'a, 'p> {
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
     board: Board,
+    /// What is looked up beside the loop.
+    lookups: JoinSet<Found>,
+    /// The conversation that is selected in a list, and what was said in it last.
+    preview: Option<Preview>,
+    /// Images that were taken from the clipboard; removed at the end.
+    images: Option<TempDir>,
     question: Option<AskedQuestion>,
     /// Why a key or a text did not answer the question.
     warning: Option<String>,
@@ -201,7 +254,9 @@ struct Program<'a, 'p> {
 
 impl<'a, 'p> Program<'a, 'p> {
     fn new(attachment: &'a mut AttachedTask<'p>, options: ProgramOptions) -> Self {
-        let styles = if options.colors { Styles::On } else { Styles::Off };
+        let config = &options.models.settings().tui;
+        let styles = if options.colors { Styles::In(config.theme) } else { Styles::Off };
+        let vi = config.vi.then(Vi::default);
         let size = Size::of(crossterm::terminal::size().unwrap_or((0, 0)));
         let history = History::read(options.history.clone());
         let files = ProjectFiles::new(options.root.clone());
@@ -210,6 +265,7 @@ impl<'a, 'p> Program<'a, 'p> {
             options,
             screen: InlineScreen::new(io::stdout(), styles, size),
             composer: Composer::default(),
+            vi,
             history,
             completions: None,
             list: None,
@@ -218,6 +274,7 @@ impl<'a, 'p> Program<'a, 'p> {
             addressee: None,
             asked_task: None,
             overlay: None,
+            opening: None,
             escaped: None,
             conversation: Conversation::default(),
             watched: None,
@@ -225,6 +282,9 @@ impl<'a, 'p> Program<'a, 'p> {
             is_suspended: false,
             queue: VecDeque::new(),
             board: Board::default(),
+            lookups: JoinSet::new(),
+            preview: None,
+            images: None,
             question: None,
             warning: None,
             finished: Vec::new(),
@@ -250,7 +310,10 @@ impl<'a, 'p> Program<'a, 'p> {
         if self.options.start_with == StartWith::Last {
             self.continue_last().await?;
         }
-        Ok(())
+        match self.options.first_prompt.take() {
+            Some(prompt) => self.begin_with(prompt).await,
+            None => Ok(()),
+        }
     }
 
     async fn run(&mut self, terminal_end: &mut HangUp) -> Result<(), ProjectError> {
@@ -308,6 +371,10 @@ impl<'a, 'p> Program<'a, 'p> {
                     self.stream = TaskStream::Nothing;
                     self.attachment.leave().await;
                     self.find_owner().await?
+                }
+                Some(found) = self.lookups.join_next() => {
+                    self.found(found);
+                    Next::Continue
                 }
                 () = tokio::time::sleep(frame_in), if self.is_dirty => Next::Continue,
                 _ = ticks.tick(), if self.is_working => {

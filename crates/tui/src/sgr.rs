@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
+use antiphon_project::settings::Theme;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 /// A line with escape sequences. Its text holds no control characters.
-pub(crate) fn encode(line: &Line<'_>) -> String {
+pub(crate) fn encode(line: &Line<'_>, theme: Theme) -> String {
     let mut text = String::new();
     for span in &line.spans {
         let style = line.style.patch(span.style);
-        let codes = codes(style);
+        let codes = codes(style, theme);
         if codes.is_empty() {
             text.push_str(&span.content);
         } else {
@@ -65,7 +66,7 @@ fn apply(style: Style, code: &str) -> Style {
     }
 }
 
-fn codes(style: Style) -> String {
+fn codes(style: Style, theme: Theme) -> String {
     let modifiers = [
         (Modifier::BOLD, "1"),
         (Modifier::DIM, "2"),
@@ -79,23 +80,30 @@ fn codes(style: Style) -> String {
         .filter(|(modifier, _)| style.add_modifier.contains(*modifier))
         .map(|(_, code)| code)
         .collect();
-    codes.extend(style.fg.and_then(foreground));
+    codes.extend(style.fg.and_then(|color| foreground(color, theme)));
     codes.join(";")
 }
 
-/// The sixteen colors that the user's theme defines, so that text is readable on light and dark grounds.
+/// A color in a theme: one of the sixteen that the terminal's own theme defines, or one of the 256 that are the same on
+/// every terminal.
 #[expect(clippy::wildcard_enum_match_arm, reason = "other colors are not used here")]
-fn foreground(color: Color) -> Option<&'static str> {
-    Some(match color {
-        Color::Red => "31",
-        Color::Green => "32",
-        Color::Yellow => "33",
-        Color::Blue => "34",
-        Color::Magenta => "35",
-        Color::Cyan => "36",
-        Color::DarkGray => "90",
+fn foreground(color: Color, theme: Theme) -> Option<&'static str> {
+    let (terminal, light, dark) = match color {
+        Color::Red => ("31", "38;5;124", "38;5;203"),
+        Color::Green => ("32", "38;5;28", "38;5;114"),
+        Color::Yellow => ("33", "38;5;130", "38;5;221"),
+        Color::Blue => ("34", "38;5;25", "38;5;111"),
+        Color::Magenta => ("35", "38;5;90", "38;5;177"),
+        Color::Cyan => ("36", "38;5;30", "38;5;80"),
+        Color::DarkGray => ("90", "38;5;242", "38;5;246"),
         _ => return None,
-    })
+    };
+    match theme {
+        Theme::Terminal => Some(terminal),
+        Theme::Light => Some(light),
+        Theme::Dark => Some(dark),
+        Theme::Mono => None,
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +113,14 @@ mod tests {
     #[test]
     fn colors_are_read_back_as_they_were_written() {
         let text = "plain \x1b[1;33mbold\x1b[0m and \x1b[2mdim\x1b[0m";
-        assert_eq!(encode(&decode(text)), text);
+        assert_eq!(encode(&decode(text), Theme::Terminal), text);
+    }
+
+    #[test]
+    fn a_theme_changes_colors_and_keeps_everything_else() {
+        let line = decode("\x1b[1;31mno\x1b[0m");
+        assert_eq!(encode(&line, Theme::Light), "\x1b[1;38;5;124mno\x1b[0m");
+        assert_eq!(encode(&line, Theme::Dark), "\x1b[1;38;5;203mno\x1b[0m");
+        assert_eq!(encode(&line, Theme::Mono), "\x1b[1mno\x1b[0m");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{
     AssistantMessage, Event, EventBody, InputBlock, Message, ModelRef, PriceTable, Seq,
-    StreamEvent, TaskId, ToolResultMessage, UsageRecorded,
+    StreamEvent, TaskId, TodoItem, ToolResultMessage, UsageRecorded,
 };
 use antiphon_project::settings::ContextWindows;
 use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
@@ -18,13 +18,12 @@ use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 use crate::answer::Answer;
+use crate::call_output::CallOutput;
 use crate::markdown::expand_tabs;
 use crate::sgr;
 use crate::thinking::Thinking;
+use crate::todo_list;
 use crate::wrap::wrap;
-
-/// Lines of a running command's output that are shown.
-const OUTPUT_LINES: usize = 4;
 
 /// Lines of a result that stay in the transcript.
 const RESULT_LINES: usize = 4;
@@ -68,8 +67,10 @@ pub(crate) struct TaskTranscript {
     has_folded: bool,
     /// The model of the last call, and the tokens of the conversation after it.
     context: Option<(ModelRef, u64)>,
-    /// The last lines of output of the call that runs.
-    output: VecDeque<String>,
+    /// The last lines of output of each call that runs.
+    output: CallOutput,
+    /// What the agent has to do.
+    todo: Vec<TodoItem>,
     finished: Vec<Line<'static>>,
     width: usize,
 }
@@ -100,7 +101,8 @@ impl TaskTranscript {
             thinking: Thinking::default(),
             has_folded: false,
             context: None,
-            output: VecDeque::new(),
+            output: CallOutput::default(),
+            todo: Vec::new(),
             finished: Vec::new(),
             width,
         }
@@ -130,7 +132,7 @@ impl TaskTranscript {
             if let EventBody::MessageAppended(appended) = &event.body
                 && let Message::ToolResult(result) = &*appended.message
             {
-                self.output.clear();
+                self.output.end(&result.tool_call_id);
                 self.result_lines(result);
             }
         } else {
@@ -150,13 +152,8 @@ impl TaskTranscript {
         if delta.task_id != self.task_id {
             return Ok(());
         }
-        if let DeltaEvent::Tool(ToolDelta::ToolOutput { delta, .. }) = &delta.event {
-            for line in delta.lines().filter(|line| !line.trim().is_empty()) {
-                self.output.push_back(Destination::Terminal.text(line).into_owned());
-            }
-            while self.output.len() > OUTPUT_LINES {
-                self.output.pop_front();
-            }
+        if let DeltaEvent::Tool(ToolDelta::ToolOutput { tool_call_id, delta }) = &delta.event {
+            self.output.add(tool_call_id, delta);
         }
         match &delta.event {
             DeltaEvent::Answer(StreamEvent::ThinkingDelta { delta: text }) => {
@@ -184,8 +181,10 @@ impl TaskTranscript {
                     && !appended.superseded
                 {
                     self.fold_complete(answer);
+                    self.output.begin(answer);
                 }
             }
+            EventBody::TodoChanged(changed) => self.todo.clone_from(&changed.items),
             EventBody::UsageRecorded(recorded) => self.count_context(recorded),
             _ => {}
         }
@@ -261,12 +260,18 @@ impl TaskTranscript {
         if self.answer.is_live() {
             lines.extend(self.answer.live_lines(self.width));
         }
-        let dim = Style::new().add_modifier(Modifier::DIM);
-        for line in &self.output {
-            let line = Line::styled(format!("  │ {}", expand_tabs(line)), dim);
-            lines.extend(wrap(&line, self.width, 4).into_iter().take(1));
-        }
+        lines.extend(self.output.lines(self.width));
         lines
+    }
+
+    /// The agent has this to do.
+    pub(crate) fn set_todo(&mut self, items: Vec<TodoItem>) {
+        self.todo = items;
+    }
+
+    /// What the agent has to do: what it does now, what comes next, and what is done.
+    pub(crate) fn todo_lines(&self, rows_max: usize) -> Vec<Line<'static>> {
+        todo_list::lines(&self.todo, self.width, rows_max)
     }
 
     fn take_pieces(&mut self) {

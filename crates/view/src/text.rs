@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::display::escaped;
 
@@ -20,12 +20,24 @@ pub fn cut(text: &str) -> String {
     cut
 }
 
-/// At most `width` characters of `text`; the last of them is `…` when there are more.
+/// The columns that `text` takes on a terminal: a wide character takes two, a combining one none.
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of `text` as a terminal shows in `width` columns; the last character is `…` when there is more.
 pub fn fit(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    let (mut start, mut used) = (String::new(), 1);
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        start.push(c);
+    }
     if width == 0 { start } else { start + "…" }
 }
 
@@ -177,6 +189,10 @@ mod tests {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcdef", 0), "");
+        assert_eq!(fit("漢字漢字", 8), "漢字漢字");
+        assert_eq!(fit("漢字漢字", 7), "漢字漢…");
+        assert_eq!(fit("漢字漢字", 6), "漢字…");
+        assert_eq!(fit("e\u{301}e\u{301}e\u{301}", 3), "e\u{301}e\u{301}e\u{301}");
         assert_eq!(cut(&"x".repeat(121)), format!("{}…", "x".repeat(120)));
     }
 

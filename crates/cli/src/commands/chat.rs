@@ -1,43 +1,41 @@
 //! `antiphon` and `antiphon chat`: the terminal program.
 
 mod plain;
+mod start_form;
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
-use std::path::PathBuf;
 
-use antiphon_core::ModelRef;
+use std::io::IsTerminal;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use antiphon_core::{ModelRef, TaskAccess, TaskLimits};
 use antiphon_process::{AttachedTask, OwnTask};
 use antiphon_project::agent_files::read_catalog;
-use antiphon_project::environment::Environment;
-use antiphon_project::models::Route;
+use antiphon_project::environment::{Environment, RootPolicy, TrustPolicy};
+use antiphon_project::models::{Models, Route};
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::prompt_commands::{self, ListedCommand};
 use antiphon_project::settings::UserSettings;
+use antiphon_project::state::STATE_VARIABLE;
 use antiphon_project::task_process::TaskProcess;
-use antiphon_tui::{ProgramOptions, PromptEntry, StartWith};
+use antiphon_project::toolset::check_overrides;
+use antiphon_tui::{Asks, Keymap, ProgramOptions, PromptEntry, StartWith};
 use clap::Args;
 use plain::PlainChat;
 use uuid::Uuid;
 
-use super::run::leave;
+use super::run::{AskMode, ModeName, amounts, leave};
 use crate::failure::Failure;
 use crate::first_run;
 use crate::interface::interface;
 use crate::remaining_work::RemainingWork;
 use crate::terminal;
+pub(crate) use start_form::is_meant;
 
 /// Name of the command.
 pub(crate) const NAME: &str = "chat";
-
-/// Whether arguments without a command mean this one: there are none and a person is at the terminal, or the first is
-/// an option of it.
-pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
-    match arguments.get(1) {
-        None => has_terminal(),
-        Some(first) => first == "-c" || first == "--continue",
-    }
-}
 
 fn has_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
@@ -52,12 +50,18 @@ const HISTORY: &str = "prompts";
 Type a prompt; /help lists keys and commands (docs/terminal.md). What an agent answers stays in the scrollback of your terminal; beneath the prompt is everything at work in the project, also of other terminals.
 Ctrl-D quits. A task that works then is interrupted, and can be resumed.
 
+Without a command, these options and a prompt of several words mean this program too.
+
 Examples:
   antiphon
   antiphon -c
-  antiphon chat --agent reviewer
-  antiphon chat --model anthropic/claude-sonnet-4-5")]
+  antiphon \"What does this project do?\"
+  antiphon --agent reviewer --plan
+  antiphon --mode read-only --model anthropic/claude-sonnet-4-5")]
 pub(crate) struct Chat {
+    /// Prompt to begin with.
+    prompt: Option<String>,
+
     /// Continue the last conversation.
     #[arg(short = 'c', long = "continue")]
     continues: bool,
@@ -73,6 +77,34 @@ pub(crate) struct Chat {
     /// Text only, for screen readers: nothing is drawn again, and questions are numbered lines. Also where `TERM` is `dumb`.
     #[arg(long)]
     plain: bool,
+    /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+
+    /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
+
+    /// The first task only reads until you have accepted its plan.
+    #[arg(long)]
+    plan: bool,
+
+    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
+    #[arg(long)]
+    network: bool,
+
+    /// What happens to a call that needs approval: ask here (the default), wait for a decision of another command, or
+    /// refuse.
+    #[arg(long, value_name = "HOW")]
+    ask: Option<AskMode>,
+
+    /// Most model calls of each task and of the tasks below it.
+    #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
+    max_turns: Option<NonZeroU32>,
+
+    /// Most US dollars that each task may cost.
+    #[arg(long, value_name = "USD", value_parser = amounts::dollars)]
+    budget_usd: Option<f64>,
 
     /// Script that answers in place of a built-in one (see docs/scripted.md).
     #[arg(long, value_name = "FILE")]
@@ -105,12 +137,10 @@ impl Chat {
         if chosen.is_some() {
             settings = project.reviewed_settings(environment)?;
         }
-        let process = TaskProcess {
-            id: Some(Uuid::new_v4()),
-            folder: environment.current_dir.clone(),
-            ..TaskProcess::default()
-        };
-        let process = process.at_providers_of(&settings);
+        let process = self.process(environment).at_providers_of(&settings);
+        if process.has_own_permissions() {
+            check_overrides(&project, &settings, &process.overrides())?;
+        }
         let is_plain = self.plain || terminal::is_dumb();
         let options = self.options(environment, &project, &settings, process.clone())?;
         let own = OwnTask {
@@ -134,6 +164,27 @@ impl Chat {
         Ok(ended?)
     }
 
+    /// What this process gives to its tasks.
+    fn process(&self, environment: &Environment) -> TaskProcess {
+        TaskProcess {
+            id: Some(Uuid::new_v4()),
+            folder: environment.current_dir.clone(),
+            mode: self.mode.map(ModeName::into),
+            allow: self.allow.clone(),
+            network: self.network,
+            refuses_approvals: self.ask == Some(AskMode::Refuse),
+            ..TaskProcess::default()
+        }
+    }
+
+    fn limits(&self) -> Result<TaskLimits, Failure> {
+        Ok(TaskLimits {
+            turns_max: self.max_turns,
+            cost_nano_usd_max: self.budget_usd.map(amounts::nano_usd).transpose()?,
+            ..TaskLimits::default()
+        })
+    }
+
     fn options(
         self,
         environment: &Environment,
@@ -141,6 +192,12 @@ impl Chat {
         settings: &UserSettings,
         process: TaskProcess,
     ) -> Result<ProgramOptions, Failure> {
+        if self.prompt.as_deref().is_some_and(|prompt| prompt.trim().is_empty()) {
+            return Err(Failure::usage(
+                "the prompt is empty: omit it, or write what you want to know",
+            ));
+        }
+        let limits = self.limits()?;
         let route = Route { script: self.script, process: Some(process), ..Route::default() };
         let program = |names: &[&str], otherwise: &str| {
             let named = names.iter().find_map(|name| environment.text(name));
@@ -165,15 +222,28 @@ impl Chat {
             expand: Box::new(move |name, typed| {
                 prompt_commands::expand_typed(&commands, name, typed)
             }),
+            first_prompt: self.prompt,
             route: route.absolute(environment)?,
+            limits,
+            access: if self.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted },
+            asks: match self.ask {
+                Some(AskMode::Wait) => Asks::Elsewhere,
+                Some(AskMode::Terminal | AskMode::Refuse) | None => Asks::Here,
+            },
+            models: Arc::new(Models::new(settings.clone())),
             prices: settings.prices.clone(),
             windows: settings.windows().clone(),
             root: project.root().to_owned(),
             history: project.state().join(HISTORY),
             decider: crate::DECIDER,
             program: own_path(),
+            program_options: inherited_options(environment)?,
             editor: program(&["VISUAL", "EDITOR"], "vi"),
             shell: program(&["SHELL"], "/bin/sh"),
+            keymap: Keymap::new(&settings.tui.keys).map_err(|reason| {
+                Failure::usage(format!("{}: [tui.keys]: {reason}", settings.path.display()))
+            })?,
+            project: project.clone(),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
     }
@@ -213,4 +283,25 @@ fn own_path() -> String {
     let path = std::env::current_exe().ok();
     let path = path.and_then(|path| path.to_str().map(str::to_owned));
     path.unwrap_or_else(|| "antiphon".to_owned())
+}
+
+/// Options with which another command of this program works on the same project.
+fn inherited_options(environment: &Environment) -> Result<Vec<String>, Failure> {
+    let mut options = Vec::new();
+    if let Some(state) = environment.path(STATE_VARIABLE) {
+        let state = environment.absolute(&state)?;
+        let state = state.to_str().ok_or_else(|| {
+            Failure::usage(
+                "the path of the state folder is not UTF-8: choose another one with --state",
+            )
+        })?;
+        options.extend(["--state".to_owned(), state.to_owned()]);
+    }
+    if environment.root_policy == RootPolicy::AllowUnsafe {
+        options.push("--allow-unsafe-root".to_owned());
+    }
+    if environment.trust_policy == TrustPolicy::TrustAll {
+        options.push("--trust".to_owned());
+    }
+    Ok(options)
 }

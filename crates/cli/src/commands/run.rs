@@ -1,6 +1,6 @@
 //! `antiphon run`: one task, from the prompt to its end.
 
-mod amounts;
+pub(crate) mod amounts;
 mod input;
 mod leave;
 mod permissions;
@@ -8,7 +8,7 @@ mod piped_text;
 mod target;
 
 pub(super) use leave::leave;
-pub(crate) use permissions::ModeName;
+pub(crate) use permissions::{AskMode, ModeName};
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -40,7 +40,6 @@ use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::watch::{Watch, WatchStart};
-use permissions::AskMode;
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);

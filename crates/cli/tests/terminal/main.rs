@@ -5,8 +5,11 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod asking;
+mod customizing;
 mod hostile;
 mod killed;
+mod modes;
 mod plain;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
@@ -16,5 +19,7 @@ mod robust;
 mod run;
 mod screen;
 mod screens;
+mod starting;
 mod suspended;
+mod working;
 mod world;

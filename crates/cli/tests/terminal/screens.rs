@@ -44,6 +44,7 @@ fn stable(text: &str) -> String {
                 word if word.starts_with('/') && word.contains("/project") => "~/harbor".to_owned(),
                 env!("CARGO_PKG_VERSION") => "VERSION".to_owned(),
                 word if is_id(word) => "01a2b3c4".to_owned(),
+                word if is_age(word) => "Ns".to_owned(),
                 word => word.to_owned(),
             });
         }
@@ -57,6 +58,12 @@ fn is_id(word: &str) -> bool {
     matches!(word.len(), 8 | 36)
         && word.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
         && word.chars().any(|c| c.is_ascii_digit())
+}
+
+/// Whether a word is an age in seconds.
+fn is_age(word: &str) -> bool {
+    let number = word.strip_suffix('s');
+    number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()))
 }
 
 fn said(world: &World, replies: &str, prompt: &str, until: &str) -> Screen {

@@ -87,7 +87,19 @@ impl World {
     }
 
     pub(crate) fn start(&self, size: (u16, u16), more: &[&str]) -> Screen {
+        self.start_with(size, more, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn start_with(
+        &self,
+        size: (u16, u16),
+        more: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Screen {
         let begin = ["chat", "--model", "scripted/s", "--script", "s.toml"];
-        Screen::start(self.command(size, &[&begin, more].concat()), size)
+        let mut command = self.command(size, &[&begin, more].concat());
+        command.envs(variables.iter().copied());
+        Screen::start(command, size)
     }
 }

@@ -81,6 +81,11 @@ pub fn blocks_json(content: Vec<InputBlock>) -> Result<RawJson, ProjectError> {
     RawJson::of(&message["content"].take()).map_err(|error| ProjectError::Failed(error.to_string()))
 }
 
+/// Whether data is an image of a format that models read.
+pub fn is_image(data: &[u8]) -> bool {
+    FORMATS.iter().any(|(begin, _)| data.starts_with(begin))
+}
+
 /// The path that a word of a prompt names, if it ends like an image. A path without `@` must be whole.
 fn image_path(word: &str) -> Option<&str> {
     let word = word.trim_matches(|c| matches!(c, '\'' | '"' | '`' | ',' | ')' | '('));

@@ -20,7 +20,7 @@ struct Terminal {
 impl Terminal {
     fn new(rows: u16, columns: u16) -> Self {
         let size = Size { columns: usize::from(columns), rows: usize::from(rows) };
-        let screen = InlineScreen::new(Vec::new(), Styles::On, size);
+        let screen = InlineScreen::new(Vec::new(), Styles::In(Theme::Terminal), size);
         Self { parser: Parser::new(nonzero(rows), nonzero(columns), 1000), screen }
     }
 

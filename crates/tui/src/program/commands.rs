@@ -2,9 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::{ModelRef, SessionId, TaskId};
+use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::{SessionId, TaskId, WaitingFor};
 use antiphon_project::error::ProjectError;
-use antiphon_view::text::{age, count, one_line};
+use antiphon_view::display::escaped;
+use antiphon_view::status_word;
+use antiphon_view::text::{age, one_line};
 use chrono::Utc;
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::{Line, Span};
@@ -17,23 +20,21 @@ use crate::command::{COMMANDS, Command};
 /// Sessions that are listed.
 pub(super) const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 
-const KEYS: [(&str, &str); 15] = [
+/// Keys that always do the same.
+const KEYS: [(&str, &str); 9] = [
     ("Enter", "send; while an agent works it reads the message after its current step"),
-    ("Alt-Enter, Ctrl-J, \\ Enter", "a new line"),
-    ("Tab", "queue the prompt until the task has ended; ↑ edits it"),
+    ("\\ Enter", "a new line"),
     ("Esc", "interrupt the turn; Enter resumes it"),
-    ("↑ ↓, Ctrl-R", "earlier prompts"),
+    ("Esc Esc", "go back to an earlier message, in a copy of the conversation"),
+    ("↑ ↓", "earlier prompts, queued ones first; beneath the prompt, the tasks at work"),
     ("@", "a file of the project"),
     ("!", "a shell command of yours; the agent does not see it"),
-    ("Esc Esc", "go back to an earlier message, in a copy of the conversation"),
-    ("y t a n", "answer a question: once, for this task, always, no"),
-    ("Ctrl-T", "the whole transcript, with search"),
-    ("Ctrl-O, ↓", "the tasks at work: open, steer, pause, resume, cancel"),
-    ("Ctrl-P", "find a command, conversation, task or file"),
-    ("Ctrl-G", "write the prompt in your editor"),
-    ("Ctrl-Z", "suspend the program; `fg` continues it"),
+    ("y t a n e", "answer a question: once, for this task, always, no; e edits a plan"),
     ("Ctrl-C, Ctrl-D", "clear the prompt, interrupt, or quit"),
 ];
+
+/// Keys of the settings that the help lists; `/keys` lists all.
+const HELP_KEYS: usize = 11;
 
 impl Program<'_, '_> {
     pub(super) async fn command(
@@ -46,26 +47,29 @@ impl Program<'_, '_> {
             Command::New => self.new_conversation(),
             Command::Model => self.choose_model(argument),
             Command::Agent => self.choose_agent(argument),
-            Command::Sessions => self.list_sessions().await?,
+            Command::Sessions => self.list_sessions(argument).await?,
+            Command::Mcp => self.list_mcp(),
+            Command::Keys => self.list_keys(),
+            Command::Theme => self.choose_theme(argument),
+            Command::Vi => self.toggle_vi(),
             Command::Tasks => self.list_tasks(),
             Command::Resume => match self.open_task().filter(|_| self.is_suspended) {
                 Some(task_id) => self.resume(&task_id).await,
-                None => self.note("no task is interrupted here: see /sessions and /tasks"),
+                None => self.list_unfinished().await?,
             },
             Command::Pause => self.pause().await,
             Command::Cancel => self.cancel().await,
             Command::Approvals => self.ask_next().await?,
             Command::Fork => self.fork().await?,
-            Command::Agents => self.own_command(&["agents", "list"]).await?,
-            Command::Budget => self.own_command(&["budget", "show"]).await?,
-            Command::Doctor => self.own_command(&["doctor"]).await?,
+            Command::Agents => self.same_project(&["agents", "list"]).await?,
+            Command::Budget => self.same_project(&["budget", "show"]).await?,
+            Command::Doctor => self.same_project(&["doctor"]).await?,
             Command::Diff => self.shell_command("git --no-pager diff --stat -p").await?,
-            Command::Cost => {
-                let spent = self.watched.as_ref().map(super::TaskTranscript::spent);
-                self.note(&spent.unwrap_or_else(|| "nothing was asked yet".to_owned()));
-            }
+            Command::Cost => self.show_cost(),
+            Command::Plan => self.toggle_plan(),
+            Command::Permissions => self.permissions(argument),
             Command::Export => self.export(argument).await?,
-            Command::Transcript => self.show_transcript().await?,
+            Command::Transcript => self.show_transcript(),
             Command::Quit => return Ok(Next::Quit),
         }
         Ok(Next::Continue)
@@ -91,6 +95,9 @@ impl Program<'_, '_> {
         };
         for (keys, help) in KEYS {
             lines.extend(crate::wrap::wrap(&row(keys, help), self.width(), 4));
+        }
+        for (keys, _, help) in self.options.keymap.rows().into_iter().take(HELP_KEYS) {
+            lines.extend(crate::wrap::wrap(&row(&keys, help), self.width(), 4));
         }
         lines.push(Line::default());
         for entry in &COMMANDS {
@@ -119,22 +126,6 @@ impl Program<'_, '_> {
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
     }
 
-    fn choose_model(&mut self, argument: &str) {
-        if argument.is_empty() {
-            let model = &self.options.model;
-            let model =
-                model.as_ref().map_or(self.options.default_model.clone(), ToString::to_string);
-            return self.note(&format!("{model}; choose another with /model PROVIDER/MODEL"));
-        }
-        match ModelRef::parse(argument) {
-            Ok(model) => {
-                self.note(&format!("The next task uses {model}"));
-                self.options.model = Some(model);
-            }
-            Err(error) => self.error(&error.to_string()),
-        }
-    }
-
     fn choose_agent(&mut self, argument: &str) {
         if !argument.is_empty() {
             return self.set_agent(argument);
@@ -153,31 +144,12 @@ impl Program<'_, '_> {
 
     fn set_agent(&mut self, name: &str) {
         if !self.options.agents.iter().any(|(known, _)| known == name) {
-            let name = antiphon_view::display::escaped(name).into_owned();
+            let name = escaped(name).into_owned();
             return self.error(&format!("there is no agent {name}: /agent lists them"));
         }
         self.options.agent = Some(name.to_owned());
         self.conversation = Conversation::default();
         self.note(&format!("The next prompt begins a conversation with {name}"));
-    }
-
-    async fn list_sessions(&mut self) -> Result<(), ProjectError> {
-        let now = Utc::now();
-        let sessions = self.connection().sessions(LISTED).await?;
-        let entries = sessions.into_iter().map(|session| Choice {
-            label: one_line(&session.title),
-            detail: format!(
-                "{} ago · {}",
-                age(now - session.updated_at),
-                count(session.tasks, "task")
-            ),
-            value: Picked::Session(session.session_id),
-        });
-        self.list = ChoiceList::new("Conversations", entries.collect());
-        if self.list.is_none() {
-            self.note("there is no conversation yet");
-        }
-        Ok(())
     }
 
     fn list_tasks(&mut self) {
@@ -193,12 +165,55 @@ impl Program<'_, '_> {
         }
     }
 
+    /// Lists the tasks that have not ended, of which one can be resumed here.
+    async fn list_unfinished(&mut self) -> Result<(), ProjectError> {
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: LISTED };
+        let tasks = self.connection().reader().tasks(query).await?;
+        let entries = tasks.into_iter().filter(|task| task.parent.is_none()).map(|task| Choice {
+            label: one_line(&task.title),
+            detail: format!(
+                "{} · {} · {} ago",
+                status_word(&task),
+                escaped(&task.agent),
+                age(Utc::now() - task.last_event_at)
+            ),
+            value: if task.waiting_for == Some(WaitingFor::Resume) {
+                Picked::Resumed(task.task_id)
+            } else {
+                Picked::Task(task.task_id)
+            },
+        });
+        self.list = ChoiceList::new("Tasks that have not ended", entries.collect());
+        if self.list.is_none() {
+            self.note("every task has ended: see /sessions");
+        }
+        Ok(())
+    }
+
+    /// Watches a task that was interrupted, and resumes it.
+    async fn resume_other(&mut self, task_id: &TaskId) -> Result<(), ProjectError> {
+        self.open_other_task(task_id).await?;
+        if self.is_suspended && self.open_task().as_ref() == Some(task_id) {
+            self.resume(task_id).await;
+        }
+        Ok(())
+    }
+
+    /// Runs another command on this project, with the options of this process.
+    async fn same_project(&mut self, command: &[&str]) -> Result<(), ProjectError> {
+        let options = self.options.program_options.clone();
+        let arguments = options.iter().map(String::as_str).chain(command.iter().copied());
+        self.own_command(&arguments.collect::<Vec<_>>()).await
+    }
+
     pub(super) async fn pick(&mut self, picked: Picked) -> Result<Next, ProjectError> {
         match picked {
             Picked::Command(command) => return self.pick_command(command).await,
             Picked::File(file) => drop(self.composer.insert(&format!("@{file} "))),
             Picked::Earlier(index, text) => self.go_back(index, &text).await?,
             Picked::Prompt(prompt) => self.composer.set(&prompt),
+            Picked::Model(model) => self.set_model(model),
+            Picked::Resumed(task) => self.resume_other(&task).await?,
             Picked::Agent(name) => self.set_agent(&name),
             Picked::Session(session) => self.open_session(&session).await?,
             Picked::Task(task) => self.open_other_task(&task).await?,
@@ -268,7 +283,7 @@ impl Program<'_, '_> {
             .map_err(|error| error.to_string())
             .and_then(|json| self.write_new(&name, &json));
         match written {
-            Ok(()) => self.note(&format!("saved to {}", antiphon_view::display::escaped(&name))),
+            Ok(()) => self.note(&format!("saved to {}", escaped(&name))),
             Err(error) => self.error(&error),
         }
         Ok(())

@@ -5,7 +5,8 @@ use std::io::Write as _;
 
 use antiphon_api::RunTarget;
 use antiphon_core::{
-    HandlingMode, Message, RawJson, SessionSummary, StatusChanged, TaskId, TaskLimits, TaskStatus,
+    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskAccess, TaskId,
+    TaskStatus, UserMessage,
 };
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;
@@ -18,6 +19,7 @@ use ratatui_core::text::Line;
 use uuid::Uuid;
 
 use super::{Next, Program};
+use crate::composer::Vi;
 use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
 use crate::{highlight, markdown};
@@ -42,6 +44,15 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Sends the prompt that the program was started with.
+    pub(super) async fn begin_with(&mut self, prompt: String) -> Result<(), ProjectError> {
+        if let Err(error) = self.history.add(&prompt) {
+            self.note(&format!("the prompt is not in the history: {error}"));
+        }
+        self.history.reset();
+        self.send(prompt).await
+    }
+
     /// The watched task, if it has not ended.
     pub(super) fn open_task(&self) -> Option<TaskId> {
         let task = self.watched.as_ref().filter(|_| self.is_working || self.is_suspended)?;
@@ -61,9 +72,9 @@ impl Program<'_, '_> {
             model: self.options.model.clone(),
             system: None,
             session,
-            limits: TaskLimits::default(),
+            limits: self.options.limits,
             output_schema: None,
-            plan: false,
+            plan: self.options.access == TaskAccess::PlanFirst,
             source: None,
             route: self.options.route.clone(),
         };
@@ -71,6 +82,7 @@ impl Program<'_, '_> {
             RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
         let key = Uuid::new_v4().to_string();
         let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
+        self.options.access = TaskAccess::Permitted;
         for warning in &started.warnings {
             self.note(&escaped(warning));
         }
@@ -96,8 +108,7 @@ impl Program<'_, '_> {
     async fn steer(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
         let resumes = self.is_suspended;
         if !prompt.trim().is_empty() {
-            let sent = self.connection().send(task_id, prompt.clone(), HandlingMode::Steer).await;
-            match sent {
+            match self.send_message(task_id, &prompt).await {
                 Ok(()) => self.show_steering(&prompt, resumes),
                 // The task has ended meanwhile: the next one gets the prompt, when that is shown.
                 Err(_) if self.has_ended(task_id).await => {
@@ -116,11 +127,20 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Sends a prompt with its images to a task.
+    async fn send_message(&self, task_id: &TaskId, prompt: &str) -> Result<(), ProjectError> {
+        let blocks =
+            prompt_with_images(prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
+        match blocks {
+            Some(blocks) => {
+                self.connection().send_blocks(task_id, blocks, HandlingMode::Steer).await
+            }
+            None => self.connection().send(task_id, prompt.to_owned(), HandlingMode::Steer).await,
+        }
+    }
+
     fn show_steering(&mut self, prompt: &str, resumes: bool) {
         self.show_prompt(prompt);
-        if matches!(prompt_with_images(prompt, &self.options.root), Ok(Some(_))) {
-            self.note("  Only the text is sent: images go with the prompt that begins a task");
-        }
         if !resumes {
             self.note("  Queued: the agent reads it after the current step");
         }
@@ -134,7 +154,7 @@ impl Program<'_, '_> {
     /// Sends a message to a task beside the conversation.
     async fn steer_other(&mut self, task_id: &TaskId, prompt: String) -> Result<(), ProjectError> {
         self.show_prompt(&prompt);
-        match self.connection().send(task_id, prompt, HandlingMode::Steer).await {
+        match self.send_message(task_id, &prompt).await {
             Ok(()) => self.note(&format!(
                 "  Queued: task {} reads it after its current step",
                 task_id.short()
@@ -200,6 +220,7 @@ impl Program<'_, '_> {
     pub(super) async fn interrupt_or_quit(&mut self) -> Result<Next, ProjectError> {
         if !self.composer.is_empty() {
             self.composer.set("");
+            self.vi.iter_mut().for_each(Vi::reset);
             self.completions = None;
             self.is_dirty = true;
             return Ok(Next::Continue);
@@ -272,7 +293,11 @@ impl Program<'_, '_> {
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;
         if !status.is_terminal() {
+            let state = self.connection().reader().task_alone(&last_task).await?;
             self.watch(last_task);
+            if let Some(task) = &mut self.watched {
+                task.set_todo(state.todo);
+            }
             self.is_suspended = status == TaskStatus::InputRequired;
             self.is_working = !self.is_suspended;
             self.ask_next().await?;

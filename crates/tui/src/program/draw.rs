@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use antiphon_core::TaskAccess;
 use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_project::error::ProjectError;
 use antiphon_view::text::{fit, one_line};
@@ -11,13 +12,16 @@ use ratatui_core::text::{Line, Span};
 
 use super::keys::SECOND_ESCAPE;
 use super::{FRAME, Program, unusable};
-use crate::composer::ComposerView;
+use crate::composer::{ComposerView, ViMode};
 use crate::inline_screen::Cursor;
 use crate::terminal_mode;
 use crate::transcript::TaskTranscript;
 
 /// Rows of the prompt. A longer one scrolls.
 const COMPOSER_ROWS_MAX: usize = 10;
+
+/// Rows of the list that an agent keeps.
+const TODO_ROWS_MAX: usize = 6;
 
 /// Rows of everything at work.
 const BOARD_ROWS_MAX: usize = 8;
@@ -86,10 +90,13 @@ impl Program<'_, '_> {
         let board = self.board.lines(self.own_task(), selected, board, SystemClock.now());
         below.extend(board);
         let free = rows.saturating_sub(composer.len() + 2 + below.len());
+        let todo = self.todo(TODO_ROWS_MAX.min(free / 2));
+        let free = free.saturating_sub(todo.len());
         let mut lines = self.above(width);
         // The end of what is written is the newest.
         let first = lines.len().saturating_sub(free);
         lines.drain(..first);
+        lines.extend(todo);
         lines.push(status);
         cursor.row += lines.len();
         lines.extend(composer);
@@ -111,9 +118,18 @@ impl Program<'_, '_> {
         lines
     }
 
+    /// What the agent has to do, while its task is open.
+    fn todo(&self, rows_max: usize) -> Vec<Line<'static>> {
+        let task = self.watched.as_ref().filter(|_| self.is_working || self.is_suspended);
+        task.map_or(Vec::new(), |task| task.todo_lines(rows_max))
+    }
+
     fn lists(&self, width: usize, rows_max: usize) -> Vec<Line<'static>> {
         if let Some(list) = &self.list {
-            return list.lines(width, rows_max);
+            let mut lines = list.lines(width, rows_max);
+            let free = rows_max.saturating_sub(lines.len());
+            lines.extend(self.preview_lines(width, free));
+            return lines;
         }
         self.completions.as_ref().map_or(Vec::new(), |list| list.lines(width, rows_max))
     }
@@ -144,15 +160,19 @@ impl Program<'_, '_> {
             let text = format!("to task {}", task_id.short());
             return Line::styled(fit(&text, width), Style::new().fg(Color::Magenta));
         }
+        let left = self.watched.as_ref();
+        let left = left.and_then(|task| task.context_left(&self.options.windows));
+        let left = left.map_or(String::new(), |left| format!(" · {left}% context left"));
         let text = match &mut self.watched {
-            Some(task) if working => {
-                let left = task.context_left(&self.options.windows);
-                let left = left.map_or(String::new(), |left| format!(" · {left}% context left"));
-                task.activity() + &left
-            }
-            Some(_) | None if self.is_suspended => "⏸ interrupted".to_owned(),
-            Some(_) | None => self.options.default_status(),
+            Some(task) if working => task.activity() + &left,
+            Some(_) | None if self.is_suspended => format!("⏸ interrupted{left}"),
+            Some(_) | None => self.options.default_status(&left),
         };
+        let vi = match self.vi.as_ref().map(|vi| vi.mode) {
+            Some(ViMode::Normal) => "vi commands · ",
+            Some(ViMode::Insert) | None => "",
+        };
+        let text = format!("{vi}{text}");
         let style = if self.question.is_some() {
             Style::new().fg(Color::Yellow)
         } else if working {
@@ -165,10 +185,15 @@ impl Program<'_, '_> {
 }
 
 impl super::ProgramOptions {
-    /// Model and agent of the next task.
-    fn default_status(&self) -> String {
+    /// Model, agent and permissions of the next task.
+    fn default_status(&self, context_left: &str) -> String {
         let model = self.model.as_ref().map_or(self.default_model.clone(), ToString::to_string);
         let agent = self.agent.as_deref().map_or(String::new(), |agent| format!(" · {agent}"));
-        format!("{model}{agent} · /help")
+        let mode = self.mode_name();
+        let plan = match self.access {
+            TaskAccess::PlanFirst => " · plan first",
+            TaskAccess::Permitted | TaskAccess::ReadOnly => "",
+        };
+        format!("{model}{agent} · {mode}{plan}{context_left} · /help")
     }
 }

@@ -64,6 +64,13 @@ impl Program<'_, '_> {
         }
         self.position = event.position;
         self.board.apply(event);
+        if self.board.wants_more() {
+            let reader = self.connection().reader().clone();
+            if let Err(error) = self.board.fill(&reader).await {
+                // The next event tries again.
+                tracing::debug!(%error, "a tree of tasks cannot be read");
+            }
+        }
         self.overlay_event(event);
         self.is_dirty = true;
         if !self.watched.as_ref().is_some_and(|task| task.concerns(event)) {

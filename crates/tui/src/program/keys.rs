@@ -8,7 +8,7 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::{Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 use crate::completion::completions;
-use crate::composer::{ComposerView, Motion};
+use crate::composer::{ComposerView, Motion, Vi};
 use crate::inline_screen::Size;
 use crate::terminal_mode;
 
@@ -82,78 +82,6 @@ impl Program<'_, '_> {
         next
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
-    async fn plain_key(&mut self, key: KeyEvent, control: bool) -> Result<Next, ProjectError> {
-        if control {
-            return self.control_key(key.code).await;
-        }
-        match key.code {
-            KeyCode::Enter if key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT) => {
-                self.composer.insert("\n");
-            }
-            KeyCode::Enter => return self.enter().await,
-            KeyCode::Tab => self.tab(),
-            KeyCode::Esc => self.escape().await?,
-            KeyCode::Up => self.up(),
-            KeyCode::Down => self.down(),
-            _ => self.edit(key),
-        }
-        Ok(Next::Continue)
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
-    async fn control_key(&mut self, code: KeyCode) -> Result<Next, ProjectError> {
-        match code {
-            KeyCode::Char('d') if self.composer.is_empty() => return Ok(Next::Quit),
-            KeyCode::Char('d') => self.composer.remove(Motion::Right),
-            KeyCode::Char('a') => self.composer.go(Motion::LineStart),
-            KeyCode::Char('e') => self.composer.go(Motion::LineEnd),
-            KeyCode::Char('b') => self.composer.go(Motion::Left),
-            KeyCode::Char('f') => self.composer.go(Motion::Right),
-            KeyCode::Char('u') => self.composer.remove(Motion::LineStart),
-            KeyCode::Char('k') => self.composer.remove(Motion::LineEnd),
-            KeyCode::Char('w') => self.composer.remove(Motion::WordLeft),
-            KeyCode::Char('y') => self.composer.insert_removed(),
-            KeyCode::Char('j') => drop(self.composer.insert("\n")),
-            KeyCode::Char('p') => self.open_palette().await?,
-            KeyCode::Char('n') => self.down(),
-            KeyCode::Char('o') if !self.focus_tree() => self.note("nothing else is at work"),
-            KeyCode::Left => self.composer.go(Motion::WordLeft),
-            KeyCode::Right => self.composer.go(Motion::WordRight),
-            KeyCode::Home => self.composer.go(Motion::Start),
-            KeyCode::End => self.composer.go(Motion::End),
-            KeyCode::Char('r') => self.search_history(),
-            KeyCode::Char('t') => self.show_transcript().await?,
-            KeyCode::Char('g') => self.edit_outside().await?,
-            KeyCode::Char('l') => self.screen.redraw(),
-            KeyCode::Char('z') => self.suspend()?,
-            _ => {}
-        }
-        self.complete();
-        Ok(Next::Continue)
-    }
-
-    /// Keys that change the text.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
-    fn edit(&mut self, key: KeyEvent) {
-        let by_word = key.modifiers.contains(KeyModifiers::ALT);
-        match key.code {
-            KeyCode::Char('b') if by_word => self.composer.go(Motion::WordLeft),
-            KeyCode::Char('f') if by_word => self.composer.go(Motion::WordRight),
-            KeyCode::Char('d') if by_word => self.composer.remove(Motion::WordRight),
-            KeyCode::Char(c) if !by_word => drop(self.composer.insert(c.encode_utf8(&mut [0; 4]))),
-            KeyCode::Backspace if by_word => self.composer.remove(Motion::WordLeft),
-            KeyCode::Backspace => self.composer.remove(Motion::Left),
-            KeyCode::Delete => self.composer.remove(Motion::Right),
-            KeyCode::Left => self.composer.go(Motion::Left),
-            KeyCode::Right => self.composer.go(Motion::Right),
-            KeyCode::Home => self.composer.go(Motion::LineStart),
-            KeyCode::End => self.composer.go(Motion::LineEnd),
-            _ => return,
-        }
-        self.complete();
-    }
-
     /// Looks for completions of what is typed.
     pub(super) fn complete(&mut self) {
         let (_, word) = self.composer.word_before_cursor();
@@ -168,7 +96,7 @@ impl Program<'_, '_> {
         self.files.refresh();
     }
 
-    async fn enter(&mut self) -> Result<Next, ProjectError> {
+    pub(super) async fn enter(&mut self) -> Result<Next, ProjectError> {
         if self.composer.text().ends_with('\\')
             && self.composer.cursor() == self.composer.text().len()
         {
@@ -189,6 +117,7 @@ impl Program<'_, '_> {
             return Ok(Next::Continue);
         }
         let prompt = self.composer.take();
+        self.vi.iter_mut().for_each(Vi::reset);
         if let Err(error) = self.history.add(&prompt) {
             self.note(&format!("the prompt is not in the history: {error}"));
         }
@@ -227,7 +156,7 @@ impl Program<'_, '_> {
     }
 
     /// Takes a completion, or queues the prompt while a task works.
-    fn tab(&mut self) {
+    pub(super) fn tab(&mut self) {
         if let Some(value) = self.take_completion() {
             self.accept(&value);
         } else if self.is_working && !self.composer.text().trim().is_empty() {
@@ -237,8 +166,11 @@ impl Program<'_, '_> {
     }
 
     /// Closes what is open, or interrupts the turn. Twice, with nothing to interrupt, goes back to an earlier message.
-    async fn escape(&mut self) -> Result<(), ProjectError> {
+    pub(super) async fn escape(&mut self) -> Result<(), ProjectError> {
         if self.completions.take().is_some() || self.addressee.take().is_some() {
+            return Ok(());
+        }
+        if self.vi.as_mut().is_some_and(|vi| vi.escape(&mut self.composer)) {
             return Ok(());
         }
         if self.is_working {
@@ -253,7 +185,7 @@ impl Program<'_, '_> {
         Ok(())
     }
 
-    fn up(&mut self) {
+    pub(super) fn up(&mut self) {
         if let Some(list) = &mut self.completions {
             return list.up();
         }
@@ -273,7 +205,7 @@ impl Program<'_, '_> {
         }
     }
 
-    fn down(&mut self) {
+    pub(super) fn down(&mut self) {
         if let Some(list) = &mut self.completions {
             return list.down();
         }
@@ -291,7 +223,7 @@ impl Program<'_, '_> {
         }
     }
 
-    fn search_history(&mut self) {
+    pub(super) fn search_history(&mut self) {
         let entries = self.history.found(self.composer.text()).into_iter().map(|prompt| Choice {
             label: antiphon_view::text::one_line(prompt),
             detail: String::new(),
@@ -324,6 +256,7 @@ impl Program<'_, '_> {
             KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => list.narrow(c),
             _ => {}
         }
+        self.look_at_selected();
         Ok(Next::Continue)
     }
 }

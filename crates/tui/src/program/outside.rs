@@ -51,7 +51,11 @@ impl Program<'_, '_> {
         Ok(())
     }
 
-    async fn outside(&mut self, program: &str, arguments: &[&str]) -> Result<(), ProjectError> {
+    pub(super) async fn outside(
+        &mut self,
+        program: &str,
+        arguments: &[&str],
+    ) -> Result<(), ProjectError> {
         self.draw()?;
         self.screen.clear().map_err(unusable)?;
         // It reads the terminal no longer.
@@ -126,7 +130,7 @@ async fn suspended_outside(signals: &mut Option<Signals>) {
 }
 
 /// What the user wrote.
-fn read_back(path: &Path) -> Result<String, String> {
+pub(super) fn read_back(path: &Path) -> Result<String, String> {
     let text =
         std::fs::read(path).map_err(|error| format!("the prompt cannot be read: {error}"))?;
     if text.len() > PROMPT_BYTES_MAX {

@@ -7,7 +7,9 @@ use antiphon_view::display::escaped;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
+use tokio::task::spawn_blocking;
 
+use super::lookups::Found;
 use super::{Program, unusable};
 use crate::asked_question::AskedQuestion;
 use crate::document::{Entry, text_of};
@@ -21,33 +23,64 @@ pub(super) struct Overlay {
     pager: Pager,
 }
 
+/// A transcript that is read and formatted beside the loop.
+pub(super) struct Opening {
+    task_id: TaskId,
+    /// What happened meanwhile.
+    later: Vec<(Seq, Entry)>,
+}
+
 impl Program<'_, '_> {
     /// Shows everything that was said in the conversation.
-    pub(super) async fn show_transcript(&mut self) -> Result<(), ProjectError> {
+    pub(super) fn show_transcript(&mut self) {
         let watched = self.watched.as_ref().map(|task| task.task_id.clone());
         let last = self.conversation.session.as_ref().map(|(_, task)| task.clone());
         match watched.or(last) {
-            Some(task_id) => self.show_transcript_of(&task_id).await,
+            Some(task_id) => self.show_transcript_of(&task_id),
             None => self.note("nothing was said yet"),
         }
-        Ok(())
     }
 
     /// Shows everything that was said in a task, and in the conversation before it.
-    pub(super) async fn show_transcript_of(&mut self, task_id: &TaskId) {
-        let size = self.screen.size();
-        match read(self.connection(), task_id).await {
-            Ok((title, seen, entries)) => {
-                let pager = Pager::new(title, entries, size);
-                self.overlay = Some(Overlay { task_id: task_id.clone(), seen, pager });
-                self.question.iter_mut().for_each(AskedQuestion::was_hidden);
+    pub(super) fn show_transcript_of(&mut self, task_id: &TaskId) {
+        let (size, task_id) = (self.screen.size(), task_id.clone());
+        let connection = self.connection().clone();
+        let opening = Opening { task_id: task_id.clone(), later: Vec::new() };
+        self.look_up(async move {
+            let (title, seen, entries) = match read(&connection, &task_id).await {
+                Ok(read) => read,
+                Err(error) => return Found::Error(error.to_string()),
+            };
+            let formatted = spawn_blocking(move || Pager::new(title, entries, size)).await;
+            match formatted {
+                Ok(pager) => Found::Transcript(Box::new(Overlay { task_id, seen, pager })),
+                Err(error) => Found::Error(format!("the transcript cannot be shown: {error}")),
             }
-            Err(error) => self.error(&error.to_string()),
+        });
+        self.opening = Some(opening);
+    }
+
+    /// A transcript is formatted: it is shown with what happened meanwhile.
+    pub(super) fn open_overlay(&mut self, mut overlay: Overlay) {
+        let Some(opening) = self.opening.take().filter(|it| it.task_id == overlay.task_id) else {
+            return;
+        };
+        for (seq, entry) in opening.later {
+            if seq > overlay.seen {
+                overlay.seen = seq;
+                overlay.pager.add(entry);
+            }
         }
+        overlay.pager.resize(self.screen.size());
+        self.overlay = Some(overlay);
+        self.question.iter_mut().for_each(AskedQuestion::was_hidden);
         self.is_dirty = true;
     }
 
     pub(super) fn overlay_event(&mut self, event: &Event) {
+        if let Some(opening) = self.opening.as_mut().filter(|it| it.task_id == event.task_id) {
+            opening.later.extend(Entry::of(event).map(|entry| (event.seq, entry)));
+        }
         let Some(overlay) = &mut self.overlay else { return };
         if event.task_id == overlay.task_id && event.seq > overlay.seen {
             overlay.seen = event.seq;

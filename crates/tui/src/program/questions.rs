@@ -8,7 +8,7 @@ use antiphon_project::error::ProjectError;
 use antiphon_view::{ApprovalQuestion, Colors};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::Program;
+use super::{Asks, Program};
 use crate::asked_question::{Answer, AskedQuestion};
 use crate::sgr;
 
@@ -34,10 +34,13 @@ impl Program<'_, '_> {
             return Ok(());
         }
         let pending = self.connection().approvals(ApprovalSelector::Pending).await?;
+        let asks = self.options.asks;
         let ours = |approval: &Approval| {
             let task_id = &approval.task_id;
             self.asked_task.as_ref() == Some(task_id)
-                || watched.is_some_and(|task| task.task_id == *task_id || task.has_below(task_id))
+                || (asks == Asks::Here
+                    && watched
+                        .is_some_and(|task| task.task_id == *task_id || task.has_below(task_id)))
         };
         let mut pending = pending.into_iter().filter(ours);
         let Some(approval) = pending.next() else { return Ok(()) };
@@ -111,6 +114,7 @@ impl Program<'_, '_> {
         match answer {
             Answer::Decided(reply) => self.decide(reply).await.map(|()| true),
             Answer::Asks => Ok(true),
+            Answer::Edits => self.edit_plan().await.map(|()| true),
             Answer::Refused(why) => {
                 self.warning = Some(why);
                 Ok(false)
@@ -129,7 +133,7 @@ impl Program<'_, '_> {
         }
     }
 
-    async fn decide(&mut self, reply: ApprovalReply) -> Result<(), ProjectError> {
+    pub(super) async fn decide(&mut self, reply: ApprovalReply) -> Result<(), ProjectError> {
         let Some(AskedQuestion { approval, .. }) = self.question.take() else { return Ok(()) };
         let done = match reply.decision {
             Decision::AllowOnce if approval.question.is_some() => "  ✓ answered",

@@ -63,7 +63,7 @@ impl Program<'_, '_> {
         match key.code {
             KeyCode::Up | KeyCode::Char('k') => self.select_beside(false),
             KeyCode::Down | KeyCode::Char('j') => self.select_beside(true),
-            KeyCode::Enter => self.show_transcript_of(&task_id).await,
+            KeyCode::Enter => self.show_transcript_of(&task_id),
             KeyCode::Char('c') => focus.confirms_cancel = true,
             KeyCode::Char('s') => (self.addressee, self.focus) = (Some(task_id), None),
             KeyCode::Char('p') => {

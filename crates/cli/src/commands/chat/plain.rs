@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use antiphon_api::{RunStarted, RunTarget};
-use antiphon_core::{HandlingMode, RawJson, SessionId, TaskId, TaskLimits, TaskStatus};
+use antiphon_core::{HandlingMode, RawJson, SessionId, TaskAccess, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, WatchResult};
 use antiphon_project::error::ProjectError;
 use antiphon_project::run_request::{RunRequest, RunSession};
+use antiphon_project::{blocks_json, prompt_with_images};
 use antiphon_tui::{ProgramOptions, StartWith, Typed};
 use uuid::Uuid;
 
@@ -70,8 +71,13 @@ impl PlainChat {
             self.is_suspended = !last.status.is_terminal();
             self.session = Some((last.session_id, last.last_task));
         }
+        let mut first = self.options.first_prompt.take();
         loop {
-            match self.prompt(attachment).await? {
+            let wanted = match first.take() {
+                Some(prompt) => Wanted::Prompt(prompt),
+                None => self.prompt(attachment).await?,
+            };
+            match wanted {
                 Wanted::Quit => return Ok(()),
                 Wanted::Prompt(prompt) => match self.work(attachment, prompt).await {
                     Ok(()) => {}
@@ -194,16 +200,18 @@ impl PlainChat {
         let session = self.session.clone();
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
+        let images = prompt_with_images(&prompt, &self.options.root).map_err(Failure::usage)?;
         let request = RunRequest {
             prompt,
+            blocks: images.map(blocks_json).transpose()?,
             blocks: None,
             agent: self.options.agent.clone().filter(|_| session.is_none()),
             model: self.options.model.clone(),
             system: None,
             session,
-            limits: TaskLimits::default(),
+            limits: self.options.limits,
             output_schema: None,
-            plan: false,
+            plan: self.options.access == TaskAccess::PlanFirst,
             source: None,
             route: self.options.route.clone(),
         };

@@ -2,7 +2,6 @@
 //! checked before anything is recorded.
 
 use std::io::{IsTerminal, Read};
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use antiphon_core::{RawJson, TaskLimits};
@@ -13,7 +12,7 @@ use antiphon_project::prompt_commands;
 use antiphon_project::settings::UserSettings;
 use antiphon_project::{blocks_json, prompt_with_files, saved_session};
 
-use super::{Order, Run, piped_text};
+use super::{Order, Run, amounts, piped_text};
 use crate::commands::sessions;
 use crate::failure::Failure;
 use crate::terminal;
@@ -96,7 +95,7 @@ impl Run {
     }
 
     fn limits(&self) -> Result<TaskLimits, Failure> {
-        let cost_nano_usd_max = self.budget_usd.map(nano_usd).transpose()?;
+        let cost_nano_usd_max = self.budget_usd.map(amounts::nano_usd).transpose()?;
         Ok(TaskLimits {
             turns_max: Some(self.max_turns),
             answer_tokens_max: self.max_tokens,
@@ -142,11 +141,6 @@ impl Run {
         };
         Ok(route.absolute(environment)?)
     }
-}
-
-fn nano_usd(usd: f64) -> Result<NonZeroU64, Failure> {
-    let budget = antiphon_project::nano_usd(usd).and_then(NonZeroU64::new);
-    budget.ok_or_else(|| Failure::usage("--budget-usd takes an amount from 0.000000001 to 1000000"))
 }
 
 fn read_stdin() -> Result<String, Failure> {

@@ -34,7 +34,7 @@ impl From<ModeName> for PermissionMode {
 
 /// What happens to a call that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum AskMode {
+pub(crate) enum AskMode {
     /// Ask on the terminal.
     Terminal,
     /// Wait until it is decided.

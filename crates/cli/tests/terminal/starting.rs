@@ -1,0 +1,79 @@
+//! How the program is started, and what it begins with.
+
+use crate::screen::Screen;
+use crate::world::World;
+
+const SIZE: (u16, u16) = (30, 100);
+
+const SAYS: &str = "[[reply]]\nsteps = [{ text = \"You said {{last_user}}.\" }]\n";
+
+fn configured() -> World {
+    let world = World::new();
+    world.script(SAYS);
+    let script = world.path().join("s.toml");
+    world.config(&format!("model = \"scripted/s\"\n[scripts]\ns = \"{}\"\n", script.display()));
+    world
+}
+
+fn start(world: &World, arguments: &[&str]) -> Screen {
+    Screen::start(world.command(SIZE, arguments), SIZE)
+}
+
+#[test]
+fn options_alone_and_a_prompt_begin_the_program() {
+    let world = configured();
+    let state = world.path().with_file_name("state");
+    for arguments in [
+        &[][..],
+        &["--model", "scripted/s"][..],
+        &["--trust"][..],
+        &["--state", state.to_str().unwrap()][..],
+    ] {
+        let mut screen = start(&world, arguments);
+        screen.until("Ask anything");
+        screen.quit();
+    }
+    for arguments in [&["two words"][..], &["--plan", "two words"][..], &["--", "--words"][..]] {
+        let mut screen = start(&world, arguments);
+        screen.until_written(&format!("You said {}.", arguments.last().unwrap()));
+        screen.until("Ask anything");
+        screen.quit();
+    }
+}
+
+#[test]
+fn the_last_conversation_goes_on() {
+    let world = configured();
+    let mut screen = start(&world, &["first words"]);
+    screen.until_written("You said first words.");
+    screen.until("Ask anything");
+    screen.press("second words\r");
+    screen.until_written("You said second words.");
+    screen.until("Ask anything");
+    assert!(screen.quit().contains("The conversation goes on with: antiphon -c"));
+    let mut screen = start(&world, &["-c"]);
+    screen.until("You said second words.");
+    assert!(screen.text().contains("› first words"), "{}", screen.text());
+    screen.press("third words\r");
+    screen.until_written("You said third words.");
+    screen.until("Ask anything");
+    screen.press("/cost\r");
+    screen.until("3 tasks of this conversation");
+    screen.quit();
+}
+
+#[test]
+fn commands_that_the_program_runs_have_its_state_folder() {
+    let world = configured();
+    let state = world.path().with_file_name("elsewhere");
+    let mut screen = start(&world, &["--state", state.to_str().unwrap()]);
+    screen.until("Ask anything");
+    screen.press("/budget\r");
+    screen.until_written("budget show");
+    screen.until("Ask anything");
+    screen.until_written("--state");
+    screen.quit();
+    assert!(state.exists());
+    let default = crate::project_folder::state(world.path());
+    assert!(!default.exists(), "{}", default.display());
+}
