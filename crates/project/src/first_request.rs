@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use antiphon_core::port::{Clock as _, RandomIds, SystemClock};
 use antiphon_core::{ModelRef, PieceSource, Provider, RawJson, Request, UserMessage};
-use antiphon_runtime::{Models, NewTask, Orchestrator, RuntimeDeps, Settings, TaskEnvironment};
+use antiphon_runtime::{
+    Models, NewTask, Orchestrator, OrchestratorSettings, RuntimeDeps, TaskEnvironment,
+};
 use antiphon_sqlite::{SqliteJournal, SyncPolicy};
 use futures_util::stream;
 use tokio::sync::oneshot;
@@ -68,10 +70,11 @@ async fn task(
 ) -> Result<NewTask, ProjectError> {
     let agent = agent.map(|name| find_entry(&environment.catalog, name)).transpose()?;
     environment.prompts.refresh().await;
+    let default_model = environment.settings().default_model();
     let builder = TaskBuilder {
         orchestrator,
         agents: &*environment.catalog,
-        default_model: &environment.settings().default_model(),
+        default_model: default_model.model(),
         prompts: &environment.prompts,
     };
     let spec = TaskSpec {
@@ -124,7 +127,7 @@ fn deps(
         prices: Arc::new(environment.settings().prices.clone()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
-        settings: Settings { approvals, ..Settings::default() },
+        settings: OrchestratorSettings { approvals, ..OrchestratorSettings::default() },
     }
 }
 

@@ -197,7 +197,7 @@ async fn an_event_may_say_nothing_if_something_comes_with_it_and_only_an_event_m
 
 #[tokio::test(start_paused = true)]
 async fn images_have_a_limit_of_their_own() {
-    let office = office();
+    let live_agents = live_agents();
     let image = || {
         let data = vec![7; IMAGE_BYTES_MAX];
         InputBlock::Image(ImageBlock::new("image/png", data).expect("an image"))
@@ -207,15 +207,15 @@ async fn images_have_a_limit_of_their_own() {
         let content = InteractionContent::Message { body: "see".to_owned(), blocks: Some(blocks) };
         Arrival { content, ..message("ada", "") }
     };
-    let (_, task_id) = office.admit(with(2)).await;
-    let state = office.at_rest("ada").await;
+    let (_, task_id) = live_agents.admit(with(2)).await;
+    let state = live_agents.at_rest("ada").await;
     assert_eq!(state.task_id, task_id);
     let last = state.messages().iter().rev().find_map(|message| match &**message {
         Message::User(user) => Some(user.content.len()),
         Message::Assistant(_) | Message::ToolResult(_) => None,
     });
     assert_eq!(last, Some(3), "the text and both images");
-    let rejection = rejected(&office, with(3)).await;
+    let rejection = rejected(&live_agents, with(3)).await;
     assert!(matches!(rejection, Rejection::Invalid { field: "blocks", .. }), "{rejection:?}");
 }
 
