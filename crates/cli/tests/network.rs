@@ -154,3 +154,24 @@ fn what_is_allowed_once_is_not_allowed_again_and_nothing_in_the_project_allows_a
     assert!(resumed.1.contains("denied"), "{}", resumed.1);
     assert_eq!(*seen.lock().unwrap(), ["/c"]);
 }
+
+#[test]
+fn a_page_is_got_from_an_allowed_host_alone() {
+    let (port, seen) = server();
+    let folder = ProjectFolder::new();
+    let script = format!(
+        "name = \"work\"\n[[reply]]\nwhen = {{ turn = 0 }}\nstep = [{{ call = {{ name = \"web_fetch\", \
+         arguments = {{ url = \"http://127.0.0.1:{port}/page\" }} }} }}]\n\
+         [[reply]]\nstep = [{{ text = \"{{{{last_result}}}}\" }}]\n"
+    );
+    fs::write(folder.path().join("work.toml"), script).unwrap();
+    let rule = format!("network(127.0.0.1:{port})");
+    let (code, out, err) = run(folder.path(), &[]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains(&rule) && !out.contains("welcome"), "{out}");
+    assert!(seen.lock().unwrap().is_empty(), "no packet is sent");
+    let (code, out, err) = run(folder.path(), &["--allow", &rule]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("It is data") && out.ends_with("welcome\n"), "{out}");
+    assert_eq!(*seen.lock().unwrap(), ["/page"]);
+}

@@ -12,7 +12,7 @@ use crate::base_prompts::BasePrompts;
 use crate::project::Project;
 use crate::prompt::{self, Rules};
 use crate::settings::UserSettings;
-use crate::situation::Situation;
+use crate::situation::{Situation, ToolsOf};
 use crate::toolset::PermissionOverrides;
 
 /// Writes the system prompts of a project's agents.
@@ -57,10 +57,14 @@ impl PromptWriter {
     /// The system prompt that begins with `text`. A situation that it ends with, which another system wrote, is
     /// replaced.
     pub fn of_text(&self, text: &str) -> String {
+        self.written(text, ToolsOf::Antiphon)
+    }
+
+    fn written(&self, text: &str, tools: ToolsOf) -> String {
         let text = without_environment(text);
         let mut prompt = prompt::with_rules(text.trim(), &self.rules);
         prompt.push_str("\n\n");
-        prompt.push_str(&self.situation.block(SystemClock.now()));
+        prompt.push_str(&self.situation.block(SystemClock.now(), tools));
         prompt
     }
 
@@ -68,7 +72,11 @@ impl PromptWriter {
     /// agent follows the base prompt: that of the user, or the default one.
     pub fn of_agent(&self, source: PromptSource<'_>) -> String {
         match source {
-            PromptSource::Named(agent) => self.of_text(&agent.context),
+            PromptSource::Named(agent) => {
+                let program = agent.runtimes.first().is_some_and(|it| it.kind() == "terminal");
+                let tools = if program { ToolsOf::Program } else { ToolsOf::Antiphon };
+                self.written(&agent.context, tools)
+            }
             PromptSource::AdHoc(own) => {
                 let base = prompt::ad_hoc_base(&self.ad_hoc_file);
                 let base = base.as_deref().unwrap_or_else(|| self.bases.default_text());

@@ -39,9 +39,21 @@ const OS_RELEASE_BYTES_MAX: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct Situation {
     root: PathBuf,
-    /// What is the same for all tasks.
-    lines: Vec<String>,
+    /// Where it is.
+    place: Vec<String>,
+    /// What our tools allow.
+    boundary: Vec<String>,
+    instructions: Option<String>,
     git: GitWatch,
+}
+
+/// Whose tools an agent works with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolsOf {
+    /// Antiphon's: the gate and the sandbox bound them.
+    Antiphon,
+    /// A program's, which has its own.
+    Program,
 }
 
 /// What bounds an agent's calls.
@@ -64,14 +76,17 @@ impl Situation {
     ) -> Self {
         let root = project.root();
         let boundary = Boundary::of(project, settings, overrides, approvals);
-        let mut lines = vec![
+        let place = vec![
             format!("The folder you work in: {}", data(&root.to_string_lossy())),
             format!("System: {}, {}; shell: bash", system(), std::env::consts::ARCH),
-            boundary.permissions(),
-            boundary.network(),
         ];
-        lines.extend(instructions(root, rules));
-        Self { root: root.to_owned(), lines, git: GitWatch::new(root, &settings.environment) }
+        Self {
+            root: root.to_owned(),
+            place,
+            boundary: vec![boundary.permissions(), boundary.network()],
+            instructions: instructions(root, rules),
+            git: GitWatch::new(root, &settings.environment),
+        }
     }
 
     /// Looks at the state of git again. Takes at most [`git::TIME_MAX`].
@@ -80,11 +95,16 @@ impl Situation {
     }
 
     /// The block for a task that begins now.
-    pub(crate) fn block(&self, now: DateTime<Utc>) -> String {
+    pub(crate) fn block(&self, now: DateTime<Utc>, tools: ToolsOf) -> String {
         let mut block = format!("{ENVIRONMENT_BEGIN}\n");
         let date = format!("Date: {} (UTC)", now.format("%Y-%m-%d"));
         let git = self.git.line(&self.root);
-        for line in self.lines.iter().chain([&date]).chain(&git) {
+        let boundary: &[String] = match tools {
+            ToolsOf::Antiphon => &self.boundary,
+            ToolsOf::Program => &[],
+        };
+        let stable = self.place.iter().chain(boundary).chain(&self.instructions);
+        for line in stable.chain([&date]).chain(&git) {
             // Writing to a String cannot fail.
             let _ = writeln!(block, "{line}");
         }

@@ -205,7 +205,8 @@ fn the_definition_is_enough_to_call_the_tool() {
     let schema: Value =
         antiphon_file_tools::GrepTool::new(workspace).definition().parameters.to().unwrap();
     assert_eq!(schema["required"], json!(["pattern"]));
-    assert_eq!(schema["additionalProperties"], json!(false));
+    // One that a model makes up is refused by its name.
+    assert_eq!(schema.get("additionalProperties"), None);
     let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     let expected = [
         "pattern",
