@@ -106,6 +106,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.until_written("reads it after its current step");
     worker.until_written("You said from the other terminal.");
     worker.until("Ask anything");
+    screen.until_gone("default");
     worker.press("go on\r");
     focus(&mut screen);
     screen.press("a");
@@ -117,6 +118,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.press("r");
     screen.until_written("resumed");
     worker.until("Ask anything");
+    screen.until_gone("default");
     worker.press("go and go\r");
     focus(&mut screen);
     screen.press("c");
