@@ -106,7 +106,7 @@ mod tests {
         output.add(&one, "1\n2\n3\n4\n5\n");
         assert_eq!(rows(&output), ["  │ 2", "  │ 3", "  │ 4", "  │ 5"]);
         output.add(&other, "a\n");
-        assert_eq!(rows(&output), ["  ", "  │ 4", "  │ 5", "  ", "  │ a"]);
+        assert_eq!(rows(&output), ["", "  │ 4", "  │ 5", "", "  │ a"]);
         output.end(&one);
         assert_eq!(rows(&output), ["  │ a"]);
     }

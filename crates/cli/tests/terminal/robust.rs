@@ -191,3 +191,37 @@ fn keys_are_answered_while_fifty_agents_work() {
     screen.until("All have reported.");
     screen.quit();
 }
+
+#[test]
+fn keys_are_answered_while_a_transcript_of_ten_megabytes_is_formatted() {
+    let world = World::new();
+    world.script(SAYS);
+    let at = "2026-01-01T00:00:00Z";
+    let said = "words of a prompt that is long ".repeat(340);
+    let messages: Vec<serde_json::Value> = (0..1000)
+        .map(|number| {
+            let text = format!("prompt {number}\n{said}");
+            serde_json::json!({ "type": "user", "timestamp": at, "content": [{ "type": "text", "text": text }] })
+        })
+        .collect();
+    let session = serde_json::json!({ "version": 1, "id": "long", "system_prompt": "", "created_at": at,
+        "updated_at": at, "messages": messages });
+    let session = session.to_string();
+    assert!(session.len() > 10_000_000);
+    world.write("long.json", &session);
+    let mut import = crate::project_folder::antiphon(world.path());
+    let imported = import.args(["sessions", "import", "long.json"]).output().unwrap();
+    assert!(imported.status.success(), "{imported:?}");
+    let mut screen = world.start((24, 80), &["-c"]);
+    screen.until("Ask anything");
+    screen.press("\x14x");
+    screen.until("› x");
+    screen.until("q closes");
+    screen.press("g");
+    screen.until("› prompt 0");
+    screen.press("q");
+    screen.until("› x");
+    screen.press("\x7f");
+    screen.until("Ask anything");
+    screen.quit();
+}

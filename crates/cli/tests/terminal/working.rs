@@ -106,6 +106,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.until_written("reads it after its current step");
     worker.until_written("You said from the other terminal.");
     worker.until("Ask anything");
+    screen.until_gone("default");
     worker.press("go on\r");
     focus(&mut screen);
     screen.press("a");
@@ -117,6 +118,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.press("r");
     screen.until_written("resumed");
     worker.until("Ask anything");
+    screen.until_gone("default");
     worker.press("go and go\r");
     focus(&mut screen);
     screen.press("c");
@@ -140,8 +142,6 @@ fn models_copies_and_files_of_a_conversation() {
     world.script(WORKS);
     world.config("model = \"scripted/hello\"\n");
     let mut screen = world.chat(SIZE);
-    screen.press("/model nothing/at-all\r");
-    screen.until("there is no provider `nothing`: use scripted, anthropic");
     screen.press("/model\r");
     screen.until("Models: type to search");
     screen.until("scripted/hello");
@@ -168,6 +168,20 @@ fn models_copies_and_files_of_a_conversation() {
     assert_screen("sessions", &screen);
     screen.press("\x1b");
     screen.until_gone("type to search");
+    screen.quit();
+}
+
+#[test]
+fn a_model_that_cannot_be_called_is_refused_at_once() {
+    let world = World::new();
+    world.script(WORKS);
+    let mut screen = world.chat(SIZE);
+    screen.press("/model nothing/at-all\r");
+    screen.until("there is no provider `nothing`: use scripted, anthropic");
+    screen.press("/model anthropic/claude-sonnet-4-5\r");
+    screen.until("ANTHROPIC_API_KEY");
+    screen.press("/model scripted/other\r");
+    screen.until("The next task uses scripted/other");
     screen.quit();
 }
 

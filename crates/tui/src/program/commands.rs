@@ -90,7 +90,7 @@ impl Program<'_, '_> {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         let mut lines = Vec::new();
         let row = |name: &str, help: &str| {
-            let name = format!("  {name:<27} ");
+            let name = format!("  {name:<30} ");
             Line::from(vec![Span::styled(name, bold), Span::raw(help.to_owned())])
         };
         for (keys, help) in KEYS {

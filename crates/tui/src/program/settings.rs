@@ -14,7 +14,7 @@ use crate::inline_screen::Styles;
 use crate::wrap::wrap;
 
 /// Columns of the keys in their list.
-const KEYS_COLUMNS: usize = 28;
+const KEYS_COLUMNS: usize = 30;
 
 impl Program<'_, '_> {
     /// Draws everything from now on in another theme.
