@@ -3,7 +3,7 @@
 use std::fs;
 
 use antiphon_file_tools::{
-    Kind, Mode, PathError, Protected, ReadAccess, Workspace, WorkspaceConfig, WorkspaceError,
+    EntryKind, Mode, PathError, Protected, ReadAccess, Workspace, WorkspaceConfig, WorkspaceError,
 };
 
 use crate::world::World;
@@ -127,7 +127,7 @@ fn an_opened_file_stays_the_same_when_its_path_changes() {
     fs::rename(&path, folder.path().join("g")).unwrap();
     fs::write(&path, "second").unwrap();
     assert_eq!(std::io::read_to_string(found.open().unwrap()).unwrap(), "first");
-    assert_eq!((found.kind(), found.size()), (Kind::File, 5));
+    assert_eq!((found.kind(), found.size()), (EntryKind::File, 5));
     assert_ne!(found.identity(), workspace.open_path("f").unwrap().identity());
     assert_eq!(workspace.name_of(found.path()), "f");
     assert!(matches!(workspace.open_path("none"), Err(PathError::NotFound { .. })));
