@@ -232,7 +232,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// How long an interaction is sent again while its inbox is full.
-pub const FULL_PATIENCE: Duration = Duration::from_secs(120);
+const FULL_PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where an interaction goes.
 #[derive(Clone, Copy)]
@@ -252,7 +252,7 @@ impl InboxTarget<'_> {
         }
     }
 
-    /// Sends an interaction, again and again while its inbox is full, for [`FULL_PATIENCE`]. `waits` is called before
+    /// Sends an interaction, again and again while its inbox is full, for two minutes at most. `waits` is called before
     /// the first pause.
     pub async fn send_when_room(
         &self,

@@ -13,8 +13,6 @@ pub fn add_mark(events: &mut Vec<EventBody>, mark: Option<Relayed>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
     use antiphon_core::{Seq, StatusChanged, TaskId, TaskStatus};
 
     use super::*;
