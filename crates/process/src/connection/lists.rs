@@ -7,9 +7,7 @@ use antiphon_api::{
 };
 use antiphon_client::ClientError;
 use antiphon_core::port::{self, ApprovalSelector, QueuedQuery};
-use antiphon_core::{
-    AgentName, Approval, ApprovalId, InteractionId, Session, SessionSummary, TaskId,
-};
+use antiphon_core::{AgentName, Approval, InteractionId, Session, SessionSummary, TaskId};
 use antiphon_project::{Inboxes, queued_interactions, request_status, session_of};
 
 use super::{Connection, ProjectServer};
@@ -40,14 +38,16 @@ impl Connection {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => false,
             ApprovalSelector::PendingIn(root) => {
-                let all = server.approvals(false, query.after, port::ApprovalQuery::MAX).await?;
+                let first = ApprovalQuery { all: false, limit: None, cursor: query.after };
+                let all = server.approvals(first, port::ApprovalQuery::MAX).await?;
                 return server.of_tree(all, &root, query.limit).await;
             }
             ApprovalSelector::One(id) => {
                 return Ok(server.known(server.client.approval(&id).await)?.into_iter().collect());
             }
         };
-        server.approvals(all, query.after, query.limit).await
+        let first = ApprovalQuery { all, limit: None, cursor: query.after };
+        server.approvals(first, query.limit).await
     }
 
     /// Number of tasks that wait for the budget.
@@ -137,14 +137,14 @@ impl Connection {
 }
 
 impl ProjectServer {
-    /// Approvals behind a cursor, page by page: all, or those without a decision.
+    /// Approvals from the page `first` on, page by page, up to a limit.
     async fn approvals(
         &self,
-        all: bool,
-        after: Option<ApprovalId>,
+        first: ApprovalQuery,
         limit: NonZeroUsize,
     ) -> Result<Vec<Approval>, ProjectError> {
-        let (mut found, mut cursor) = (Vec::new(), after);
+        let ApprovalQuery { all, mut cursor, .. } = first;
+        let mut found = Vec::new();
         while let Some(limit) = NonZeroUsize::new(limit.get() - found.len()) {
             let page = ApprovalQuery { all, limit: Some(limit.min(LISTED)), cursor };
             let page = self.answer(self.client.approvals(&page).await)?;

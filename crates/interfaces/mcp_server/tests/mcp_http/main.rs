@@ -1,7 +1,7 @@
 //! `/mcp` of a server, on a journal in memory whose appends can be held. What its clients see of the program is tested with
 //! the program.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::time::Duration;

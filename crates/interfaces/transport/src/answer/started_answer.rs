@@ -76,8 +76,8 @@ impl StartedAnswer {
     ) -> Result<Self, AnswerError> {
         let task = answer_task::task(state, caller, target, request).await?;
         let model = task.model.clone();
-        let Continuation { key, continues, lock } = continuation;
-        let holds_lock = lock.is_some();
+        let mut continuation = continuation;
+        let key = continuation.key.take();
         let orchestrator = state.deps.orchestrator.clone();
         let payer = caller.payer();
         if let Err(error) = orchestrator.check_budget(payer.as_deref(), key.as_ref()).await {
@@ -85,9 +85,9 @@ impl StartedAnswer {
         }
         let provenance = caller.principal().provenance();
         let task = NewTask { key, payer, provenance, ..task };
-        let creating = create(orchestrator.clone(), task, continues, lock);
         // Otherwise a client that leaves cancels its task, also while the task is created.
-        let is_detached = continues || holds_lock;
+        let is_detached = continuation.continues || continuation.lock.is_some();
+        let creating = create(orchestrator.clone(), task, continuation);
         let created = if is_detached {
             orchestrator.run_detached(creating).await.and_then(|created| created)
         } else {
@@ -113,13 +113,12 @@ type Created = (AcceptedTask, TaskWatch, Option<AttachedTask>);
 async fn create(
     orchestrator: Orchestrator,
     task: NewTask,
-    continues: bool,
-    lock: Option<CreationLock>,
+    continuation: Continuation,
 ) -> Result<Created, OrchestratorError> {
     let (accepted, mut attached) = orchestrator.invoke_attached(task).await?;
-    drop(lock);
+    drop(continuation.lock);
     let watch = attached.take_watch();
-    if continues {
+    if continuation.continues {
         attached.detach();
         return Ok((accepted, watch, None));
     }

@@ -22,5 +22,6 @@ mod schema_4;
 mod schema_6;
 mod schema_7;
 mod schema_8;
+mod schema_9;
 mod settled;
 mod world;

@@ -98,7 +98,7 @@ async fn a_journal_of_schema_3_is_brought_up_to_date_and_loses_nothing() {
     SqliteJournal::open_read_only(&path).expect("it was brought up to date");
     let connection = Connection::open(&path).expect("a file");
     let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0));
-    assert_eq!(version, Ok(9));
+    assert_eq!(version, Ok(10));
 }
 
 #[tokio::test]
