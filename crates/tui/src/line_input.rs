@@ -185,7 +185,7 @@ mod tests {
         for byte in bytes {
             typed(&mut input, &[*byte]);
         }
-        assert_eq!(input.composer().text(), "é");
+        assert_eq!(input.composer().text(), "éz");
     }
 
     #[test]

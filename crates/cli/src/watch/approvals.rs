@@ -32,8 +32,8 @@ impl WatchSession<'_, '_> {
         }
         let is_pending = !self.task.pending_approvals(&self.descendants).await?.is_empty();
         let is_answered = self.answered_at.is_some_and(|at| at.elapsed() < ANSWER_SETTLES);
-        if !is_pending && is_answered && state.waiting_for == Some(WaitingFor::Approval) {
-            // The task rested before the user answered, and goes on now.
+        if !is_pending && is_answered && state.waiting_for != Some(WaitingFor::Resume) {
+            // The task rested before the user answered, and goes on soon.
             tokio::time::sleep(ANSWER_PAUSE).await;
             self.task.await_rest();
             return Ok(Next::Continue);

@@ -62,6 +62,42 @@ fn a_dumb_terminal_gets_no_escape_sequences() {
 }
 
 #[test]
+fn output_in_a_file_is_as_the_model_wrote_it_and_the_terminal_shows_the_rest() {
+    let world = World::new();
+    world.script(&slow(3));
+    let mut screen = world.shell((24, 80));
+    screen.until("shell>");
+    screen.press("\"$ANTIPHON\" run --mode full --model scripted/s --script s.toml go > out.txt\n");
+    screen.until("→ bash");
+    screen.press("a line");
+    screen.until_last("› a line");
+    screen.press("\r");
+    screen.until("Queued: the agent reads it");
+    world.write("go", "");
+    screen.until("cost unknown");
+    screen.until_last("shell>");
+    assert!(!screen.text().contains("line 1"), "{}", screen.text());
+    let written = std::fs::read_to_string(world.path().join("out.txt")).unwrap();
+    assert_eq!(written, "line 0\n\nline 1\n\nline 2\n\nHeard: a line.\n");
+    screen.press("exit\n");
+    screen.end();
+}
+
+#[test]
+fn a_result_of_a_schema_is_shown_as_it_is() {
+    let world = World::new();
+    world.write("schema.json", "{\"type\": \"object\"}");
+    world.script("[[reply]]\nsteps = [{ text = '{\"a\": \"**b**\", \"c\": 1}' }]\n");
+    let mut screen = run(&world, SIZE, &["--output-schema", "schema.json", "go"]);
+    screen.until("cost unknown");
+    screen.until_last("}");
+    let text = screen.text();
+    assert!(text.starts_with("{\"a\": \"**b**\", \"c\": 1}\n"), "{text}");
+    assert!(text.ends_with("{\n  \"a\": \"**b**\",\n  \"c\": 1\n}"), "{text}");
+    assert_eq!(screen.end().0, 0);
+}
+
+#[test]
 fn what_is_typed_never_mixes_with_what_is_written() {
     let world = World::new();
     world.script(&slow(30));

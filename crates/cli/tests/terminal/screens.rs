@@ -128,6 +128,16 @@ fn an_answer_with_code_a_table_and_a_list() {
 }
 
 #[test]
+fn a_failed_task_says_what_to_do() {
+    let world = World::new();
+    let error = "{ kind = \"authentication\", message = \"the key is wrong\" }";
+    let replies = format!("[[reply]]\nsteps = [{{ error = {error} }}]\n");
+    let screen = said(&world, &replies, "go", "check the key of the provider `scripted`");
+    assert!(screen.text().contains("the key is wrong"), "{}", screen.text());
+    screen.quit();
+}
+
+#[test]
 fn a_question_about_an_edit_shows_the_difference() {
     let world = World::new();
     world.write("a.txt", "one\ntwo\nthree\n");

@@ -17,6 +17,7 @@ use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
 use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{Interrupts, StopSignal, StopSignals};
+use crate::suspension::{Asked, Suspension};
 use crate::terminal;
 use crate::watch::{Watch, WatchStart};
 
@@ -44,6 +45,7 @@ pub(super) struct PlainChat {
     is_suspended: bool,
     stop_signal: StopSignal,
     interrupts: Interrupts,
+    suspension: Suspension,
 }
 
 impl PlainChat {
@@ -55,6 +57,7 @@ impl PlainChat {
             is_suspended: false,
             stop_signal: StopSignal::catch(StopSignals::Terminate)?,
             interrupts: Interrupts::catch()?,
+            suspension: Suspension::catch()?,
         })
     }
 
@@ -105,6 +108,11 @@ impl PlainChat {
                     }
                     interrupted = Some(Instant::now());
                     terminal::write("\nPress Ctrl-C again to quit.\nPrompt: ")?;
+                    continue;
+                }
+                Asked::Suspend = self.suspension.asked() => {
+                    self.suspension.stop();
+                    terminal::write("Prompt: ")?;
                     continue;
                 }
                 () = self.stop_signal.received() => return Ok(Wanted::Quit),
@@ -191,8 +199,8 @@ impl PlainChat {
         if watched.as_ref().is_err_and(|failure| failure.exit == Exit::Terminated) {
             attachment.connection().interrupt(task_id).await?;
         }
-        // The signal that interrupted the task asks for nothing else.
-        self.interrupts = Interrupts::catch()?;
+        // Signals that arrived meanwhile were for the task.
+        (self.interrupts, self.suspension) = (Interrupts::catch()?, Suspension::catch()?);
         watched
     }
 
