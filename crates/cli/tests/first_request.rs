@@ -41,10 +41,8 @@ async fn run(server: &ModelServer, root: &Path, arguments: &[&str]) {
 /// System prompt and tools of a request.
 fn parts(request: &RecordedRequest) -> (String, Value) {
     let body = request.json();
-    let system = match &body["system"] {
-        Value::String(text) => text.clone(),
-        blocks => blocks[0]["text"].as_str().unwrap().to_owned(),
-    };
+    let system = &body["system"];
+    let system = system.as_str().or_else(|| system[0]["text"].as_str()).unwrap().to_owned();
     (system, body["tools"].clone())
 }
 

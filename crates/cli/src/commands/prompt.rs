@@ -1,5 +1,7 @@
 //! `antiphon prompt`: what a model gets.
 
+use std::fmt::Write as _;
+
 use antiphon_core::{ModelRef, Tool, escape_for_terminal};
 use antiphon_project::environment::Environment;
 use antiphon_project::first_request::{FirstRequest, first_request};
@@ -108,7 +110,8 @@ fn text(shown: &Shown<'_>) -> String {
         system_prompt.bytes, system_prompt.content
     );
     for Part { bytes, content: Tool { name, description, parameters } } in tools {
-        text.push_str(&format!("\nTool {name}: {bytes} bytes\n\n{description}\n{parameters}\n"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\nTool {name}: {bytes} bytes\n\n{description}\n{parameters}\n");
     }
     escape_for_terminal(&text).into_owned()
 }

@@ -124,7 +124,6 @@ impl<'a> Writer<'a> {
                 let level = usize::from(name.as_bytes()[1] - b'0');
                 self.mark(&format!("{} ", "#".repeat(level)));
             }
-            "br" => self.block(1),
             "hr" => {
                 self.block(2);
                 self.mark("---");
@@ -140,7 +139,7 @@ impl<'a> Writer<'a> {
             }
             "code" if self.pre == 0 => self.mark("`"),
             "strong" | "b" => self.mark("**"),
-            "tr" | "dt" | "dd" | "option" => self.block(1),
+            "br" | "tr" | "dt" | "dd" | "option" => self.block(1),
             "td" | "th" => self.mark("| "),
             "a" => self.open_link(tag),
             "img" => self.image(tag),
@@ -276,7 +275,7 @@ impl<'a> Writer<'a> {
             self.out.truncate(from);
             return;
         }
-        self.out.push_str(&format!("]({target})"));
+        self.out.extend(["](", &target, ")"]);
     }
 
     /// The text that stands for an image.

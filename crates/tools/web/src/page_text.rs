@@ -38,7 +38,7 @@ pub(crate) fn page_text(page: &Download) -> Result<String, String> {
     let is_html = kind.contains("html") || (kind.is_empty() && looks_like_html(&text));
     let mut shown = if is_html { markdown(&text, &page.url) } else { text.into_owned() };
     if has_errors {
-        shown.push_str(&format!("\n\n[Some characters are not valid in {}.]", used.name()));
+        shown.extend(["\n\n[Some characters are not valid in ", used.name(), ".]"]);
     }
     Ok(shown)
 }
@@ -59,7 +59,7 @@ fn charset(text: &str) -> Option<&'static Encoding> {
     let (_, behind) = text.split_once("charset=")?;
     let label = behind.trim_start_matches(['"', '\'']);
     let end = label.find(['"', '\'', ';', ' ', '>', '/']).unwrap_or(label.len());
-    Encoding::for_label(label[..end].as_bytes())
+    Encoding::for_label(&label.as_bytes()[..end])
 }
 
 fn looks_like_html(text: &str) -> bool {
