@@ -127,6 +127,8 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.press("r");
     screen.until_written("resumed");
     worker.until("Ask anything");
+    // The tree has the keyboard until it is empty.
+    screen.until_gone("Enter transcript");
     nothing_at_work(&mut screen);
     worker.press("go and go\r");
     focus(&mut screen);
