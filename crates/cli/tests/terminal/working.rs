@@ -37,7 +37,12 @@ fn works_in(settings: &str) -> (World, Screen) {
 
 #[test]
 fn the_list_of_an_agent_is_above_the_prompt_and_again_when_its_conversation_is_opened_again() {
-    let (world, mut screen) = works();
+    // The answer does not begin before the interruption.
+    let world = World::new();
+    world.script(&WORKS.replace("delay_ms = 300", "delay_ms = 60000"));
+    let mut screen = world.chat(SIZE);
+    screen.press("go\r");
+    screen.until("[~] write the parser");
     screen.until("[ ] write the test");
     screen.press("\x1b");
     screen.until("⏸ interrupted\n› Enter resumes the task, or type how it should go on");
