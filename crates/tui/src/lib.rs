@@ -9,7 +9,8 @@
 //! | `program`       | the loop: keys, events and deltas in, lines and orders out                        |
 //! | `inline_screen` | the rows that are drawn again, and the lines above them                           |
 //! | `composer`      | the editor of the prompt; `history`, `completion`, `choice` and `command` serve it |
-//! | `transcript`    | a watched task as lines; `answer`, `thinking` and `markdown` format what the model writes |
+//! | `keymap`        | which key of the prompt does what                                                 |
+//! | `transcript`    | a watched task as lines, with `call_output` and `todo_list`; `answer`, `thinking` and `markdown` format what the model writes |
 //! | `document`      | a whole transcript, which `pager` shows over everything else                      |
 //! | `asked_question`| the question on the screen, and when a key may answer it                          |
 //! | `board`         | the tree of everything at work                                                    |

@@ -37,7 +37,7 @@ fn a_question_is_answered_by_number_by_several_in_words_and_by_its_default() {
     world.script(ASKS);
     let mut screen = world.chat(SIZE);
     screen.press("a choice\r");
-    screen.until("Type a number");
+    screen.until("- leaves it unanswered");
     assert_screen("ask_user", &screen);
     screen.press("9\r");
     screen.until("`9` is no answer");
@@ -71,7 +71,7 @@ fn plans(editor: &str) -> (World, Screen) {
     let mut screen = world.start_with(SIZE, &["--plan"], &[("EDITOR", editor)]);
     screen.until("plan first");
     screen.press("go\r");
-    screen.until("y accepts the plan");
+    screen.until("n rejects it; or type what to change");
     (world, screen)
 }
 

@@ -37,10 +37,15 @@ fn works_in(settings: &str) -> (World, Screen) {
 
 #[test]
 fn the_list_of_an_agent_is_above_the_prompt_and_again_when_its_conversation_is_opened_again() {
-    let (world, mut screen) = works();
+    // The answer does not begin before the interruption.
+    let world = World::new();
+    world.script(&WORKS.replace("delay_ms = 300", "delay_ms = 60000"));
+    let mut screen = world.chat(SIZE);
+    screen.press("go\r");
+    screen.until("[~] write the parser");
     screen.until("[ ] write the test");
     screen.press("\x1b");
-    screen.until("⏸ interrupted");
+    screen.until("⏸ interrupted\n› Enter resumes the task, or type how it should go on");
     assert_screen("todo_interrupted", &screen);
     screen.quit();
     let mut screen = world.start(SIZE, &["-c"]);
@@ -88,6 +93,15 @@ fn an_earlier_prompt_is_found_by_what_is_typed() {
     screen.quit();
 }
 
+/// Waits until the tree is empty. A key between makes sure that no frame is half written.
+fn nothing_at_work(screen: &mut Screen) {
+    screen.press("x");
+    screen.until("› x");
+    screen.press("\x7f");
+    screen.until("! for a shell command");
+    screen.until_gone("default");
+}
+
 #[test]
 fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     // Eight seconds of an answer.
@@ -106,7 +120,7 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.until_written("reads it after its current step");
     worker.until_written("You said from the other terminal.");
     worker.until("Ask anything");
-    screen.until_gone("default");
+    nothing_at_work(&mut screen);
     worker.press("go on\r");
     focus(&mut screen);
     screen.press("a");
@@ -118,7 +132,9 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
     screen.press("r");
     screen.until_written("resumed");
     worker.until("Ask anything");
-    screen.until_gone("default");
+    // The tree has the keyboard until it is empty.
+    screen.until_gone("Enter transcript");
+    nothing_at_work(&mut screen);
     worker.press("go and go\r");
     focus(&mut screen);
     screen.press("c");
@@ -165,6 +181,7 @@ fn models_copies_and_files_of_a_conversation() {
     screen.press("/sessions\r");
     screen.until("Conversations: type to search");
     screen.until("2 tasks");
+    screen.until("      You said again.");
     assert_screen("sessions", &screen);
     screen.press("\x1b");
     screen.until_gone("type to search");
@@ -209,7 +226,7 @@ fn help_a_failure_a_small_terminal_and_no_colors() {
     let mut screen = world.start_with((50, 100), &[], &[("NO_COLOR", "1")]);
     screen.until("Ask anything");
     screen.press("/help\r");
-    screen.until("/quit");
+    screen.until("Quit (Ctrl-D)\n\nscripted/s · workspace · /help\n› Ask anything, / for commands, @ for files, ! for a shell command");
     assert_screen("help", &screen);
     let written = screen.quit();
     for color in ["\x1b[2m", "\x1b[1m", "\x1b[36m", "\x1b[31m"] {
@@ -218,7 +235,7 @@ fn help_a_failure_a_small_terminal_and_no_colors() {
     let mut screen = world.chat(SIZE);
     screen.press("go\r");
     screen.until_written("too strange");
-    screen.until("Ask anything");
+    screen.until("! for a shell command");
     assert_screen("failed", &screen);
     screen.quit();
     let size = (10, 40);
@@ -226,7 +243,7 @@ fn help_a_failure_a_small_terminal_and_no_colors() {
     screen.until("Ask any");
     screen.press("go\r");
     screen.until_written("too strange");
-    screen.until("Ask any");
+    screen.until("commands, @ for");
     assert_screen("small", &screen);
     screen.quit();
 }
