@@ -422,7 +422,8 @@ fn check_profile(
     requested: &Profile,
 ) -> Result<(), OrderError> {
     let profile = |runner: &RunnerConfig| runner.config["profile"].as_str().map(str::to_owned);
-    let terminal = |runner: &RunnerConfig| Some(runner).filter(|it| it.kind == TERMINAL).and_then(profile);
+    let terminal =
+        |runner: &RunnerConfig| Some(runner).filter(|it| it.kind == TERMINAL).and_then(profile);
     let wished = |runtime: &Runtime| match runtime {
         Runtime::Runner(runner) => terminal(runner),
         Runtime::Local => None,
