@@ -2,7 +2,7 @@
 
 use antiphon_core::Cost;
 use antiphon_keys::KeyId;
-use antiphon_process::{Connection, ProjectAccess, ProjectServer};
+use antiphon_process::{Connection, ProjectAccess, ProjectServer, Twice};
 use antiphon_project::environment::Environment;
 use antiphon_runtime::{BudgetStatus, LimitRaise, ScopeStatus, WindowStatus};
 use clap::Subcommand;
@@ -51,7 +51,7 @@ impl BudgetOf {
         match self {
             Self::Show { json } => show(&access.read()?.reader().budget().await?, json),
             Self::Allow { usd, key, comment, json } => {
-                allow(&access.change().await?, usd, key, comment, json).await
+                allow(&access, usd, key, comment, json).await
             }
         }
     }
@@ -66,7 +66,7 @@ impl BudgetOf {
             Self::Show { json } => show(&server.answer(server.client.budget().await)?, json),
             Self::Allow { usd, key, comment, json } => {
                 let access = ProjectAccess::of_server(server, environment);
-                allow(&access.change().await?, usd, key, comment, json).await
+                allow(&access, usd, key, comment, json).await
             }
         }
     }
@@ -78,7 +78,7 @@ fn show(status: &BudgetStatus, json: bool) -> Result<(), Failure> {
 }
 
 async fn allow(
-    connection: &Connection,
+    access: &ProjectAccess<'_>,
     amount: Cost,
     key: Option<KeyId>,
     comment: Option<String>,
@@ -91,11 +91,13 @@ async fn allow(
         comment,
         key: None,
     };
-    let status = connection.allow(raise).await?;
+    let allow = async |connection: &Connection| connection.allow(raise.clone()).await;
+    // An amount that is allowed twice is twice the amount.
+    let (connection, status) = access.changed(Twice::IsTwice, allow).await?;
     if json {
         terminal::print(&terminal::json(&status)?);
     } else {
-        terminal::print(&format!("{amount} more may be spent; {}\n", then(connection)));
+        terminal::print(&format!("{amount} more may be spent; {}\n", then(&connection)));
     }
     Ok(())
 }

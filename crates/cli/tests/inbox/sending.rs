@@ -151,8 +151,8 @@ fn an_image_is_sent_with_a_text_or_without() {
     let project = Project::new();
     let server = project.serve();
     let folder = project.path();
-    std::fs::write(folder.join("a.png"), b"\x89PNG\r\n\x1a\nrest").unwrap();
-    std::fs::write(folder.join("b.png"), b"no image").unwrap();
+    fs::write(folder.join("a.png"), b"\x89PNG\r\n\x1a\nrest").unwrap();
+    fs::write(folder.join("b.png"), b"no image").unwrap();
     for text in [&["look at this"][..], &[]] {
         let arguments = [&["send", "echo", "--image", "a.png"], text].concat();
         assert_eq!(project.antiphon(&arguments).code, 0, "{text:?}");

@@ -53,8 +53,8 @@ fn first_commands_of_a_fresh_folder_do_not_collide() {
         let mut commands: Vec<_> =
             names.iter().map(|name| project.command(&["agents", "new", name])).collect();
         commands.push(project.command(&["run", "hello"]));
-        commands.push(project.command(&["keys", "new", "one"]));
-        commands.push(project.command(&["keys", "new", "two"]));
+        commands.push(project.command(&["keys", "new", "--name", "one"]));
+        commands.push(project.command(&["keys", "new", "--name", "two"]));
         let piped = |command: &mut Command| {
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         };

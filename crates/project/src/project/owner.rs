@@ -77,7 +77,8 @@ impl ProjectOwner {
         let tools = servers.clone().map(|servers| OwnTools::connect(servers, warnings));
         let process = role.process().clone();
         let is_server = matches!(role, OwnerRole::Server(_));
-        let own = Arc::new(ProcessEnvironment::build(project, settings, &process, servers)?);
+        let own = ProcessEnvironment::build(project, settings, &process, servers)?;
+        let own = Arc::new(own.with_tools(tools.clone()));
         let project = Arc::new(project.clone());
         let environments = ProjectEnvironments::new(
             Arc::clone(&project),

@@ -16,6 +16,7 @@ use crate::agent_files::find_entry;
 use crate::error::ProjectError;
 use crate::models::{Models, Route};
 use crate::project::Project;
+use crate::project::own_tools::OwnTools;
 use crate::project_agents::ProjectAgents;
 use crate::prompt::Rules;
 use crate::prompt_writer::PromptWriter;
@@ -40,6 +41,8 @@ pub struct ProcessEnvironment {
     removed: Mutex<Option<mpsc::Receiver<AgentName>>>,
     /// Follows the agents' files until it is dropped.
     _agents: ProjectAgents,
+    /// Tools that new tasks wait for.
+    connecting: Option<Arc<OwnTools>>,
 }
 
 impl ProcessEnvironment {
@@ -78,8 +81,22 @@ impl ProcessEnvironment {
             secrets: toolset.secrets,
             models,
             removed: Mutex::new(Some(removed)),
+            connecting: None,
             _agents: agents,
         })
+    }
+
+    /// The same, whose new tasks wait for these tools.
+    #[must_use]
+    pub(crate) fn with_tools(self, connecting: Option<Arc<OwnTools>>) -> Self {
+        Self { connecting, ..self }
+    }
+
+    /// Waits until the tools are there that a new task may need.
+    pub(crate) async fn tools_ready(&self) {
+        if let Some(tools) = &self.connecting {
+            tools.ready().await;
+        }
     }
 
     /// The settings it was built from.

@@ -12,7 +12,8 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentDefinition, AgentRef, CallableAgents, LeftOutTool, TaskId, Tool, ToolPolicy,
+    AgentDefinition, AgentRef, CONTROL_REQUEST, CallableAgents, LeftOutTool, TaskId, Tool,
+    ToolPolicy,
 };
 
 use crate::dispatch::call_agent::CALL_AGENT;
@@ -106,7 +107,16 @@ impl CallingTask<'_> {
             leave_out(&mut left_out, name, NOT_OF_CLIENT);
         }
         let agents = self.callable(definition, agent);
-        ChildTools { tools: None, external, agents, left_out }
+        // An agent that takes over the task finds its client's tools there: without a list it would have all of them.
+        let clients = &self.state.created.external_tools;
+        let tools = (external.len() < clients.len()).then(|| {
+            let ours = here
+                .iter()
+                .filter(|tool| tool.name != CONTROL_REQUEST && !has(clients, &tool.name));
+            let named = ours.chain(&external).map(|tool| tool.name.clone());
+            named.chain([person_tools::ASK_USER, person_tools::TODO].map(str::to_owned)).collect()
+        });
+        ChildTools { tools, external, agents, left_out }
     }
 
     /// The own tools of a defined agent. One that is not here now may be later: tools of a server come

@@ -37,7 +37,7 @@ fn session() -> Session {
 #[test]
 fn each_bad_content_has_its_own_message() {
     let folder = Folder::new();
-    let cases: [(&str, String, &str); 14] = [
+    let cases: [(&str, String, &str); 12] = [
         ("empty", String::new(), "FILE: the file is empty"),
         ("blank", " \n\t".to_owned(), "FILE: the file is empty"),
         (
@@ -73,19 +73,6 @@ fn each_bad_content_has_its_own_message() {
              `tool_result`",
         ),
         (
-            "unknown message, and what else is in it is wrong",
-            r#"{"messages": [{"type": "robot", "content": [{"text": "x"}], "usage": {}}]}"#
-                .to_owned(),
-            "FILE: messages[0]: unknown message type `robot`, expected one of `user`, `assistant`, \
-             `tool_result`",
-        ),
-        (
-            "unknown message behind one that lacks a field",
-            r#"{"messages": [{"type": "user"}, {"type": "robot", "content": "x"}]}"#.to_owned(),
-            "FILE: messages[1]: unknown message type `robot`, expected one of `user`, `assistant`, \
-             `tool_result`",
-        ),
-        (
             "unknown block",
             SEED.replace(r#""type": "tool_call""#, r#""type": "video""#),
             "FILE: messages[1]: content[1]: unknown block type `video`, expected one of `text`, \
@@ -110,6 +97,22 @@ fn each_bad_content_has_its_own_message() {
     ];
     for (name, content, expected) in cases {
         assert_eq!(folder.error_of(content.as_bytes()), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_unknown_message_is_named_before_what_is_wrong_with_any_message() {
+    let folder = Folder::new();
+    for (index, messages) in [
+        (0, r#"[{"type": "robot", "content": [{"text": "x"}], "usage": {}}]"#),
+        (1, r#"[{"type": "user"}, {"type": "robot", "content": "x"}]"#),
+    ] {
+        let content = format!(r#"{{"messages": {messages}}}"#);
+        let expected = format!(
+            "FILE: messages[{index}]: unknown message type `robot`, expected one of `user`, `assistant`, \
+             `tool_result`"
+        );
+        assert_eq!(folder.error_of(content.as_bytes()), expected);
     }
 }
 

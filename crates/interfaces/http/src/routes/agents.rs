@@ -16,6 +16,7 @@ use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_w
 use antiphon_interface_transport::{
     ApiError, AppState, Caller, Decider, Json, PathId, idempotency,
 };
+use antiphon_project::agent_files::new_agent_name;
 use antiphon_project::{AgentScope, DefinedAgent, live_agents, unknown_agent};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -85,8 +86,8 @@ async fn create(
     Json(wire): Json<CreateAgent>,
 ) -> Result<(StatusCode, axum::Json<Value>), ApiError> {
     let key = idempotency::key(&caller, "http-agent", &headers)?;
-    let name = AgentName::parse(&wire.name)
-        .map_err(|error| ApiError::invalid(format!("`name`: {error}")))?;
+    let name =
+        new_agent_name(&wire.name).map_err(|why| ApiError::invalid(format!("`name`: {why}")))?;
     let change: AgentChange = serde_json::from_value(Value::Object(wire.rest))
         .map_err(|error| ApiError::invalid(format!("`body`: {error}")))?;
     let orchestrator = &state.deps.orchestrator;

@@ -74,7 +74,7 @@ async fn an_agent_is_defined_changed_and_deleted_and_stopped_first_while_live() 
 async fn reserved_names_and_invalid_definitions_are_refused() {
     let server = TestServer::new().await;
     for (body, status, named) in [
-        (json!({"name": "status", "context": "x"}), 422, "a route of this API"),
+        (json!({"name": "status", "context": "x"}), 400, "is a route"),
         (json!({"name": "user", "context": "x"}), 400, "reserved"),
         (json!({"name": "../x", "context": "x"}), 400, "name"),
         (json!({"name": "x", "context": "x", "nonsense": 1}), 400, "nonsense"),

@@ -266,10 +266,13 @@ async fn waiting_interactions_are_listed_with_their_sender_also_when_the_agent_i
         [
             json!({"agent": "reviewer", "live": live, "task_id": task_id, "from": "event:ci",
                 "class": "plain_event", "salience": "urgent", "mode": "steer", "wakes": true,
+                "handling_mode": "steer",
+                "render_metadata": {"class": "external_event", "salience": "urgent"},
                 "content": {"type": "message", "body": "red"},
                 "rendered_text": "[EVENT via ci] red"}),
             json!({"agent": "reviewer", "live": live, "task_id": task_id, "from": "user",
                 "class": "actionable_message", "salience": "normal", "mode": "queue",
+                "handling_mode": "queue",
                 "wakes": false, "content": {"type": "message", "body": "by the way"},
                 "rendered_text": "by the way"}),
         ]

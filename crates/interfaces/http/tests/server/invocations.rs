@@ -149,10 +149,12 @@ async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
         assert!(reply.body.contains(named), "{body}: {}", reply.body);
         reply.code();
     }
-    for target in [named("reviewer", " "), named("nobody", "y")] {
+    for (target, field) in
+        [(named("reviewer", " "), "targets[1].message"), (named("nobody", "y"), "targets[1]")]
+    {
         let body = json!({"targets": [named("reviewer", "x"), target], "join": "all"});
         let reply = post(server.address, INVOCATIONS, &body).await.json();
-        assert_eq!(reply["details"]["field"], "targets[1]", "{reply}");
+        assert_eq!(reply["details"]["field"], field, "{reply}");
         assert!(!reply["details"]["reason"].as_str().unwrap().contains("targets"), "{reply}");
     }
     for query in ["wait_s=0", "wait_s=31", "wait_s=x"] {

@@ -94,7 +94,7 @@ async fn an_invalid_session_file_is_refused_and_stores_nothing() {
         (json!([]), "not a session file: it is a list"),
         (later, "version 2"),
         (file("a b", &hello()), "identifier"),
-        (file("talk", &strange), "messages[0]: unknown message type `nonsense`"),
+        (file("talk", &strange), "`messages[0]`: unknown message type `nonsense`"),
     ] {
         let reply = post(server.address, SESSIONS, &body).await;
         assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{body}");

@@ -35,12 +35,12 @@ pub(super) async fn start(
     orchestrator.retry_missing_models().await;
     let started = match run.target {
         RunTarget::New(request) => {
-            factory.tools_ready().await;
+            lease.environment().tools_ready().await;
             let request = request.to().map_err(|error| invalid(error.to_string()))?;
             create(orchestrator, lease.environment(), request, key).await?
         }
         RunTarget::Resume(task_id) => {
-            factory.tools_ready().await;
+            lease.environment().tools_ready().await;
             bind(environments, orchestrator, &lease, &process, &task_id).await?;
             let after = orchestrator.head().await?;
             orchestrator.resume(&task_id).await?;
