@@ -29,6 +29,10 @@ pub(crate) enum Projects {
         json: bool,
     },
     /// Show where the state of a project is.
+    #[command(after_help = "\
+Examples:
+  antiphon projects show
+  antiphon projects show ~/shop --json")]
     Show {
         /// The project; that of this folder when absent.
         project: Option<String>,
@@ -37,6 +41,9 @@ pub(crate) enum Projects {
         json: bool,
     },
     /// Give the state of a project to another folder: its folder was moved.
+    #[command(after_help = "\
+Examples:
+  antiphon projects move ~/old-shop ~/shop")]
     Move {
         /// The project.
         project: String,
@@ -45,6 +52,9 @@ pub(crate) enum Projects {
     },
     /// Delete the state of a project: its tasks, sessions, keys, and the rules always allowed in it. Its own
     /// folder is not touched.
+    #[command(after_help = "\
+Examples:
+  antiphon projects forget ~/old-shop")]
     Forget {
         /// The project.
         project: String,

@@ -50,6 +50,9 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Show the messages of a conversation.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions show last")]
     Show {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
@@ -58,6 +61,9 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Write a conversation to a session file (version 1).
+    #[command(after_help = "\
+Examples:
+  antiphon sessions export last talk.json")]
     Export {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
@@ -65,11 +71,17 @@ pub(crate) enum Sessions {
         file: Option<PathBuf>,
     },
     /// Record the conversation of a session file in the journal, to continue it.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions import talk.json")]
     Import {
         /// A session file (version 1).
         file: PathBuf,
     },
     /// Start a new conversation with the messages of another one. Nothing is copied.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions fork last")]
     Fork {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
