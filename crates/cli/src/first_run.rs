@@ -1,6 +1,6 @@
 //! The guided start: which model is used, when neither the user nor a key says so. Asked on a terminal only.
 
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 
 use antiphon_core::ModelRef;
 use antiphon_project::environment::Environment;
@@ -10,14 +10,11 @@ use antiphon_project::first_run::{
 };
 use antiphon_project::settings::{DefaultModel, KeyModel, UserSettings, no_model};
 use antiphon_view::display::escaped;
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
+use crate::choice::choose;
 use crate::failure::Failure;
+use crate::hidden_input::HiddenInput;
 use crate::terminal;
-use crate::terminal_mode::TerminalMode;
-
-/// Longest key that is read.
-const KEY_BYTES_MAX: usize = 4096;
 
 /// Most models of a local server that are listed.
 const MODELS_SHOWN: usize = 8;
@@ -98,30 +95,6 @@ fn choose_key(used: &KeyModel, others: &[KeyModel]) -> Result<ModelRef, Failure>
     Ok(all.get(chosen).map_or_else(|| used.model.clone(), |it| it.model.clone()))
 }
 
-/// Lets the user choose one of a list; the first when the answer is empty.
-fn choose(choices: &[String]) -> Result<usize, Failure> {
-    for (number, choice) in choices.iter().enumerate() {
-        terminal::note(&format!("  {}  {choice}\n", number + 1));
-    }
-    loop {
-        terminal::note(&format!("\nChoose 1 to {} [1]: ", choices.len()));
-        let line = read_line()?;
-        match line.trim().parse::<usize>() {
-            Ok(number) if (1..=choices.len()).contains(&number) => return Ok(number - 1),
-            Err(_) if line.trim().is_empty() => return Ok(0),
-            Ok(_) | Err(_) => {}
-        }
-    }
-}
-
-fn read_line() -> Result<String, Failure> {
-    let mut line = String::new();
-    match std::io::stdin().read_line(&mut line) {
-        Ok(0) | Err(_) => Err(Failure::interrupted()),
-        Ok(_) => Ok(line),
-    }
-}
-
 fn add_server(server: &LocalServer, environment: &Environment) -> Result<(), Failure> {
     let model = match server.models.as_slice() {
         [only] => only.clone(),
@@ -187,51 +160,4 @@ fn stored(environment: &Environment, model: &str) -> Result<(), Failure> {
 
 fn note(text: &str) {
     terminal::note(&format!("antiphon: {text}\n"));
-}
-
-/// Input that the terminal does not show. The mode of the terminal is restored when this is dropped.
-struct HiddenInput {
-    _before: TerminalMode,
-}
-
-impl HiddenInput {
-    fn begin() -> Result<Self, Failure> {
-        let before = TerminalMode::now();
-        let stdin = std::io::stdin();
-        let mut mode = tcgetattr(&stdin).map_err(unreadable)?;
-        // Ctrl-C is read as a byte, so that nothing ends this process before the mode is restored.
-        mode.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
-        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
-        tcsetattr(&stdin, OptionalActions::Now, &mode).map_err(unreadable)?;
-        Ok(Self { _before: before })
-    }
-
-    /// Reads a line byte by byte.
-    fn read_line(&self) -> Result<String, Failure> {
-        let mut key = Vec::new();
-        let end = loop {
-            let mut byte = [0_u8; 1];
-            match rustix::io::read(std::io::stdin(), &mut byte) {
-                Ok(0) => break Err(Failure::interrupted()),
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => break Err(unreadable(error)),
-            }
-            match byte[0] {
-                b'\n' | b'\r' => break Ok(()),
-                3 | 4 => break Err(Failure::interrupted()),
-                8 | 127 => drop(key.pop()),
-                byte if key.len() < KEY_BYTES_MAX => key.push(byte),
-                _ => break Err(Failure::usage(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
-            }
-        };
-        let _ = std::io::stderr().write_all(b"\n");
-        end?;
-        String::from_utf8(key).map_err(|_| Failure::usage("the key is not UTF-8"))
-    }
-}
-
-fn unreadable(error: rustix::io::Errno) -> Failure {
-    Failure::failed(format!("cannot read the key: {error}"))
 }

@@ -3,12 +3,15 @@
 //! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
 //! for the user and the exit code.
 
+mod choice;
+mod color_choice;
 mod commands;
 mod environment;
 mod failure;
 mod first_run;
 mod foreground_process;
 mod hang_up;
+mod hidden_input;
 mod hints;
 mod interface;
 mod keyboard;

@@ -15,6 +15,7 @@ pub(crate) use antiphon_view::text::{age, count, table};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 
+pub(crate) use crate::color_choice::{stderr_colors, stdout_colors};
 use crate::failure::Failure;
 pub(crate) use foreground::{
     check_readable, is_in_background, is_in_foreground, may_draw, wait_for_line,
@@ -125,30 +126,7 @@ pub(crate) fn rows() -> usize {
     crossterm::terminal::size().map_or(ROWS_DEFAULT, |(_, rows)| usize::from(rows)).max(4)
 }
 
-/// Colors for standard error: on a terminal, unless `NO_COLOR` is set, `CLICOLOR` is `0` or `TERM` is `dumb`;
-/// always with `CLICOLOR_FORCE`, unless `NO_COLOR` is set.
-pub(crate) fn stderr_colors() -> Colors {
-    colors(std::io::stderr().is_terminal())
-}
-
-/// Colors for standard output, under the same conditions.
-pub(crate) fn stdout_colors() -> Colors {
-    colors(std::io::stdout().is_terminal())
-}
-
 /// Whether the terminal understands no escape sequences.
 pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
-
-fn colors(terminal: bool) -> Colors {
-    let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if value("NO_COLOR").is_some() {
-        return Colors::Off;
-    }
-    if value("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
-        return Colors::On;
-    }
-    let refused = value("CLICOLOR").is_some_and(|value| value == "0");
-    if terminal && !refused && !is_dumb() { Colors::On } else { Colors::Off }
 }

@@ -68,7 +68,8 @@ fn pushing(folder: ProjectFolder) -> ProjectFolder {
     fs::write(folder.path().join("work.toml"), PUSHES).unwrap();
     let config = home(folder.path()).join(".config/antiphon");
     fs::create_dir_all(&config).unwrap();
-    let text = "[permissions]\nask = [\"bash(git push *)\"]\n[scripts]\nwork = \"work.toml\"\n";
+    let text = "model = \"scripted/hello\"\n[permissions]\nask = [\"bash(git push *)\"]\n\
+                [scripts]\nwork = \"work.toml\"\n";
     fs::write(config.join("config.toml"), text).unwrap();
     fs::write(config.join("work.toml"), PUSHES).unwrap();
     folder

@@ -50,6 +50,9 @@ pub(crate) enum Approvals {
         json: bool,
     },
     /// Show one approval whole: the call, the question with its choices, or the plan.
+    #[command(after_help = "\
+Examples:
+  antiphon approvals show last")]
     Show {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,
@@ -58,6 +61,10 @@ pub(crate) enum Approvals {
         json: bool,
     },
     /// Answer a question of an agent.
+    #[command(after_help = "\
+Examples:
+  antiphon approvals answer last 2
+  antiphon approvals answer last 'Use the second file.'")]
     Answer {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,
@@ -65,6 +72,10 @@ pub(crate) enum Approvals {
         answer: Option<String>,
     },
     /// Allow a call, or accept a plan.
+    #[command(after_help = "\
+Examples:
+  antiphon approvals allow last
+  antiphon approvals allow last --always")]
     Allow {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,
@@ -79,6 +90,9 @@ pub(crate) enum Approvals {
         plan: Option<PathBuf>,
     },
     /// Deny a call, reject a plan, or leave a question unanswered.
+    #[command(after_help = "\
+Examples:
+  antiphon approvals deny last --comment 'Not on this branch.'")]
     Deny {
         /// Id of the approval, a prefix of it, or `last`.
         approval: String,

@@ -29,6 +29,10 @@ pub(crate) enum BudgetOf {
         json: bool,
     },
     /// Allow more spend for this day and this month. Waiting tasks continue.
+    #[command(after_help = "\
+Examples:
+  antiphon budget allow 5
+  antiphon budget allow 0.50 --comment 'until Monday'")]
     Allow {
         /// Amount in US dollars.
         #[arg(value_parser = amount_of)]

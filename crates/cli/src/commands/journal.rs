@@ -28,6 +28,11 @@ const TASKS_SHOWN_MAX: usize = 20;
 
 /// Verify, repair, compact or prune the journal of this project (see docs/journal.md).
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  antiphon journal verify
+  antiphon journal compact
+  antiphon journal prune --keep 100")]
 pub(crate) enum Journal {
     Verify(Verify),
     Repair(Repair),

@@ -30,6 +30,10 @@ pub(crate) enum Projects {
         json: bool,
     },
     /// Show where the state of a project is.
+    #[command(after_help = "\
+Examples:
+  antiphon projects show
+  antiphon projects show ~/shop --json")]
     Show {
         /// The project; that of this folder when absent.
         project: Option<String>,
@@ -38,6 +42,9 @@ pub(crate) enum Projects {
         json: bool,
     },
     /// Give the state of a project to another folder: its folder was moved.
+    #[command(after_help = "\
+Examples:
+  antiphon projects move ~/old-shop ~/shop")]
     Move {
         /// The project.
         project: String,
@@ -46,6 +53,9 @@ pub(crate) enum Projects {
     },
     /// Delete the state of a project: its tasks, sessions, keys, and the rules always allowed in it. Its own
     /// folder is not touched.
+    #[command(after_help = "\
+Examples:
+  antiphon projects forget ~/old-shop")]
     Forget {
         /// The project.
         project: String,

@@ -45,6 +45,9 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Show the messages of a conversation.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions show last")]
     Show {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
@@ -53,6 +56,9 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Write a conversation to a session file (version 1).
+    #[command(after_help = "\
+Examples:
+  antiphon sessions export last talk.json")]
     Export {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,
@@ -60,11 +66,17 @@ pub(crate) enum Sessions {
         file: Option<PathBuf>,
     },
     /// Record the conversation of a session file in the journal, to continue it.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions import talk.json")]
     Import {
         /// A session file (version 1).
         file: PathBuf,
     },
     /// Start a new conversation with the messages of another one. Nothing is copied.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions fork last")]
     Fork {
         /// Id of the conversation, a prefix of it, `last`, or a session file.
         session: String,

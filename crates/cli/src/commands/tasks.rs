@@ -70,6 +70,10 @@ pub(crate) enum Tasks {
         json: bool,
     },
     /// Show one task: its conversation and its cost.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks show last
+  antiphon tasks show last --json | jq .status")]
     Show {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
@@ -78,6 +82,10 @@ pub(crate) enum Tasks {
         json: bool,
     },
     /// Show a task and all tasks below it as a tree, with time and cost.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks tree
+  antiphon tasks tree 01990a7e --ids")]
     Tree {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         #[arg(default_value = "last")]
@@ -112,6 +120,10 @@ Examples:
         json: bool,
     },
     /// Watch the tree until its root has ended, also while another process runs it.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks watch
+  antiphon tasks watch reviewer --json")]
     Watch {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         #[arg(default_value = "last")]
@@ -124,16 +136,26 @@ Examples:
         json: bool,
     },
     /// Cancel a task and all tasks below it.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks cancel last")]
     Cancel {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
     },
     /// Suspend a task until it is resumed.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks pause last")]
     Pause {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
     },
     /// Send a message to an unfinished task. The agent reads it when the task continues.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks send last 'Also update the changelog.'
+  antiphon tasks send last --steer 'Leave the tests alone.'")]
     Send {
         /// Id of the task, a prefix of it, the name of its agent, or `last`.
         task: String,
@@ -144,6 +166,10 @@ Examples:
         steer: bool,
     },
     /// Resume interrupted tasks, and wait until they end.
+    #[command(after_help = "\
+Examples:
+  antiphon tasks resume
+  antiphon tasks resume last")]
     Resume {
         /// Id of the task, a prefix of it, the name of its agent, or `last`; every interrupted task when absent.
         task: Option<String>,

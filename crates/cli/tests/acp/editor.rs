@@ -29,7 +29,7 @@ impl World {
         let folder = ProjectFolder::new();
         let settings = home(folder.path()).join(".config/antiphon");
         fs::create_dir_all(&settings).unwrap();
-        let mut config = "[permissions]\nask = [\"bash(touch asked*)\"]\n[scripts]\n".to_owned();
+        let mut config = "model = \"scripted/hello\"\n[permissions]\nask = [\"bash(touch asked*)\"]\n[scripts]\n".to_owned();
         for (name, replies) in scripts {
             writeln!(config, "{name} = \"{name}.toml\"").unwrap();
             let script = format!("name = \"{name}\"\n{replies}");

@@ -12,7 +12,7 @@ fn bash_completes(world: &World, words: &[&str]) -> Vec<String> {
     let script = format!(
         "source <(antiphon completions bash)\n\
          COMP_WORDS=({}); COMP_CWORD={}; COMP_TYPE=9; COMP_LINE='{}'; COMP_POINT=${{#COMP_LINE}}\n\
-         _clap_complete_antiphon antiphon '' ''\n\
+         _clap_complete_antiphon antiphon \"${{COMP_WORDS[COMP_CWORD]}}\" ''\n\
          printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
         quoted.join(" "),
         words.len() - 1,

@@ -104,7 +104,7 @@ fn a_request_of_the_command_line_is_answered_the_same_alone_and_by_a_server() {
             ask(json!({"action": "spawn_agent", "name": "echo", "profile": "native"})),
             ask(json!({"action": "send", "name": "echo", "message": "hi"})),
             ask(json!({"action": "send", "name": "nobody", "message": "hi"})),
-            ask(json!({"action": "invoke", "prompt": "hi"})),
+            ask(json!({"action": "invoke", "prompt": "hi", "model": "scripted/hello"})),
             ask(json!({"action": "stop_agent", "name": "echo"})),
             ask(json!({"action": "stop_agent"})),
         ]

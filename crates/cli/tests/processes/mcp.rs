@@ -158,8 +158,8 @@ fn a_client_is_told_of_a_server_that_does_not_start() {
     let mut owner = project.run("owner");
     owner.until_event("tool_started");
     project.wait_for_owner();
-    fs::write(project.path().join("broken.toml"), "[mcp.broken]\ncommand = \"/nowhere\"\n")
-        .unwrap();
+    let broken = "model = \"scripted/hello\"\n[mcp.broken]\ncommand = \"/nowhere\"\n";
+    fs::write(project.path().join("broken.toml"), broken).unwrap();
     let mut command: Command = project.command(&["run", "hello"]);
     let output = command.env("ANTIPHON_CONFIG", "broken.toml").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -248,6 +248,10 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         &["journal", "verify"],
         &["agents", "attach", "coder"],
         &["mcp", "serve"],
+        &["init"],
+        &["config", "show"],
+        &["completions", "bash"],
+        &["man", "pages"],
     ];
     for alone in alone {
         let seen = project.antiphon_from(elsewhere.path(), alone);
@@ -255,7 +259,8 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         assert!(seen.code == 2 && said, "{alone:?}: {seen:?}");
         let seen = project.antiphon(&[alone, &["--server", &project.url()]].concat());
         assert_eq!(seen.code, 2, "{alone:?}: {seen:?}");
-        let has_subcommands = ["agents", "journal", "keys", "mcp", "projects"].contains(&alone[0]);
+        let has_subcommands =
+            ["agents", "config", "journal", "keys", "mcp", "projects"].contains(&alone[0]);
         let command = if has_subcommands { &alone[..2] } else { &alone[..1] };
         let help = project.antiphon(&[command, &["--help"]].concat());
         assert!(help.code == 0 && !help.out.contains("--server <"), "{command:?}: {}", help.out);

@@ -52,7 +52,7 @@ impl Project {
         fs::write(project.path().join("work.toml"), SCRIPT).unwrap();
         let config = home(project.path()).join(".config/antiphon");
         fs::create_dir_all(&config).unwrap();
-        let rules = "[permissions]\nask = [\"bash(git push *)\"]\n";
+        let rules = "model = \"scripted/hello\"\n[permissions]\nask = [\"bash(git push *)\"]\n";
         fs::write(config.join("config.toml"), rules).unwrap();
         let script = ["--model", "scripted/work", "--script", "work.toml", "--ask", "wait"];
         let seen = project.antiphon(&[&["run", prompt], &script[..]].concat());

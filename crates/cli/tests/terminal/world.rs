@@ -25,8 +25,9 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes the user's configuration.
+    /// Writes the user's configuration, beside the model that answers from a script.
     pub(crate) fn config(&self, text: &str) {
+        let text = format!("model = \"scripted/hello\"\n{text}");
         let folder = home(self.path()).join(".config/antiphon");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();

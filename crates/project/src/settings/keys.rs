@@ -334,7 +334,7 @@ pub fn page() -> String {
         let name = known.key.split_once('.').map_or("At the top", |(table, _)| table);
         if name != section {
             let title = if name == "At the top" { name.to_owned() } else { format!("[{name}]") };
-            let _ = write!(page, "\n## {title}\n\n| key | takes | what it does |\n|---|---|---|\n");
+            let _ = writeln!(page, "\n## {title}\n\n| key | takes | what it does |\n|---|---|---|");
             section = name;
         }
         let takes = known.takes.replace('|', "\\|");

@@ -30,6 +30,9 @@ pub(crate) struct Login {
 
 /// Forget the login to an MCP server.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  antiphon mcp logout linear")]
 pub(crate) struct Logout {
     /// Name of the server in your settings, `[mcp.SERVER]`.
     #[arg(id = "mcp_server", value_name = "SERVER")]

@@ -105,7 +105,11 @@ async fn a_server_without_tls_is_a_connection_error() {
 #[tokio::test]
 async fn a_response_that_is_not_http_is_a_connection_error() {
     let reply = Reply::events("hello\r\n\r\n").ending(Ending::Raw);
-    assert_eq!(answer(reply).await, unreachable("127.0.0.1: invalid HTTP version parsed"));
+    let server = server(reply).await;
+    let url = server.url();
+    let read = read(transport().stream(post(&url), Echo)).await;
+    let host = url.trim_start_matches("http://");
+    assert_eq!(read, unreachable(&format!("{host}: invalid HTTP version parsed")));
 }
 
 #[tokio::test]

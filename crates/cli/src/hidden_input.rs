@@ -1,0 +1,59 @@
+//! Reads a key from the terminal, which does not show it.
+
+use std::io::Write as _;
+
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+
+use crate::failure::Failure;
+use crate::terminal_mode::TerminalMode;
+
+/// Longest key that is read.
+const KEY_BYTES_MAX: usize = 4096;
+
+/// Input that the terminal does not show. The mode of the terminal is restored when this is dropped.
+pub(crate) struct HiddenInput {
+    _before: TerminalMode,
+}
+
+impl HiddenInput {
+    /// Hides what is typed from now on.
+    pub(crate) fn begin() -> Result<Self, Failure> {
+        let before = TerminalMode::now();
+        let stdin = std::io::stdin();
+        let mut mode = tcgetattr(&stdin).map_err(unreadable)?;
+        // Ctrl-C is read as a byte, so that nothing ends this process before the mode is restored.
+        mode.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        mode.special_codes[SpecialCodeIndex::VMIN] = 1;
+        mode.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(&stdin, OptionalActions::Now, &mode).map_err(unreadable)?;
+        Ok(Self { _before: before })
+    }
+
+    /// Reads a line byte by byte.
+    pub(crate) fn read_line(&self) -> Result<String, Failure> {
+        let mut key = Vec::new();
+        let end = loop {
+            let mut byte = [0_u8; 1];
+            match rustix::io::read(std::io::stdin(), &mut byte) {
+                Ok(0) => break Err(Failure::interrupted()),
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => break Err(unreadable(error)),
+            }
+            match byte[0] {
+                b'\n' | b'\r' => break Ok(()),
+                3 | 4 => break Err(Failure::interrupted()),
+                8 | 127 => drop(key.pop()),
+                byte if key.len() < KEY_BYTES_MAX => key.push(byte),
+                _ => break Err(Failure::usage(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
+            }
+        };
+        let _ = std::io::stderr().write_all(b"\n");
+        end?;
+        String::from_utf8(key).map_err(|_| Failure::usage("the key is not UTF-8"))
+    }
+}
+
+fn unreadable(error: rustix::io::Errno) -> Failure {
+    Failure::failed(format!("cannot read the key: {error}"))
+}
