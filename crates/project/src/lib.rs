@@ -44,6 +44,7 @@ pub mod runners;
 pub mod schedules;
 mod server;
 pub mod settings;
+mod skills;
 mod spend_limits;
 pub mod state;
 mod task;
