@@ -95,33 +95,3 @@ fn unquoted(text: &str) -> &str {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fields(front: &str) -> Vec<(String, Value)> {
-        LenientFile::read(format!("---\n{front}\n---\nBody.").as_bytes()).unwrap().fields.unwrap()
-    }
-
-    #[test]
-    fn a_text_that_is_no_yaml_is_read_line_by_line() {
-        let found = fields(
-            "name: reviewer\ndescription: Use it when: a change is done. Context: <example>\n  more\ntools:\n  - Read\n  - Bash",
-        );
-        let expected = [
-            ("name", json!("reviewer")),
-            ("description", json!("Use it when: a change is done. Context: <example>\nmore")),
-            ("tools", json!(["Read", "Bash"])),
-        ];
-        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value)));
-    }
-
-    #[test]
-    fn a_field_that_is_given_twice_is_refused() {
-        let twice = b"---\ntools: Read\ndescription: a: b\ntools: Bash\n---\nBody.";
-        assert!(
-            LenientFile::read(twice).unwrap_err().to_string().contains("`tools` is defined twice")
-        );
-    }
-}

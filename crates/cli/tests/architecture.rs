@@ -162,6 +162,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "antiphon-shell",
         &["antiphon-core", "antiphon-egress-proxy", "antiphon-sandbox", "antiphon-toolbox"],
     ),
+    ("antiphon-skills", &["antiphon-core", "antiphon-toolbox"]),
     ("antiphon-sandboxed", &["antiphon-core", "antiphon-sandbox"]),
     ("antiphon-web", &["antiphon-core", "antiphon-toolbox"]),
     ("antiphon-demo", &["antiphon-core", "antiphon-view"]),

@@ -31,7 +31,7 @@ fn project(config: &str) -> ProjectFolder {
     write(
         &home(folder.path()),
         ".config/antiphon/echo.toml",
-        "steps = [{ text = \"{{last_user}}\" }]\n",
+        "[[reply]]\nsteps = [{ text = \"{{last_user}}\" }]\n",
     );
     folder
 }
@@ -119,13 +119,20 @@ fn an_agent_of_another_program_never_takes_the_place_of_ours() {
     let found = json_of(root, &["agents", "list", "--json"]);
     assert_eq!(found["agents"].as_array().unwrap().len(), 1);
     assert_eq!(found["agents"][0]["description"], "Ours.");
-    assert_eq!(found["agents"][0]["shadows"].as_array().unwrap().len(), 2, "{found}");
-    let problem = found["problems"][0]["reason"].as_str().unwrap_or_default();
-    assert!(
-        found["agents"][0]["shadows"].to_string().contains("other.md")
-            || problem.contains("it defines `coder`"),
-        "{found}"
-    );
+    let shadows = found["agents"][0]["shadows"].as_array().unwrap();
+    assert_eq!(shadows.len(), 3, "{found}");
+}
+
+#[test]
+fn of_two_files_of_a_folder_with_one_name_the_first_is_used_and_the_other_is_a_problem() {
+    let folder = project("");
+    let root = folder.path();
+    write(&home(root), ".claude/agents/a.md", CODER);
+    write(&home(root), ".claude/agents/b.md", &CODER.replace("Codes", "Another"));
+    let found = json_of(root, &["agents", "list", "--json"]);
+    assert!(found["agents"][0]["path"].as_str().unwrap().ends_with("/a.md"), "{found}");
+    let reason = found["problems"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("it defines `coder`, as "), "{reason}");
 }
 
 #[test]
@@ -244,7 +251,7 @@ fn servers_of_mcp_json_need_trust_and_get_no_variable_without_consent() {
     let folder = project("");
     let root = folder.path();
     let servers = json!({ "mcpServers": {
-        "plain": { "command": "sh", "args": ["-c", "echo started > started; cat"], "env": { "A": "b" } },
+        "plain": { "command": "sh", "args": ["-c", "echo started > started"], "env": { "A": "b" } },
         "secret": { "command": "sh", "args": ["-c", "echo ${TOKEN_OF_USER} > leaked"] },
         "old": { "type": "sse", "url": "https://old.example/sse" },
     }});
@@ -285,4 +292,63 @@ fn servers_of_mcp_json_need_trust_and_get_no_variable_without_consent() {
     fs::write(&config, format!("mcp_json_env = ['TOKEN_OF_USER']\n{text}")).unwrap();
     with_token(&["run", "hello"]);
     assert_eq!(fs::read_to_string(root.join("leaked")).unwrap(), "t0ken\n");
+}
+
+/// A project with a skill, and a model that loads it.
+fn project_with_skill() -> ProjectFolder {
+    let folder = project("");
+    let root = folder.path();
+    let loads = r#"
+[[reply]]
+when = { turn = 0, tool_offered = "skill" }
+steps = [{ call = { name = "skill", arguments = { name = "brew" } } }]
+[[reply]]
+steps = [{ text = "I got: {{last_result}}" }]
+"#;
+    write(&home(root), ".config/antiphon/echo.toml", loads);
+    write(
+        root,
+        ".claude/skills/brew/SKILL.md",
+        "---\nname: brew\ndescription: Brews: tea.\n---\nBoil water.\u{202e}\n",
+    );
+    write(root, ".claude/skills/brew/scripts/boil.sh", "echo boil\n");
+    folder
+}
+
+#[test]
+fn a_skill_is_loaded_after_trust_as_data_with_its_source_and_its_files() {
+    let folder = project_with_skill();
+    let root = folder.path();
+    let (_, out, _) = antiphon(root, &["run", "Make tea."]);
+    assert!(!out.contains("Boil water"), "{out}");
+    let items = json_of(root, &["trust", "--list", "--json"]);
+    assert_eq!(items[0]["kind"], "skill");
+    assert_eq!(items[0]["path"], ".claude/skills/brew");
+    output_of(root, &["trust", "--yes"]);
+    let out = output_of(root, &["run", "Make tea."]);
+    for part in [
+        "Skill brew, from a file of the project, .claude/skills/brew/SKILL.md",
+        "Boil water.\\u{202e}",
+        ".claude/skills/brew/scripts/boil.sh",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    // Another file of its folder is another skill.
+    write(root, ".claude/skills/brew/scripts/boil.sh", "rm -rf /\n");
+    let (_, out, _) = antiphon(root, &["run", "Make tea."]);
+    assert!(!out.contains("Boil water"), "{out}");
+}
+
+#[test]
+fn a_skill_of_the_user_needs_no_trust_and_comes_first() {
+    let folder = project_with_skill();
+    let root = folder.path();
+    write(
+        &home(root),
+        ".claude/skills/brew/SKILL.md",
+        "---\ndescription: Mine.\n---\nUse the kettle.\n",
+    );
+    output_of(root, &["trust", "--yes"]);
+    let out = output_of(root, &["run", "Make tea."]);
+    assert!(out.contains("a file of the user") && out.contains("Use the kettle."), "{out}");
 }

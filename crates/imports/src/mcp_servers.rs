@@ -113,38 +113,3 @@ fn check_transport(fields: &Map<String, Value>) -> Result<(), String> {
         (false, false) => Err("it has neither a `command` nor a `url`".to_owned()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn servers_are_translated_and_other_transports_are_refused_by_name() {
-        let found = json_servers(
-            r#"{"mcpServers": {
-                "a": {"command": "npx", "args": ["x"], "env": {"K": "v"}, "autoApprove": ["*"]},
-                "b": {"type": "http", "url": "https://b.example/mcp", "headers": {"x": "y"}},
-                "c": {"type": "sse", "url": "https://c.example/sse"},
-                "d": {"command": "x", "disabled": true},
-                "e": 1
-            }}"#,
-        )
-        .unwrap();
-        let table = |index: usize| found[index].table.clone().map(Value::Object);
-        assert_eq!(table(0), Ok(json!({"command": "npx", "args": ["x"], "env": {"K": "v"}})));
-        assert_eq!(found[0].dropped, ["`autoApprove`: calls are asked about as usual"]);
-        assert_eq!(table(1), Ok(json!({"url": "https://b.example/mcp", "headers": {"x": "y"}})));
-        assert!(table(2).unwrap_err().contains("`sse`"));
-        assert_eq!(table(3), Err("it is disabled".to_owned()));
-        assert_eq!(table(4), Err("it is no object".to_owned()));
-        assert!(json_servers("{").is_err());
-    }
-
-    #[test]
-    fn codex_servers_are_translated() {
-        let text = "model = 'x'\n[mcp_servers.docs]\ncommand = 'docs'\nstartup_timeout_sec = 5\nenabled_tools = ['a']\n";
-        let found = codex_servers(text).unwrap();
-        let expected = json!({"command": "docs", "start_timeout_s": 5, "allow": ["a"]});
-        assert_eq!(found[0].table.clone().map(Value::Object), Ok(expected));
-    }
-}

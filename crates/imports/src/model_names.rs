@@ -42,20 +42,3 @@ pub(crate) fn model(fields: &mut Fields, names: &ModelNames<'_>) -> Option<Model
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn short_names_stand_for_current_models() {
-        for name in ["sonnet", "opus", "Haiku"] {
-            let model = built_in_model(name).unwrap().to_string();
-            assert!(model.starts_with("anthropic/claude-"), "{model}");
-        }
-        let found = |name| built_in_model(name).map(|model| model.to_string());
-        assert_eq!(found("claude-opus-4-1").as_deref(), Some("anthropic/claude-opus-4-1"));
-        assert_eq!(found("local/qwen3").as_deref(), Some("local/qwen3"));
-        assert_eq!(found("fable"), None);
-    }
-}

@@ -52,22 +52,3 @@ pub fn expand(
     expanded.push_str(rest);
     Ok(expanded)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_given_away_only_if_it_is_allowed() {
-        let value = |name: &str| match name {
-            "OK" => Ok(Some("${SECRET}".to_owned())),
-            "UNSET" => Ok(None),
-            other => Err(VariableError::NotAllowed { name: other.to_owned() }),
-        };
-        assert_eq!(expand("a ${OK} b", value), Ok("a ${SECRET} b".to_owned()));
-        assert_eq!(expand("${SECRET:-none}/${UNSET:-x}", value), Ok("none/x".to_owned()));
-        assert_eq!(expand("${open", value), Ok("${open".to_owned()));
-        let refused = expand("${SECRET}", value).unwrap_err();
-        assert!(refused.to_string().contains("`mcp_json_env`"), "{refused}");
-    }
-}

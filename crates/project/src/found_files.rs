@@ -76,6 +76,19 @@ impl LookedFolder {
         Ok((bytes, version))
     }
 
+    /// The length of a file and what names its content; an error when it has more than `bytes_max`.
+    pub(crate) fn version(&self, path: &Path, bytes_max: usize) -> io::Result<(usize, String)> {
+        if !self.about(path)?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(path)?.take(bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > bytes_max {
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        Ok((bytes.len(), version_of(&bytes)))
+    }
+
     /// No link leads to it, if it is a project's.
     fn is_reachable(&self) -> bool {
         let mut folder = self.root.clone();

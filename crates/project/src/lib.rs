@@ -51,6 +51,7 @@ pub mod schedules;
 mod server;
 pub mod settings;
 mod situation;
+mod skills;
 mod spend_limits;
 pub mod state;
 mod task;

@@ -28,6 +28,7 @@ use crate::error::ProjectError;
 use crate::hidden_paths::hidden_paths;
 use crate::project::Project;
 use crate::settings::{SandboxConfig, UserSettings};
+use crate::skills::skill_tool;
 use control_tool::ControlTool;
 pub use mcp_login::{McpLogin, PendingLogin};
 pub use mcp_pool::{McpPool, UsedServers};
@@ -118,7 +119,10 @@ impl Toolset {
         };
         let control: Box<dyn ToolHandler> = Box::new(ControlTool::new(project.clone()));
         let web = WebFetchTool::new(hosts.access(), web_offer(&permissions));
-        let tools = toolbox_with(files, &results, vec![control, Box::new(web)], executors)?;
+        let mut further = vec![control, Box::new(web)];
+        let skill = skill_tool(project, settings);
+        further.extend(skill.map(|tool| Box::new(tool) as Box<dyn ToolHandler>));
+        let tools = toolbox_with(files, &results, further, executors)?;
         let tools = Arc::new(tools.redacting(secrets.clone()));
         let known = Arc::clone(&tools);
         let bounds = Bounds {

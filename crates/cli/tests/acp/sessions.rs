@@ -1,5 +1,7 @@
 //! Sessions: listed, loaded, resumed, closed; modes and options.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::editor::World;
@@ -96,4 +98,23 @@ fn an_open_session_is_loaded_again_when_no_further_one_can_be_opened() {
     assert!(editor.ask("session/new", &params)["error"].is_object());
     assert!(editor.load(&session)["result"].is_object());
     assert_eq!(editor.prompt(&session, "Again")["result"]["stopReason"], "end_turn");
+}
+
+#[test]
+fn commands_of_files_are_listed_and_their_prompts_are_sent() {
+    let echo = "[[reply]]\nsteps = [{ text = \"{{last_user}}\" }]\n";
+    let world = World::new(&[("echo", echo)]);
+    let commands = crate::project_folder::home(world.path()).join(".claude/commands");
+    fs::create_dir_all(&commands).unwrap();
+    let text = "---\ndescription: Fixes.\nargument-hint: [issue]\n---\nFix $1 of $ARGUMENTS.\n";
+    fs::write(commands.join("fix.md"), text).unwrap();
+    let mut editor = world.editor("echo");
+    let session = editor.new_session();
+    let update = editor.until_update(|it| it["sessionUpdate"] == "available_commands_update");
+    let command = json!({ "name": "fix", "description": "Fixes.", "input": { "hint": "[issue]" } });
+    assert_eq!(update["availableCommands"], json!([command]));
+    assert_eq!(editor.prompt(&session, "/fix 12 now")["result"]["stopReason"], "end_turn");
+    let said = |text: &str| editor.updates.iter().any(|it| it["content"]["text"] == text);
+    assert!(said("Fix 12 of 12 now."), "{:#?}", editor.updates);
+    assert_eq!(editor.prompt(&session, "/unknown 12")["result"]["stopReason"], "end_turn");
 }

@@ -192,3 +192,18 @@ fn lists_of_commands_files_and_everything() {
     screen.until_gone("Commands, conversations");
     screen.quit();
 }
+
+#[test]
+fn a_command_of_a_file_is_completed_and_its_prompt_is_sent() {
+    let world = World::new();
+    let commands = crate::project_folder::home(world.path()).join(".config/antiphon/commands");
+    fs::create_dir_all(&commands).unwrap();
+    let text = "---\ndescription: Repairs things.\nargument-hint: NUMBER\n---\nRepair number $1.\n";
+    fs::write(commands.join("repair.md"), text).unwrap();
+    world.script("[[reply]]\nsteps = [{ text = \"I do: {{last_user}}\" }]\n");
+    let mut screen = world.chat(SIZE);
+    screen.press("/rep");
+    screen.until("/repair NUMBER");
+    screen.press("\t12 34\r");
+    screen.until("I do: Repair number 12.");
+}

@@ -16,12 +16,16 @@ use crate::error::{ProjectError, unusable};
 use crate::prompt_commands;
 use crate::settings::mcp_json::{self, ReadServer};
 use crate::settings::project_file::{self, server_effect};
+use crate::skills::{self, FoundSkill};
 
 /// Folder of a project's agents, below its root.
 const AGENTS: &str = ".antiphon/agents";
 
 /// Most requests that are counted.
 const REQUESTS_MAX: usize = 1000;
+
+/// Most characters of a skill's description that are shown.
+const SHOWN_CHARS_MAX: usize = 200;
 
 /// A file or folder of a project that has an effect only when the user trusts it.
 #[derive(Debug, Clone, Serialize)]
@@ -52,6 +56,8 @@ pub enum TrustItemKind {
     McpServers,
     /// A command: a prompt.
     Command,
+    /// A skill: instructions that an agent loads, with the files of their folder.
+    Skill,
 }
 
 impl TrustItemKind {
@@ -63,6 +69,7 @@ impl TrustItemKind {
             Self::Requests => "requests",
             Self::McpServers => "mcp servers",
             Self::Command => "command",
+            Self::Skill => "skill",
         }
     }
 }
@@ -102,6 +109,7 @@ impl ProjectTrust {
         items.extend(self.mcp_servers(&record));
         items.extend(self.foreign_agents(&record));
         items.extend(self.commands(&record));
+        items.extend(self.skills(&record));
         Ok(items)
     }
 
@@ -146,6 +154,18 @@ impl ProjectTrust {
             item(TrustItemKind::Command, path, command.effects(&name), pin, record)
         };
         prompt_commands::brought(&self.root).into_iter().map(command).collect()
+    }
+
+    fn skills(&self, record: &TrustRecord) -> Vec<TrustItem> {
+        let skill = |found: FoundSkill| {
+            let (path, pin) = (self.relative(&found.folder), Pin::Content(found.version));
+            let effects = vec![
+                format!("instructions that agents can load as the skill {}", found.name),
+                found.description.chars().take(SHOWN_CHARS_MAX).collect(),
+            ];
+            item(TrustItemKind::Skill, path, effects, pin, record)
+        };
+        skills::brought(&self.root).into_iter().map(skill).collect()
     }
 
     /// A file that cannot be read brings nothing.
