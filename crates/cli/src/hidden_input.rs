@@ -1,6 +1,6 @@
 //! Reads a key from the terminal, which does not show it.
 
-use std::io::Write as _;
+use std::io::{Stdin, Write as _};
 
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
@@ -12,7 +12,8 @@ const KEY_BYTES_MAX: usize = 4096;
 
 /// Input that the terminal does not show. The mode of the terminal is restored when this is dropped.
 pub(crate) struct HiddenInput {
-    _before: TerminalMode,
+    before: Option<TerminalMode>,
+    input: Stdin,
 }
 
 impl HiddenInput {
@@ -26,7 +27,7 @@ impl HiddenInput {
         mode.special_codes[SpecialCodeIndex::VMIN] = 1;
         mode.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(&stdin, OptionalActions::Now, &mode).map_err(unreadable)?;
-        Ok(Self { _before: before })
+        Ok(Self { before: Some(before), input: stdin })
     }
 
     /// Reads a line byte by byte.
@@ -34,7 +35,7 @@ impl HiddenInput {
         let mut key = Vec::new();
         let end = loop {
             let mut byte = [0_u8; 1];
-            match rustix::io::read(std::io::stdin(), &mut byte) {
+            match rustix::io::read(&self.input, &mut byte) {
                 Ok(0) => break Err(Failure::interrupted()),
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => continue,
@@ -51,6 +52,14 @@ impl HiddenInput {
         let _ = std::io::stderr().write_all(b"\n");
         end?;
         String::from_utf8(key).map_err(|_| Failure::usage("the key is not UTF-8"))
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            before.restore();
+        }
     }
 }
 

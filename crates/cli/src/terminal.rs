@@ -87,7 +87,7 @@ pub(crate) fn ask(question: &str) -> Option<bool> {
     loop {
         note(&format!("antiphon: {} [y/n] ", escaped(question)));
         // The shell may have moved this process to the background meanwhile.
-        if !wait_for_line() {
+        if !wait_for_line(|| {}) {
             return None;
         }
         let mut answer = String::new();

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use antiphon_project::settings::Theme;
 use antiphon_view::Colors;
 use antiphon_view::text::{fit, one_line};
 use ratatui_core::style::{Modifier, Style};
@@ -73,7 +74,7 @@ impl LiveTerminal {
     /// Nothing is written until something is shown.
     pub fn new(output: Box<dyn Write + Send>, colors: Colors, style: AnswerStyle) -> Self {
         let styles = match colors {
-            Colors::On => Styles::On,
+            Colors::On => Styles::In(Theme::Terminal),
             Colors::Off => Styles::Off,
         };
         let state = State {

@@ -3,8 +3,6 @@
 mod plain;
 mod start_form;
 
-use std::ffi::OsString;
-
 use std::io::IsTerminal;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -58,6 +56,7 @@ Examples:
   antiphon \"What does this project do?\"
   antiphon --agent reviewer --plan
   antiphon --mode read-only --model anthropic/claude-sonnet-4-5")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Chat {
     /// Prompt to begin with.
     prompt: Option<String>,
@@ -77,6 +76,7 @@ pub(crate) struct Chat {
     /// Text only, for screen readers: nothing is drawn again, and questions are numbered lines. Also where `TERM` is `dumb`.
     #[arg(long)]
     plain: bool,
+
     /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,

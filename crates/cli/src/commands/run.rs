@@ -293,7 +293,7 @@ impl Run {
         if self.command.is_some() {
             let project = Project::find(environment)?;
             let settings = project.settings(environment)?;
-            self.put_command(order.as_mut(), &project, &settings)?;
+            self.put_command(order.as_mut(), environment, &project, &settings)?;
         }
         let keyboard = self.keyboard();
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;

@@ -11,7 +11,7 @@ mod watch;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskFilter, TaskSelector};
-use antiphon_core::{HandlingMode, TaskStatus, TaskSummary};
+use antiphon_core::{HandlingMode, TaskStatus};
 use antiphon_process::{Connection, ProjectAccess, Twice};
 use antiphon_project::error::ProjectError;
 use antiphon_project::task_lookup::find_task;

@@ -8,8 +8,8 @@ fn commands(help: &str) -> Vec<String> {
     let lines = lines.take_while(|line| line.is_empty() || line.starts_with(' '));
     // A name stands at two blanks; the lines of its description stand further right.
     let named = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names = named.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    let listed = named.filter_map(|line| line.split_whitespace().next());
+    listed.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 fn visit(world: &World, path: &[String], seen: &mut Vec<(Vec<String>, String)>) {

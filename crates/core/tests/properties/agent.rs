@@ -1,6 +1,6 @@
 //! No sequence of attempts takes an agent where the table does not.
 
-use antiphon_core::AgentState::{Idle, Thinking};
+use antiphon_core::AgentState::Idle;
 use antiphon_core::{
     AgentId, AgentState, AgentStatus, DomainError, Event, EventBody, Position, Seq, StateChanged,
     TaskId,

@@ -5,8 +5,7 @@ use std::io::Write as _;
 
 use antiphon_api::RunTarget;
 use antiphon_core::{
-    HandlingMode, InputBlock, Message, RawJson, SessionSummary, StatusChanged, TaskAccess, TaskId,
-    TaskStatus, UserMessage,
+    HandlingMode, Message, RawJson, SessionSummary, StatusChanged, TaskAccess, TaskId, TaskStatus,
 };
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;

@@ -68,7 +68,7 @@ async fn listed(models: Arc<Models>) -> Found {
     }
     let scripts = settings.scripts.keys();
     found.extend(scripts.filter_map(|name| ModelRef::parse(&format!("scripted/{name}")).ok()));
-    found.push(settings.default_model());
+    found.extend(settings.default_model().model().cloned());
     found.sort();
     found.dedup();
     let entries = found.into_iter().take(LISTED_MAX).map(|model| Choice {

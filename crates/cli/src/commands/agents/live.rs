@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use antiphon_api::AgentPresence;
 use antiphon_core::port::{Clock, SystemClock};
-use antiphon_core::{AgentName, AgentState};
+use antiphon_core::{AgentName, AgentState, TaskId};
 use antiphon_process::{Connection, ProjectServer, Twice};
 use antiphon_project::agent_files::check_defined;
 use antiphon_project::environment::Environment;

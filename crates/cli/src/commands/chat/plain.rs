@@ -212,7 +212,6 @@ impl PlainChat {
         let request = RunRequest {
             prompt,
             blocks: images.map(blocks_json).transpose()?,
-            blocks: None,
             agent: self.options.agent.clone().filter(|_| session.is_none()),
             model: self.options.model.clone(),
             system: None,
