@@ -119,7 +119,7 @@ description: {description}
 {model}
 # fallbacks: [openai/gpt-5, local/qwen3]
 
-# Its tools. Absent: those of its caller.
+# Its tools. Absent: every tool.
 # tools: read, grep, glob
 
 # Tools that change something and whose calls of one answer may run side by side. Absent: one after the other.

@@ -31,7 +31,7 @@ pub struct AgentDetail {
     /// Models to try when the model does not answer, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<ModelRef>,
-    /// Names of its tools; all tools of its caller when absent.
+    /// Names of its tools; every tool when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Names of tools that change something and whose calls of one answer run side by side.

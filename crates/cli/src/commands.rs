@@ -146,7 +146,9 @@ impl Command {
 
     /// What it shows besides its log.
     pub(crate) fn log_detail(&self) -> LogDetail {
-        if matches!(self, Self::Run(_) | Self::Chat(_)) {
+        if matches!(self, Self::Chat(_)) {
+            LogDetail::InRows
+        } else if matches!(self, Self::Run(_)) {
             LogDetail::OnStatusLine
         } else {
             LogDetail::Usual

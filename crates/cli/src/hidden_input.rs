@@ -10,6 +10,9 @@ use crate::terminal_mode::TerminalMode;
 /// Longest key that is read.
 const KEY_BYTES_MAX: usize = 4096;
 
+/// What a terminal writes before and after a paste, when a program has asked for it and did not take that back.
+const PASTE_MARKS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
+
 /// Input that the terminal does not show. The mode of the terminal is restored when this is dropped.
 pub(crate) struct HiddenInput {
     before: Option<TerminalMode>,
@@ -51,7 +54,8 @@ impl HiddenInput {
         };
         let _ = std::io::stderr().write_all(b"\n");
         end?;
-        String::from_utf8(key).map_err(|_| Failure::usage("the key is not UTF-8"))
+        let key = String::from_utf8(key).map_err(|_| Failure::usage("the key is not UTF-8"))?;
+        Ok(without_paste_marks(&key))
     }
 }
 
@@ -63,6 +67,22 @@ impl Drop for HiddenInput {
     }
 }
 
+/// The key without the marks that a terminal writes around a paste.
+fn without_paste_marks(key: &str) -> String {
+    PASTE_MARKS.iter().fold(key.to_owned(), |key, mark| key.replace(mark, ""))
+}
+
 fn unreadable(error: rustix::io::Errno) -> Failure {
     Failure::failed(format!("cannot read the key: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marks_around_a_paste_are_not_part_of_the_key() {
+        assert_eq!(without_paste_marks("\u{1b}[200~sk-1\u{1b}[201~"), "sk-1");
+        assert_eq!(without_paste_marks("sk-[200~"), "sk-[200~");
+    }
 }

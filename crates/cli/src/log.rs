@@ -33,13 +33,17 @@ pub(crate) enum LogDetail {
     Usual,
     /// A status line with everything that a warning would say.
     OnStatusLine,
+    /// Rows of the terminal that it draws again and again: a line of the log would go across them.
+    InRows,
 }
 
 /// Starts logging. `wanted` is the value of `ANTIPHON_LOG`.
 pub(crate) fn start(format: LogFormat, wanted: Option<String>, detail: LogDetail) {
     let default = match detail {
+        // What concerns the user is in the rows.
+        LogDetail::InRows if io::stderr().is_terminal() => return,
         LogDetail::OnStatusLine if io::stderr().is_terminal() => FILTER_STATUS_LINE,
-        LogDetail::OnStatusLine | LogDetail::Usual => FILTER_DEFAULT,
+        LogDetail::InRows | LogDetail::OnStatusLine | LogDetail::Usual => FILTER_DEFAULT,
     };
     let filter = EnvFilter::builder().parse_lossy(wanted.as_deref().unwrap_or(default));
     let caps = LEVEL_CAPS.iter().filter_map(|directive| directive.parse().ok());

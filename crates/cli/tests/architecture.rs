@@ -154,7 +154,13 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     (
         "antiphon-test-server",
-        &["antiphon-core", "antiphon-interface-transport", "antiphon-runtime", "antiphon-scripted"],
+        &[
+            "antiphon-core",
+            "antiphon-interface-transport",
+            "antiphon-keys",
+            "antiphon-runtime",
+            "antiphon-scripted",
+        ],
     ),
     ("antiphon-file-tools", &["antiphon-core", "antiphon-toolbox"]),
     ("antiphon-imports", &["antiphon-agent-files", "antiphon-core"]),

@@ -222,6 +222,40 @@ fn an_import_replaces_nothing_and_gives_nothing_more() {
 }
 
 #[test]
+fn an_import_writes_nothing_behind_a_link() {
+    for link in [".antiphon/commands", ".antiphon/commands/front", ".antiphon/agents"] {
+        let folder = project("");
+        let root = folder.path();
+        let outside = home(root).join(".config/antiphon/outside");
+        fs::create_dir_all(&outside).unwrap();
+        write(root, ".claude/commands/front/deep/go.md", "Go.");
+        write(root, ".claude/agents/coder.md", CODER);
+        let link = root.join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        let report = output_of(root, &["import", "--json"]);
+        assert!(report.contains("is a link or no folder"), "{report}");
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "{link:?}");
+    }
+}
+
+#[test]
+fn the_question_about_trust_shows_every_word_of_every_server() {
+    let folder = project("");
+    let root = folder.path();
+    let mut servers = serde_json::Map::new();
+    for n in 0..60 {
+        servers.insert(format!("s{n:02}"), json!({ "command": "true" }));
+    }
+    let script = "# list the docs\ntouch x`\u{202e}          ; touch y";
+    servers.insert("z".to_owned(), json!({ "command": "sh", "args": ["-c", script, ""] }));
+    write(root, ".mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let (_, _, asked) = antiphon(root, &["run", "hello"]);
+    let shown = r"`sh -c '# list the docs\ntouch x\u{60}\u{202e}…10 blanks…; touch y' ''` outside";
+    assert!(asked.contains(shown), "{asked}");
+}
+
+#[test]
 fn a_command_is_run_with_its_arguments_after_trust() {
     let folder = project("");
     let root = folder.path();

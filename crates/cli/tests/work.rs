@@ -415,6 +415,13 @@ fn resuming_when_everything_has_ended_says_so() {
         assert!(seen.err.contains("there is no unfinished task here"), "{}", seen.err);
         assert!(seen.err.contains("antiphon run --session last"), "{}", seen.err);
     }
+    for resume in [&["run", "--resume", "default"][..], &["tasks", "resume", "default"]] {
+        let seen = antiphon(inner, resume);
+        assert_eq!(seen.code, 2, "{resume:?}: {}", seen.err);
+        let no_unfinished = "agent `default` has no unfinished task: its last one, ";
+        assert!(seen.err.contains(no_unfinished), "{}", seen.err);
+        assert!(seen.err.contains("is completed"), "{}", seen.err);
+    }
 }
 
 #[test]

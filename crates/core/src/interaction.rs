@@ -239,6 +239,8 @@ impl RenderMetadata {
 /// | `system_notice`      | a notice of the orchestrator about another agent: started, ended            |
 /// | `tool_scope_notice`  | a notice of the orchestrator about what tools reach: an agent is no longer defined |
 /// | `ops_progress`       | progress of running work; a newer one replaces it                          |
+///
+/// Absent: the class follows from the kind of the interaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -183,11 +183,7 @@ impl Connection {
         match self {
             Self::Local(orchestrator) => {
                 let message = UserMessage::text(text, SystemClock.now());
-                let key = Principal::default().idempotency_key(Principal::TASK_MESSAGES, key);
-                let (from, provenance) = (Sender::User, Provenance::Owner);
-                let message = TaskMessage { message, mode, from, key: Some(key), provenance };
-                orchestrator.send_message(task_id, message).await?;
-                Ok(())
+                send_here(orchestrator, task_id, message, mode, key).await
             }
             Self::Server(server, _) => server.send_text(task_id, text, mode, key).await,
         }
@@ -204,11 +200,7 @@ impl Connection {
         let key = Uuid::new_v4().to_string();
         match self {
             Self::Local(orchestrator) => {
-                let key = Principal::default().idempotency_key(Principal::TASK_MESSAGES, &key);
-                let (from, provenance) = (Sender::User, Provenance::Owner);
-                let message = TaskMessage { message, mode, from, key: Some(key), provenance };
-                orchestrator.send_message(task_id, message).await?;
-                Ok(())
+                send_here(orchestrator, task_id, message, mode, &key).await
             }
             Self::Server(server, _) => {
                 let text = to_raw_value(&Message::User(message)).map_err(|error| {
@@ -365,6 +357,21 @@ impl ProjectServer {
 /// An orchestrator that reads the journal beside its owner and changes nothing.
 fn journal_reader(project: &Project) -> Result<Orchestrator, ProjectError> {
     Ok(reader_of(Arc::new(SqliteJournal::open_read_only(&project.journal_path())?)))
+}
+
+/// Sends a message of the user to a task of this process. With the same `key` it is the same message.
+async fn send_here(
+    orchestrator: &Orchestrator,
+    task_id: &TaskId,
+    message: UserMessage,
+    mode: HandlingMode,
+    key: &str,
+) -> Result<(), ProjectError> {
+    let key = Principal::default().idempotency_key(Principal::TASK_MESSAGES, key);
+    let (from, provenance) = (Sender::User, Provenance::Owner);
+    let message = TaskMessage { message, mode, from, key: Some(key), provenance };
+    orchestrator.send_message(task_id, message).await?;
+    Ok(())
 }
 
 /// An orchestrator that reads a journal and changes nothing.

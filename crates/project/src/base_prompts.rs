@@ -11,7 +11,7 @@ use std::path::Path;
 use antiphon_core::{ModelRef, visible};
 
 use crate::environment::Warnings;
-use crate::prompt;
+use crate::instruction_files;
 
 /// The name of the prompt for all other models.
 const DEFAULT: &str = "default";
@@ -45,7 +45,7 @@ impl BasePrompts {
             let Some(name) = name.filter(|_| path.extension().is_some_and(|it| it == "md")) else {
                 continue;
             };
-            match prompt::text_of(&path) {
+            match instruction_files::text_of(&path) {
                 Some(text) => drop(prompts.insert(name.to_owned(), text)),
                 None => warnings.report(&visible(&format!(
                     "{} is not used as a prompt: it is empty or cannot be read",

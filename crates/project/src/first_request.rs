@@ -69,7 +69,6 @@ async fn task(
     message: &str,
 ) -> Result<NewTask, ProjectError> {
     let agent = agent.map(|name| find_entry(&environment.catalog, name)).transpose()?;
-    environment.prompts.refresh().await;
     let default_model = environment.settings().default_model();
     let builder = TaskBuilder {
         orchestrator,

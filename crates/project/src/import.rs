@@ -6,12 +6,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsRawFd as _;
+use std::path::{Component, Path, PathBuf};
 
 use antiphon_agent_files::{AgentCatalog, AgentFileEntry, Folder, FolderOwner, parse};
 use antiphon_core::port::PromptSource;
 use antiphon_core::visible;
 use antiphon_imports::{PromptCommand, agent_text};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::agent_files::foreign_folders::foreign_folders;
@@ -248,6 +251,14 @@ impl Import<'_> {
         }
     }
 
+    /// The folder that nothing is written outside of.
+    fn base(&self) -> &Path {
+        match self.target {
+            ImportTarget::Project => self.project.root(),
+            ImportTarget::User => self.settings.path.parent().unwrap_or(Path::new("/")),
+        }
+    }
+
     /// Writes a new file, and says whether it has an effect now. It is trusted if its source was.
     fn write(&mut self, file: &NewFile<'_>) -> Result<(PathBuf, bool), String> {
         let trust = self.project.trust();
@@ -272,7 +283,7 @@ impl Import<'_> {
             if self.target == ImportTarget::Project {
                 self.project.prepare_shared().map_err(|error| error.to_string())?;
             }
-            write_new(&file.target, file.text).map_err(|error| error.to_string())?;
+            write_new(self.base(), &file.target, file.text).map_err(|error| error.to_string())?;
             if self.target == ImportTarget::Project && is_trusted {
                 trust.trust_written(&file.target).map_err(|error| error.to_string())?;
             }
@@ -282,15 +293,35 @@ impl Import<'_> {
     }
 }
 
-/// Writes a file whole, or not at all. A link in place of its folder is refused.
-fn write_new(path: &Path, text: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
-    if folder.is_symlink() {
-        return Err(io::Error::other(format!("{} is a link", folder.display())));
+/// Writes a file whole, or not at all. Folders below `base` that are missing are created; a link in place of one is
+/// refused, so that nothing is written outside.
+fn write_new(base: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
+    let outside =
+        || io::Error::other(format!("{} is not below {}", path.display(), base.display()));
+    let below = path.strip_prefix(base).map_err(|_| outside())?;
+    let name = below.file_name().ok_or_else(outside)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    fs::create_dir_all(base)?;
+    let mut folder = rustix::fs::open(base, flags, Mode::empty())?;
+    for part in below.parent().into_iter().flat_map(Path::components) {
+        let Component::Normal(part) = part else { return Err(outside()) };
+        match rustix::fs::mkdirat(&folder, part, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let opened = rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty());
+        folder = opened.map_err(|error| match error {
+            Errno::LOOP | Errno::NOTDIR => {
+                let part = Path::new(part).display();
+                io::Error::other(format!("{part} in {} is a link or no folder", path.display()))
+            }
+            other => other.into(),
+        })?;
     }
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    // The open folder, whatever takes its name meanwhile.
+    let folder = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    let mut file = tempfile::NamedTempFile::new_in(&folder)?;
     file.write_all(text)?;
     file.as_file().sync_all()?;
-    file.persist_noclobber(path).map(|_| ()).map_err(|error| error.error)
+    file.persist_noclobber(folder.join(name)).map(|_| ()).map_err(|error| error.error)
 }

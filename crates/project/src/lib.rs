@@ -9,7 +9,7 @@
 //! | `settings/`      | the user's configuration                                                     |
 //! | `policy/`        | what the administrator of the machine allows, above every setting            |
 //! | `agent_files/`   | agent definitions in files: read, created, changed                           |
-//! | `situation/`     | what an agent is told about where and when it works                          |
+//! | `environment_block` | what an agent is told about where and when it works                          |
 //! | `models/`        | providers and their layers, from the configuration                           |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
 //! | `state/`         | the user's own folder of everything that is believed about a project         |
@@ -27,19 +27,20 @@ mod base_prompts;
 pub mod checks;
 pub mod control_orders;
 pub mod environment;
+mod environment_block;
 pub mod error;
 pub mod first_request;
 pub mod first_run;
 mod found_files;
 mod hidden_paths;
 pub mod import;
+pub mod instruction_files;
 mod machine_clock;
 pub mod models;
 pub mod permission_overview;
 pub mod policy;
 pub mod project;
 pub mod project_agents;
-pub mod prompt;
 pub mod prompt_commands;
 pub mod prompt_writer;
 mod reports;
@@ -50,7 +51,6 @@ pub mod runners;
 pub mod schedules;
 mod server;
 pub mod settings;
-mod situation;
 mod skills;
 mod spend_limits;
 pub mod state;

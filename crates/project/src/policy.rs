@@ -10,13 +10,13 @@
 //! | `document` | the file as it is written, and what follows from it         |
 //! | `model`    | models, by name and address                                 |
 //! | `server`   | MCP servers, by name and by what they run or connect to     |
-//! | `narrow`   | finished settings within the policy                         |
+//! | `narrow_settings` | finished settings within the policy                  |
 //! | `trial`    | tries to get around the policy, for `antiphon doctor`       |
 
 mod document;
 mod file;
 mod model;
-mod narrow;
+mod narrow_settings;
 mod server;
 mod trial;
 
@@ -32,7 +32,7 @@ use antiphon_runtime::SpendCeiling;
 use crate::error::ProjectError;
 use crate::settings::UserSettings;
 use model::AllowedModel;
-pub(crate) use narrow::{lower, narrow};
+pub(crate) use narrow_settings::{lower, narrow};
 use server::AllowedServer;
 pub use trial::{PolicyTrial, policy_trials};
 

@@ -25,7 +25,7 @@ pub use owner::{OwnerRole, ProjectOwner};
 use crate::environment::{Environment, Warnings};
 use crate::error::{ProjectError, unusable};
 use crate::hidden_paths::hidden_paths;
-use crate::prompt::Rules;
+use crate::instruction_files::InstructionFiles;
 use crate::request_drop::ProvidedRequestDrop;
 use crate::settings::project_file::{self, ProjectFile};
 use crate::settings::{UserSettings, mcp_json};
@@ -133,14 +133,14 @@ impl Project {
     }
 
     /// Rules for agents, from the user's configuration folder and from the root down to the current folder.
-    pub fn rules(&self, settings: &UserSettings) -> Rules {
+    pub fn rules(&self, settings: &UserSettings) -> InstructionFiles {
         self.rules_down_to(&self.current_dir, settings)
     }
 
     /// The same down to another folder.
-    pub(crate) fn rules_down_to(&self, folder: &Path, settings: &UserSettings) -> Rules {
+    pub(crate) fn rules_down_to(&self, folder: &Path, settings: &UserSettings) -> InstructionFiles {
         let hidden = hidden_paths(self, settings);
-        Rules::find(settings.path.parent(), &self.root, folder, &hidden)
+        InstructionFiles::find(settings.path.parent(), &self.root, folder, &hidden)
     }
 
     /// Its `.antiphon` folder, which people share. It may not exist.

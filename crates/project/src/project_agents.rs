@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent_files::open_catalog;
 use crate::error::ProjectError;
+use crate::instruction_files::InstructionFiles;
 use crate::project::Project;
-use crate::prompt::Rules;
 use crate::prompt_writer::PromptWriter;
 use crate::runners;
 use crate::settings::UserSettings;
@@ -43,7 +43,7 @@ impl ProjectAgents {
         settings: &UserSettings,
         overrides: &PermissionOverrides,
         toolset: &Toolset,
-        rules: &Rules,
+        rules: &InstructionFiles,
     ) -> Result<Self, ProjectError> {
         let prompts = PromptWriter::new(project, settings, overrides, toolset.approvals, rules);
         let writer = Arc::clone(&prompts);

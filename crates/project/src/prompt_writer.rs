@@ -1,5 +1,5 @@
 //! Writes the system prompts of a project's agents: who the agent is, the rules of the project and of the user, and
-//! its situation, in this order.
+//! its environment block, in this order.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use antiphon_core::{ModelRef, without_environment};
 use antiphon_runtime::ApprovalPolicy;
 
 use crate::base_prompts::BasePrompts;
+use crate::environment_block::{EnvironmentBlock, ToolsOf};
+use crate::instruction_files::{self, InstructionFiles};
 use crate::project::Project;
-use crate::prompt::{self, Rules};
 use crate::settings::UserSettings;
-use crate::situation::{Situation, ToolsOf};
 use crate::toolset::PermissionOverrides;
 
 /// Writes the system prompts of a project's agents.
 #[derive(Debug)]
 pub struct PromptWriter {
-    rules: Rules,
-    situation: Situation,
+    rules: InstructionFiles,
+    environment: EnvironmentBlock,
     bases: BasePrompts,
     /// The user's base prompt of ad-hoc agents. It is read each time.
     ad_hoc_file: PathBuf,
@@ -32,21 +32,15 @@ impl PromptWriter {
         settings: &UserSettings,
         overrides: &PermissionOverrides,
         approvals: ApprovalPolicy,
-        rules: &Rules,
+        rules: &InstructionFiles,
     ) -> Arc<Self> {
         let own_prompts = settings.path.with_file_name(BasePrompts::FOLDER);
         Arc::new(Self {
             rules: rules.clone(),
-            situation: Situation::of(project, settings, overrides, approvals, rules),
+            environment: EnvironmentBlock::of(project, settings, overrides, approvals, rules),
             bases: BasePrompts::load(&own_prompts, &settings.environment.warnings),
-            ad_hoc_file: settings.path.with_file_name(prompt::AD_HOC_BASE),
+            ad_hoc_file: settings.path.with_file_name(instruction_files::AD_HOC_BASE),
         })
-    }
-
-    /// Looks again at what changes between tasks. Called before a task of a client is built; agents that it calls are
-    /// told the same.
-    pub async fn refresh(&self) {
-        self.situation.refresh().await;
     }
 
     /// The system prompt of a task without an agent, for a model.
@@ -54,7 +48,7 @@ impl PromptWriter {
         self.of_text(self.bases.of(model))
     }
 
-    /// The system prompt that begins with `text`. A situation that it ends with, which another system wrote, is
+    /// The system prompt that begins with `text`. An environment block that it ends with, which another system wrote, is
     /// replaced.
     pub fn of_text(&self, text: &str) -> String {
         self.written(text, ToolsOf::Antiphon)
@@ -62,9 +56,9 @@ impl PromptWriter {
 
     fn written(&self, text: &str, tools: ToolsOf) -> String {
         let text = without_environment(text);
-        let mut prompt = prompt::with_rules(text.trim(), &self.rules);
+        let mut prompt = instruction_files::with_rules(text.trim(), &self.rules);
         prompt.push_str("\n\n");
-        prompt.push_str(&self.situation.block(SystemClock.now(), tools));
+        prompt.push_str(&self.environment.block(SystemClock.now(), tools));
         prompt
     }
 
@@ -78,7 +72,7 @@ impl PromptWriter {
                 self.written(&agent.context, tools)
             }
             PromptSource::AdHoc(own) => {
-                let base = prompt::ad_hoc_base(&self.ad_hoc_file);
+                let base = instruction_files::ad_hoc_base(&self.ad_hoc_file);
                 let base = base.as_deref().unwrap_or_else(|| self.bases.default_text());
                 self.of_text(&format!("{}\n\n{}", base.trim(), own.trim()))
             }

@@ -19,6 +19,7 @@ mod palette;
 mod permissions;
 mod plan;
 mod questions;
+mod rest;
 mod sessions;
 mod settings;
 mod signals;
@@ -57,6 +58,7 @@ use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use lookups::Found;
 use overlay::{Opening, Overlay};
+use rest::Rest;
 use sessions::Preview;
 use signals::{Asked, Signals, next_signal};
 use tempfile::TempDir;
@@ -175,6 +177,8 @@ fn unusable(error: io::Error) -> ProjectError {
 struct Conversation {
     /// Its session and the last task of it.
     session: Option<(SessionId, TaskId)>,
+    /// The model of that task; absent when it has none.
+    model: Option<ModelRef>,
 }
 
 /// What the user chooses from a list.
@@ -226,7 +230,8 @@ struct Program<'a, 'p> {
     watched: Option<TaskTranscript>,
     /// The watched task works.
     is_working: bool,
-    /// The watched task was interrupted or paused, and can go on.
+    rest: Rest,
+    /// The watched task was interrupted or paused, or stopped early, and can go on.
     is_suspended: bool,
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
@@ -237,6 +242,8 @@ struct Program<'a, 'p> {
     preview: Option<Preview>,
     /// Images that were taken from the clipboard; removed at the end.
     images: Option<TempDir>,
+    /// What the user typed for the prompt that is sent now, if it is of a command's file.
+    typed: Option<String>,
     question: Option<AskedQuestion>,
     /// Why a key or a text did not answer the question.
     warning: Option<String>,
@@ -279,12 +286,14 @@ impl<'a, 'p> Program<'a, 'p> {
             conversation: Conversation::default(),
             watched: None,
             is_working: false,
+            rest: Rest::Unknown,
             is_suspended: false,
             queue: VecDeque::new(),
             board: Board::default(),
             lookups: JoinSet::new(),
             preview: None,
             images: None,
+            typed: None,
             question: None,
             warning: None,
             finished: Vec::new(),
@@ -330,6 +339,7 @@ impl<'a, 'p> Program<'a, 'p> {
         let mut handing_over = JoinSet::new();
         loop {
             self.draw_if_due()?;
+            self.await_rest();
             let seen = self.watched.as_ref().map_or(antiphon_core::Seq(0), |task| task.seen);
             let frame_in = FRAME.saturating_sub(self.drawn.elapsed());
             let ready_at = self.question.as_ref().and_then(AskedQuestion::ready_at);
@@ -363,12 +373,17 @@ impl<'a, 'p> Program<'a, 'p> {
                     }
                 },
                 item = self.stream.next(seen) => self.stream_item(item).await?,
+                rest = self.rest.reached(), if handing_over.is_empty() => {
+                    self.task_rests(rest);
+                    Next::Continue
+                }
                 () = self.attachment.asked_to_leave(), if handing_over.is_empty() => {
                     handing_over.spawn(self.attachment.hand_over());
                     Next::Continue
                 }
                 Some(_) = handing_over.join_next() => {
-                    self.stream = TaskStream::Nothing;
+                    // Both hold the journal.
+                    (self.stream, self.rest) = (TaskStream::Nothing, Rest::Known);
                     self.attachment.leave().await;
                     self.find_owner().await?
                 }

@@ -254,6 +254,18 @@ impl TaskTranscript {
         self.output.clear();
     }
 
+    /// The task is suspended. An answer that this cut off ends here: the next one begins anew.
+    pub(crate) fn suspend(&mut self) {
+        if !self.transcript.cut_answer() {
+            return;
+        }
+        self.take_pieces();
+        self.finished.extend(self.answer.finish(self.width));
+        let dim = Style::new().add_modifier(Modifier::DIM);
+        self.finished.push(Line::styled("⏸ interrupted", dim));
+        (self.thinking, self.has_folded) = (Thinking::default(), false);
+    }
+
     /// The lines that still change.
     pub(crate) fn live_lines(&mut self) -> Vec<Line<'static>> {
         let mut lines = self.thinking.live_lines(self.width);

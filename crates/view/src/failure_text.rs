@@ -36,9 +36,7 @@ pub fn failure_text(task: &FailedTask<'_>, reader: FailureReader) -> String {
             FailureReader::Conversation => ": type how the conversation should go on".to_owned(),
         },
         ("not_found", Some(model)) => format!(" (asked for `{model}`): see `antiphon models`"),
-        ("authentication" | "permission", Some(model)) => {
-            format!(": check the key of the provider `{}` (docs/models.md)", model.provider())
-        }
+        ("authentication" | "permission", Some(model)) => wrong_key(model.provider()),
         ("connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut", _) => {
             match reader {
                 FailureReader::CommandLine => String::new(),
@@ -50,6 +48,17 @@ pub fn failure_text(task: &FailedTask<'_>, reader: FailureReader) -> String {
         _ => String::new(),
     };
     format!("{error}{remedy}")
+}
+
+/// Where the key of a provider is set.
+fn wrong_key(provider: &str) -> String {
+    let variable = match provider {
+        "anthropic" => "ANTHROPIC_API_KEY",
+        "openai" => "OPENAI_API_KEY",
+        "gemini" => "GEMINI_API_KEY",
+        _ => return format!(": check the key of the provider `{provider}` (docs/models.md)"),
+    };
+    format!(": check {variable}, the key of the provider `{provider}`, or run `antiphon init`")
 }
 
 #[cfg(test)]
@@ -68,7 +77,7 @@ mod tests {
         let (command, conversation) = (FailureReader::CommandLine, FailureReader::Conversation);
         assert_eq!(
             text("authentication", conversation),
-            "it failed: check the key of the provider `anthropic` (docs/models.md)"
+            "it failed: check ANTHROPIC_API_KEY, the key of the provider `anthropic`, or run `antiphon init`"
         );
         assert_eq!(
             text("not_found", command),

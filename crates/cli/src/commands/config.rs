@@ -162,7 +162,9 @@ fn not_set(key: &str) -> Failure {
     let parts = parts(key);
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match documented(&parts) {
-        Some(known) => Failure::failed(format!("`{}` is not set. {}", escaped(key), known.about)),
+        Some(known) => {
+            Failure::failed(format!("`{}` is not set. What it does: {}", escaped(key), known.about))
+        }
         None if is_known(&parts) => Failure::failed(format!("`{}` is not set", escaped(key))),
         None => unknown(key),
     }

@@ -18,6 +18,10 @@ const MESSAGE: &str = "(your prompt)";
 
 /// Show what a model gets.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  antiphon prompt show
+  antiphon prompt show --agent reviewer")]
 pub(crate) enum Prompt {
     Show(Show),
 }

@@ -3,6 +3,7 @@
 pub(crate) mod amounts;
 mod input;
 mod leave;
+mod model_choice;
 mod permissions;
 mod piped_text;
 mod target;
@@ -17,7 +18,6 @@ use std::time::{Duration, Instant};
 use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::{ModelRef, PriceTable, RawJson, TaskId, TaskLimits, TaskStatus};
 use antiphon_process::{AttachedTask, Connection, OwnTask, ProjectServer, WatchResult};
-use antiphon_project::agent_files::{find_entry, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
@@ -31,7 +31,6 @@ use uuid::Uuid;
 
 use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use crate::failure::{Exit, Failure};
-use crate::first_run;
 use crate::interface::interface;
 use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
@@ -254,29 +253,6 @@ impl Run {
         print_result(&result.state, format)?;
         saved_session::save(&result.state)?;
         outcome::outcome(&result.state)
-    }
-
-    /// Makes sure that a task which names no model has one. Returns the environment to go on with, if it changed.
-    async fn choose_model(
-        &self,
-        environment: &Environment,
-        project: &Project,
-        settings: &UserSettings,
-        order: Option<&Order>,
-    ) -> Result<Option<Environment>, Failure> {
-        let is_named = self.model.is_some() || self.resume.is_some() || self.session.is_some();
-        let is_named = is_named || order.is_some_and(|order| order.model.is_some());
-        if is_named || self.script.is_some() || self.replay.is_some() {
-            return Ok(None);
-        }
-        // An agent may have a model of its own, or none to call, as a program in a terminal.
-        if let Some(name) = self.agent.as_ref().or_else(|| order?.agent.as_ref()) {
-            let agent = find_entry(&read_catalog(project, settings), name)?.definition;
-            if agent.model.is_some() || !agent.runtimes.is_empty() {
-                return Ok(None);
-            }
-        }
-        first_run::choose_model(environment, settings).await
     }
 
     /// The same at the server that the user named: the task has the folder, the permissions and the providers of that

@@ -2,8 +2,8 @@
 
 mod a2a;
 mod background_services;
-mod files;
 mod listening;
+mod open_file_limit;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ use crate::log::LogFormat;
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use background_services::{BackgroundServices, ServiceDeps};
-use files::{ConnectionLimit, raise_file_limit};
 use listening::{Listening, OpenAddress, Opened};
+use open_file_limit::{ConnectionLimit, raise_file_limit};
 
 /// Largest value of `--connections-max`.
 const CONNECTIONS_MAX: i64 = 1_000_000;

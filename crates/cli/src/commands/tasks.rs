@@ -249,9 +249,9 @@ impl Tasks {
 }
 
 async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
-    let reader = access.read()?;
-    let task = find_task(reader.reader(), task, TaskSelector::Unfinished).await?;
-    let (connection, cancellation) = access
+    // The reader is let go before this process may become the owner.
+    let task = find_task(access.read()?.reader(), task, TaskSelector::Unfinished).await?;
+    let (_, cancellation) = access
         .changed(Twice::IsOnce, async |connection| {
             let cancellation = connection.peer_cancellation(&task).await?;
             match connection.cancel(&task.task_id).await {
@@ -264,7 +264,6 @@ async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
             }
         })
         .await?;
-    drop(connection);
     let delivery = delivery_time(&cancellation);
     terminal::print(&format!("canceled {}: {}{delivery}\n", task.task_id, task_title(&task)));
     Ok(())

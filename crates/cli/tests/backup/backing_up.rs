@@ -60,7 +60,7 @@ fn a_backup_beside_a_server_has_every_task_that_was_accepted_before() {
             "tasks": tasks,
             "unfinished": tasks - ended,
             "bytes": fs::metadata(&file).unwrap().len(),
-            "schema": 9,
+            "schema": 10,
         });
         expected["took_ms"] = reported["took_ms"].clone();
         assert_eq!(reported, expected);

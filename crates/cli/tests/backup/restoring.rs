@@ -84,7 +84,7 @@ fn what_a_killed_server_left_stays_with_the_old_journal() {
     let before = replaced_journals(&project);
     assert_eq!(before.len(), 1);
     let mut expected = json!({
-        "file": "copy", "events": 303, "tasks": 3, "unfinished": 3, "schema": 9, "paused": 0,
+        "file": "copy", "events": 303, "tasks": 3, "unfinished": 3, "schema": 10, "paused": 0,
         "before": project.state().join(&before[0]),
     });
     for name in ["bytes", "took_ms"] {

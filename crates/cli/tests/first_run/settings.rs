@@ -22,7 +22,11 @@ fn settings_are_shown_and_changed_and_comments_stay() {
     assert_eq!(world.seen(&["config", "unset", "sandbox.network"], &[]).code, 0);
     let gone = world.seen(&["config", "get", "sandbox.network"], &[]);
     assert_eq!(gone.code, 1);
-    assert!(gone.err.contains("is not set. Commands may use the network."), "{}", gone.err);
+    assert!(
+        gone.err.contains("is not set. What it does: Commands may use the network."),
+        "{}",
+        gone.err
+    );
     let path = world.seen(&["config", "path"], &[]);
     assert_eq!(path.out.trim(), world.config().display().to_string());
 }

@@ -226,38 +226,42 @@ fn agents_are_created_started_and_stopped_through_a_named_server() {
     server.end();
 }
 
+/// Commands that work in the folder of a project alone.
+const ALONE: &[&[&str]] = &[
+    &["demo"],
+    &["acp"],
+    &["chat"],
+    &["serve"],
+    &["keys", "list"],
+    &["token"],
+    &["trust"],
+    &["projects", "list"],
+    &["request", "-"],
+    &["reply", "x", "done", "--agent", "coder"],
+    &["doctor"],
+    &["backup", "x.db"],
+    &["restore", "x.db"],
+    &["journal", "verify"],
+    &["agents", "attach", "coder"],
+    &["mcp", "serve"],
+    &["init"],
+    &["config", "show"],
+    &["completions", "bash"],
+    &["man", "pages"],
+    &["import", "--dry-run"],
+    &["prompt", "show"],
+];
+
 #[test]
 fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
     let project = Project::that_asks("go");
     let server = project.serve();
     let elsewhere = tempfile::tempdir().unwrap();
-    let alone = [
-        &["demo"][..],
-        &["acp"],
-        &["chat"],
-        &["serve"],
-        &["keys", "list"],
-        &["token"],
-        &["trust"],
-        &["projects", "list"],
-        &["request", "-"],
-        &["reply", "x", "done", "--agent", "coder"],
-        &["doctor"],
-        &["backup", "x.db"],
-        &["restore", "x.db"],
-        &["journal", "verify"],
-        &["agents", "attach", "coder"],
-        &["mcp", "serve"],
-        &["init"],
-        &["config", "show"],
-        &["completions", "bash"],
-        &["man", "pages"],
-    ];
-    for alone in alone {
+    for alone in ALONE {
         let seen = project.antiphon_from(elsewhere.path(), alone);
         let said = seen.err.contains("does not work through --server");
         assert!(seen.code == 2 && said, "{alone:?}: {seen:?}");
-        let seen = project.antiphon(&[alone, &["--server", &project.url()]].concat());
+        let seen = project.antiphon(&[*alone, &["--server", &project.url()]].concat());
         assert_eq!(seen.code, 2, "{alone:?}: {seen:?}");
         let has_subcommands =
             ["agents", "config", "journal", "keys", "mcp", "projects"].contains(&alone[0]);
@@ -288,7 +292,7 @@ fn commands_that_work_here_alone_refuse_a_server_and_do_not_offer_it() {
         );
     }
     // A new command is in one of the two lists.
-    let known: Vec<&str> = alone.iter().chain(&offered).map(|command| command[0]).collect();
+    let known: Vec<&str> = ALONE.iter().chain(&offered).map(|command| command[0]).collect();
     let help = project.antiphon(&["--help"]).out;
     let listed = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let names = listed.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));

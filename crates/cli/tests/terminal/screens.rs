@@ -30,7 +30,7 @@ fn stable(text: &str) -> String {
         let mut after_number = false;
         for word in line.split(' ') {
             let unit = word.trim_end_matches([',', ':']);
-            let is_time = matches!(unit, "s" | "ms" | "min" | "tokens") && after_number;
+            let is_time = matches!(unit, "s" | "ms" | "min" | "tokens" | "+") && after_number;
             let number = word.trim_end_matches(',').trim_start_matches('$');
             after_number =
                 !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');

@@ -27,7 +27,9 @@ impl World {
 
     /// Writes the user's configuration, beside the model that answers from a script.
     pub(crate) fn config(&self, text: &str) {
-        let text = format!("model = \"scripted/hello\"\n{text}");
+        let has_model = text.lines().any(|line| line.starts_with("model = "));
+        let model = if has_model { "" } else { "model = \"scripted/hello\"\n" };
+        let text = format!("{model}{text}");
         let folder = home(self.path()).join(".config/antiphon");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.toml"), text).unwrap();

@@ -28,7 +28,7 @@ pub struct AgentDefinition {
     pub model: Option<ModelRef>,
     /// Models to use, in order, when that one is not available.
     pub fallbacks: Vec<ModelRef>,
-    /// Names of its tools. `None`: the tools of its caller. Its permissions are at most its caller's.
+    /// Names of its tools. `None`: every tool. Its permissions are at most its caller's.
     pub tools: Option<Vec<String>>,
     /// Names of tools that change something and whose calls of one answer still run side by side.
     pub parallel_tools: Vec<String>,

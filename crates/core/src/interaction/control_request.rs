@@ -11,7 +11,7 @@
 //! blank value is missing. An unknown action is named before anything else that is wrong.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Name of the tool by which an agent gives control requests. An agent has it only when its file names it.
 pub const CONTROL_REQUEST: &str = "control_request";
@@ -103,28 +103,46 @@ impl OrchestratorRequest {
 
 const ACTIONS: [&str; 3] = ["spawn_agent", "stop_agent", "update_agent_context"];
 
+/// The fields of a request, of any type. A field that is there twice is refused; others are skipped.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    action: Value,
+    name: Value,
+    profile: Value,
+    context: Value,
+}
+
 impl<'de> Deserialize<'de> for OrchestratorRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = Map::deserialize(deserializer)?;
-        let action = match fields.remove("action") {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(action)) => action,
+        let fields = Fields::deserialize(deserializer)?;
+        let action = match fields.action {
+            Value::Null => String::new(),
+            Value::String(action) => action,
             // An unknown action, as any other word.
-            Some(
-                other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)),
-            ) => other.to_string(),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                other.to_string()
+            }
         };
         let is_known = ACTIONS.contains(&action.trim());
-        let mut text = |field: &str| match fields.remove(field) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match String::deserialize(value) {
-                Ok(text) => Ok(Some(text)),
-                Err(_) if !is_known => Ok(None),
-                Err(error) => Err(de::Error::custom(format!("`{field}`: {error}"))),
-            },
+        let text = |field: &str, value: Value| match value {
+            Value::Null => Ok(None),
+            Value::String(text) => Ok(Some(text)),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) if !is_known => {
+                Ok(None)
+            }
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                let error = String::deserialize(other).err();
+                let reason = error.map_or_else(|| "no text".to_owned(), |error| error.to_string());
+                Err(de::Error::custom(format!("`{field}`: {reason}")))
+            }
         };
-        let (name, profile, context) = (text("name")?, text("profile")?, text("context")?);
-        Ok(Self { action, name, profile, context })
+        Ok(Self {
+            action,
+            name: text("name", fields.name)?,
+            profile: text("profile", fields.profile)?,
+            context: text("context", fields.context)?,
+        })
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn intent() -> impl Strategy<Value = String> {
 fn content() -> impl Strategy<Value = InteractionContent> {
     let peer = text().prop_map(|name| serde_json::json!({ "peer": name }));
     prop_oneof![
-        (text(), option::of(vec(input_block(), 0..3)))
+        (text(), option::of(vec(input_block(), 1..3)))
             .prop_map(|(body, blocks)| InteractionContent::Message { body, blocks }),
         (intent(), prop_oneof![value(), peer])
             .prop_map(|(intent, params)| InteractionContent::Request { intent, params }),

@@ -15,7 +15,7 @@ use antiphon_interface_transport::answer::{
 };
 use antiphon_interface_transport::{AppState, Caller, Json};
 use axum::extract::{FromRequest, Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::chat::chat_format::ChatFormat;
@@ -32,6 +32,13 @@ pub(crate) async fn completions(
     let headers = request.headers().clone();
     let fields = match Json::<Fields>::from_request(request, &state).await {
         Ok(Json(fields)) => fields,
+        // Nothing in a body without fields is OpenAI's.
+        Err(error)
+            if error.status() == StatusCode::BAD_REQUEST
+                && !chat_request::is_of_library(&headers) =>
+        {
+            return (error.status(), axum::Json(error.body())).into_response();
+        }
         Err(error) => return error.into_response(),
     };
     let shape = chat_request::shape(&fields, &headers);

@@ -97,11 +97,12 @@ impl ApiError {
         refused
     }
 
-    /// A wrong token or key beyond the limit of wrong ones: 429, and the connection ends.
+    /// A wrong token or key beyond the limit of wrong ones: 429, with the limit in `details`, and the connection ends.
     pub(crate) fn too_many_wrong_keys(verdict: &RateDecision) -> Self {
         let message = "too many requests with a wrong token or key: check it, and retry after `retry-after` \
                        seconds";
-        let refused = Self::new(ErrorCode::RateLimitExceeded, message);
+        let mut refused = Self::new(ErrorCode::RateLimitExceeded, message);
+        refused.body.details = details(verdict.details());
         let retry_after_s = verdict.retry_after_s().unwrap_or(RETRY_AFTER_S);
         Self { retry_after_s, is_last: true, ..refused }
     }

@@ -163,7 +163,7 @@ impl Circuit {
     fn resting(&self, left: Duration) -> ProviderError {
         let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let last = last.map_or_else(String::new, |last| format!(" (the last time: {last})"));
-        let seconds = left.as_secs().max(1);
+        let seconds = left.as_millis().div_ceil(1000);
         ProviderError::Overloaded {
             message: format!("it failed too often{last} and is not asked for another {seconds} s"),
             retry_after: Some(left),

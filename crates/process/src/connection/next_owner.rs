@@ -1,5 +1,5 @@
 //! Requests that outlive the owner of the journal: when it ends meanwhile, the next one gets the request, or this
-//! process does the work.
+//! process does the work. Which process that is, is decided in `ownership.rs`.
 //!
 //! | the owner                                     | the request is repeated                                   |
 //! |-----------------------------------------------|-----------------------------------------------------------|
@@ -22,28 +22,28 @@ const OWNER_WAIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// An owner that ends sooner is not worth a line.
-const TOLD_AFTER: Duration = Duration::from_secs(1);
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
 /// An owner that ends, while a user waits for it.
 #[derive(Default)]
 pub(crate) struct EndingOwner {
     since: Option<Instant>,
-    is_told: bool,
+    has_noticed: bool,
 }
 
 impl EndingOwner {
-    /// It ends and still answers. Returns what to tell the user now, once.
+    /// It ends and still answers. Returns the line for the user, once.
     pub(crate) fn waits(&mut self) -> Option<&'static str> {
         let since = *self.since.get_or_insert_with(Instant::now);
-        if self.is_told || since.elapsed() < TOLD_AFTER {
+        if self.has_noticed || since.elapsed() < NOTICE_AFTER {
             return None;
         }
-        self.is_told = true;
+        self.has_noticed = true;
         Some(WAITS_FOR_OWNER)
     }
 }
 
-/// What a user is told who waits for an owner that ends.
+/// What a user reads who waits for an owner that ends.
 pub(crate) const WAITS_FOR_OWNER: &str = "the process that works on the tasks of this project is about to end: waits until the calls that run there are \
      recorded";
 

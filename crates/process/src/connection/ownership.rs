@@ -1,4 +1,5 @@
-//! The role of a process for the project's journal: its owner, or a client of its owner. Whichever process first needs
+//! The role of a process for the project's journal: its owner, or a client of its owner, also after the owner was
+//! killed. Whichever process first needs
 //! the journal holds its lock; every other one reaches it through its socket.
 //!
 //! | the lock is | and the socket              | then                                                          |

@@ -7,7 +7,7 @@ use std::path::Path;
 use antiphon_core::ModelRef;
 use antiphon_permissions::PermissionMode;
 
-use super::narrow::narrow_to;
+use super::narrow_settings::narrow_to;
 use super::{Policy, document};
 use crate::environment::Environment;
 use crate::error::ProjectError;

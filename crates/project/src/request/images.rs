@@ -3,12 +3,14 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{
     IMAGE_BYTES_MAX, ImageBlock, InputBlock, Message, RawJson, TextBlock, UserMessage, escaped,
 };
+use rustix::fs::OFlags;
 
 use crate::error::ProjectError;
 
@@ -27,13 +29,19 @@ const FORMATS: [(&[u8], &str); 4] = [
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
 /// The prompt with its images; `None` when it names none. A file that is named like an image and is none stays text.
-pub fn prompt_with_images(prompt: &str, root: &Path) -> Result<Option<Vec<InputBlock>>, String> {
-    with_images(prompt, root, &[])
+/// Only names in `typed` count, the part of the prompt that a person wrote: text of a file or a pipe names none.
+pub fn prompt_with_images(
+    prompt: &str,
+    typed: &str,
+    root: &Path,
+) -> Result<Option<Vec<InputBlock>>, String> {
+    with_images(prompt, typed, root, &[])
 }
 
 /// The same with the images in `files`, which come first; each must be one.
 pub fn prompt_with_files(
     prompt: &str,
+    typed: &str,
     root: &Path,
     files: &[PathBuf],
 ) -> Result<Option<Vec<InputBlock>>, String> {
@@ -46,15 +54,16 @@ pub fn prompt_with_files(
         }
     };
     let images = files.iter().map(image).collect::<Result<Vec<_>, _>>()?;
-    with_images(prompt, root, &images)
+    with_images(prompt, typed, root, &images)
 }
 
 fn with_images(
     prompt: &str,
+    typed: &str,
     root: &Path,
     images: &[InputBlock],
 ) -> Result<Option<Vec<InputBlock>>, String> {
-    let named = prompt.split_whitespace().filter_map(image_path);
+    let named = typed.split_whitespace().filter_map(image_path);
     let mut blocks = vec![InputBlock::Text(TextBlock { text: prompt.to_owned() })];
     blocks.extend_from_slice(images);
     for name in named {
@@ -99,8 +108,11 @@ fn image_path(word: &str) -> Option<&str> {
 
 /// The image in a file; `None` when there is none.
 pub fn read_image(path: &Path) -> Result<Option<ImageBlock>, String> {
-    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
-    let Some(file) = File::open(path).ok().filter(|_| is_file) else { return Ok(None) };
+    // A named pipe would be waited for.
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(|error| error.to_string())?;
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+    let Some(file) = opened.ok().filter(is_file) else { return Ok(None) };
     let mut data = Vec::new();
     let longest = IMAGE_BYTES_MAX as u64 + 1;
     file.take(longest).read_to_end(&mut data).map_err(|error| error.to_string())?;
@@ -122,12 +134,22 @@ mod tests {
         std::fs::write(root.join("text.png"), b"no image").unwrap();
         let pasted = root.join("a.PNG");
         let prompt = format!("see @a.PNG, @text.png @none.gif a.PNG and {}", pasted.display());
-        let blocks = prompt_with_images(&prompt, root).unwrap().unwrap();
+        let blocks = prompt_with_images(&prompt, &prompt, root).unwrap().unwrap();
         assert_eq!(blocks.len(), 3, "{blocks:?}");
         assert_eq!(blocks[0], InputBlock::Text(TextBlock { text: prompt }));
         let InputBlock::Image(image) = &blocks[1] else { panic!("{blocks:?}") };
         assert_eq!((image.mime_type(), image.data()), ("image/png", &b"\x89PNG\r\n\x1a\nrest"[..]));
-        assert_eq!(prompt_with_images("no image here", root), Ok(None));
+        assert_eq!(prompt_with_images("no image here", "no image here", root), Ok(None));
+        assert_eq!(prompt_with_images("of a file: @a.PNG", "/review", root), Ok(None));
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join("pipe.png"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(read_image(&root.join("pipe.png")), Ok(None));
     }
 
     #[test]
@@ -135,14 +157,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a"), b"GIF89a").unwrap();
         std::fs::write(folder.path().join("b.png"), b"no image").unwrap();
-        let of = |name: &str| prompt_with_files("look", folder.path(), &[PathBuf::from(name)]);
+        let of =
+            |name: &str| prompt_with_files("look", "look", folder.path(), &[PathBuf::from(name)]);
         assert_eq!(of("a").unwrap().unwrap().len(), 2);
         for name in ["b.png", "none.png", "."] {
             let error = of(name).unwrap_err();
             assert!(error.contains("there is no PNG"), "{error}");
         }
         let many = vec![PathBuf::from("a"); IMAGES_MAX + 1];
-        assert!(prompt_with_files("look", folder.path(), &many).is_err());
+        assert!(prompt_with_files("look", "look", folder.path(), &many).is_err());
     }
 
     #[test]
@@ -151,7 +174,7 @@ mod tests {
         let mut data = b"GIF89a".to_vec();
         data.resize(IMAGE_BYTES_MAX + 1, 0);
         std::fs::write(folder.path().join("big.gif"), data).unwrap();
-        let error = prompt_with_images("@big.gif", folder.path()).unwrap_err();
+        let error = prompt_with_images("@big.gif", "@big.gif", folder.path()).unwrap_err();
         assert!(error.starts_with("big.gif: "), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! The model of a task that names none: the user's choice, else the default model of a provider whose key is set.
 //!
-//! With the keys of several providers and no choice, the first in the order of [`ORDER`] is used.
+//! The default model of each provider is in `data/defaults.toml`. With the keys of several providers and no choice, the first in the order of [`ORDER`] is used.
 
 use antiphon_core::ModelRef;
 

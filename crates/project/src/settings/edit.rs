@@ -1,11 +1,12 @@
 //! Changes of the user's settings file. Comments and order are kept, and the whole file is checked before it is
 //! written, readable by its owner alone.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use antiphon_private_file::{Durability, write_atomic};
+use antiphon_private_file::{Durability, lock_within, open_lock_at, parent_of, write_atomic};
 use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
 
 use super::keys::is_secret;
@@ -13,9 +14,17 @@ use super::{UserSettings, parse, path, read};
 use crate::environment::Environment;
 use crate::error::ProjectError;
 
+/// Beside the settings file: held while it is written.
+const LOCK_FILE: &str = ".config.lock";
+
+/// How long another command that writes is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
 /// The user's settings file while it is changed. Nothing is written before [`SettingsEdit::save`].
 pub struct SettingsEdit {
     path: PathBuf,
+    /// The text that the file had.
+    before: String,
     document: DocumentMut,
     environment: Environment,
 }
@@ -50,7 +59,7 @@ impl SettingsEdit {
         let document = text.parse().map_err(|_| {
             ProjectError::InvalidInput(format!("{}: cannot be changed", path.display()))
         })?;
-        Ok(Self { path, document, environment: environment.clone() })
+        Ok(Self { path, before: text, document, environment: environment.clone() })
     }
 
     /// Path of the file, also when there is none yet.
@@ -181,11 +190,37 @@ impl SettingsEdit {
         UserSettings::of(self.path.clone(), Some(&text), None, &self.environment).map(drop)
     }
 
-    /// Checks and writes the file. A symbolic link at its path is followed.
+    /// Checks and writes the file, unless it was changed meanwhile. A symbolic link at its path is followed.
     pub fn save(&self) -> Result<(), ProjectError> {
         self.check()?;
+        let _lock = lock(&self.path)?;
+        let now = fs::read_to_string(&self.path).unwrap_or_default();
+        if now != self.before {
+            return Err(ProjectError::InvalidInput(format!(
+                "{} was changed meanwhile, and nothing was written: try again",
+                self.path.display()
+            )));
+        }
         save_text(&self.path, &self.document.to_string())
     }
+}
+
+/// Keeps other commands from writing the file until the returned lock is dropped.
+fn lock(path: &Path) -> Result<File, ProjectError> {
+    let refuse = |reason: String| {
+        ProjectError::InvalidInput(format!("cannot write {}: {reason}", path.display()))
+    };
+    let folder = parent_of(path);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .and_then(|()| open_lock_at(File::open(folder)?, LOCK_FILE))
+        .map_err(|error| refuse(error.to_string()))
+        .and_then(|file| {
+            let locked = lock_within(&file, LOCK_WAIT);
+            locked.map(|()| file).map_err(|error| refuse(error.to_string()))
+        })
 }
 
 /// Checks a whole text and writes it as the user's settings.

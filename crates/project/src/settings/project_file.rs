@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use antiphon_core::{ModelRef, SpendLimits};
+use antiphon_core::{ModelRef, SpendLimits, escaped};
 use antiphon_mcp::{Launch, McpConfig, ServerConfig};
 use antiphon_permissions::{NETWORK, PermissionMode, RuleEntry, UNSANDBOXED};
 use antiphon_runtime::{TERMINAL_INPUT, TERMINAL_START};
@@ -203,8 +203,10 @@ fn field_of_user(server: &ServerConfig) -> Option<&'static str> {
 pub(crate) fn server_effect(name: &str, server: &ServerConfig) -> String {
     let mut parts: Vec<String> = match &server.launch {
         Launch::Stdio(stdio) => {
-            let words: Vec<&str> =
-                std::iter::once(&stdio.command).chain(&stdio.args).map(String::as_str).collect();
+            let words: Vec<String> = std::iter::once(&stdio.command)
+                .chain(&stdio.args)
+                .map(|word| quoted_word(word))
+                .collect();
             let runs =
                 format!("MCP server `{name}` runs `{}` outside of the sandbox", words.join(" "));
             let folder = stdio.cwd.iter().map(|path| format!("in the folder `{}`", path.display()));
@@ -225,6 +227,43 @@ pub(crate) fn server_effect(name: &str, server: &ServerConfig) -> String {
         }
     }
     parts.join(", ")
+}
+
+/// Blanks in a row that are shown as they are.
+const BLANKS_SHOWN: usize = 4;
+
+/// A word of a command line, so that its end and its blanks are seen and it cannot end the quotation that it is in.
+fn quoted_word(word: &str) -> String {
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '=' | '+' | ',')
+    };
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    let mut shown = String::new();
+    let mut blanks = 0_usize;
+    for c in escaped(word).chars().map(Some).chain([None]) {
+        if c == Some(' ') {
+            blanks += 1;
+            continue;
+        }
+        if blanks > BLANKS_SHOWN {
+            shown.push('…');
+            shown.push_str(&blanks.to_string());
+            shown.push_str(" blanks…");
+        } else {
+            shown.push_str(&" ".repeat(blanks));
+        }
+        blanks = 0;
+        match c {
+            Some('\'') => shown.push_str("'\\''"),
+            Some('`') => shown.push_str("\\u{60}"),
+            Some(c) => shown.push(c),
+            None => {}
+        }
+    }
+    format!("'{shown}'")
 }
 
 fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {

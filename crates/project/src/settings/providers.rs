@@ -209,18 +209,25 @@ impl ProviderFile {
         let kind = self.kind.or_else(|| built_in.map(|known| known.kind));
         Ok(ProviderConfig {
             kind: kind.ok_or_else(|| {
-                ProjectError::InvalidInput(format!(
-                    "the provider `{name}` needs a `kind`: openai, openai-responses, anthropic or gemini"
-                ))
+                let kinds = "openai, openai-responses, anthropic or gemini";
+                incomplete(name, &format!("a `kind` ({kinds})"), base_url.as_deref())
             })?,
-            base_url: base_url.ok_or_else(|| {
-                ProjectError::InvalidInput(format!("the provider `{name}` needs a `base_url`"))
-            })?,
+            base_url: base_url.ok_or_else(|| incomplete(name, "a `base_url`", None))?,
             key,
             reasons: self.reasons,
             limits: self.limits,
         })
     }
+}
+
+/// A provider that lacks a setting. Settings that are changed one by one are checked one by one.
+fn incomplete(name: &str, needed: &str, base_url: Option<&str>) -> ProjectError {
+    let base_url = base_url.unwrap_or("http://…");
+    let table = format!("{{kind = \"openai\", base_url = \"{base_url}\"}}");
+    ProjectError::InvalidInput(format!(
+        "the provider `{name}` needs {needed}: set both at once, as with \
+         `antiphon config set providers.{name} '{table}'`"
+    ))
 }
 
 fn key(name: &str, environment: &Environment) -> Key {

@@ -14,11 +14,11 @@ use tokio::sync::mpsc;
 
 use crate::agent_files::find_entry;
 use crate::error::ProjectError;
+use crate::instruction_files::InstructionFiles;
 use crate::models::{Models, Route};
 use crate::project::Project;
 use crate::project::own_tools::OwnTools;
 use crate::project_agents::ProjectAgents;
-use crate::prompt::Rules;
 use crate::prompt_writer::PromptWriter;
 use crate::request::user_input::parse_blocks;
 use crate::settings::{DefaultModel, UserSettings, scripted};
@@ -57,7 +57,7 @@ impl ProcessEnvironment {
         let toolset = Toolset::with_servers(project, &settings, &overrides, mcp)?;
         let toolset = toolset.with_approvals(process.approvals());
         let rules = match (&process.folder, process.no_rules) {
-            (_, true) => Rules::default(),
+            (_, true) => InstructionFiles::default(),
             (Some(folder), false) => project.rules_down_to(folder, &settings),
             (None, false) => project.rules(&settings),
         };
@@ -149,7 +149,6 @@ impl ProcessEnvironment {
             route: Route { began, ..request.route },
             ..TaskSpec::new(message)
         };
-        self.prompts.refresh().await;
         let builder = TaskBuilder {
             orchestrator,
             agents: &*self.catalog,

@@ -91,7 +91,6 @@ impl TaskFactory for ProjectTaskFactory {
                 ..Conversation::default()
             },
         };
-        self.prompts.refresh().await;
         let system_prompt = match (request.system_prompt, &conversation.system_prompt) {
             (Some(text), _) => SystemPrompt::Text(text),
             (None, Some(recorded)) => SystemPrompt::Recorded(recorded.clone()),

@@ -71,9 +71,9 @@ impl TaskSpec {
 /// The system prompt of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SystemPrompt {
-    /// The agent's own, or the default one, with the project's rules and the situation.
+    /// The agent's own, or the default one, with the rules of the project and the environment block.
     Default,
-    /// This text with the project's rules and the situation.
+    /// This text with the rules of the project and the environment block.
     Text(String),
     /// This text as it is: it was recorded with a session.
     Recorded(String),
@@ -132,7 +132,7 @@ pub struct TaskBuilder<'a> {
     pub agents: &'a dyn Agents,
     /// The model of a task that names none, if there is one.
     pub default_model: Option<&'a ModelRef>,
-    /// Writes the system prompts. The caller refreshes it before.
+    /// Writes the system prompts.
     pub prompts: &'a PromptWriter,
 }
 

@@ -56,6 +56,17 @@ pub async fn find_task_in<E: From<ProjectError>>(
         if let Some(task) = live.or(tasks.first()) {
             return Ok(task.clone());
         }
+        if found.is_empty() && last_of == TaskSelector::Unfinished {
+            let which = TaskSelector::Matching(of_agent(name, &TaskSelector::All));
+            let ended = list(TaskQuery { which, limit: NonZeroUsize::MIN }).await?;
+            if let Some(last) = ended.first() {
+                let (id, status) = (&last.task_id, last.status.as_str());
+                let error = format!(
+                    "agent `{name}` has no unfinished task: its last one, {id}, is {status}"
+                );
+                return Err(ProjectError::InvalidInput(error).into());
+            }
+        }
     }
     let mut found = found.into_iter();
     let error = match (found.next(), found.next()) {

@@ -1,14 +1,11 @@
 //! Asks the user about what a project brings, once; without a user to ask, says what has no effect.
 
 use antiphon_agent_files::version_of;
-use antiphon_core::visible;
+use antiphon_core::escaped;
 
 use super::{ProjectTrust, TrustItem, TrustRecord, TrustStatus};
 use crate::environment::{Environment, TrustPolicy};
 use crate::error::{ProjectError, unusable};
-
-/// Most effects of one file in a list. Those that give it power come first.
-const EFFECTS_SHOWN: usize = 40;
 
 impl ProjectTrust {
     /// Asks the user about everything in the project that is not trusted, unless the user declined exactly
@@ -63,20 +60,16 @@ pub fn listed(items: &[TrustItem]) -> String {
     let lines = |item: &TrustItem| {
         let about = format!("{} ({}): {}", item.path, item.kind.as_str(), item.status.as_str());
         let mut lines = vec![format!("  {}", one_line(&about))];
-        let shown = item.effects.iter().take(EFFECTS_SHOWN);
-        lines.extend(shown.map(|effect| format!("      {}", one_line(effect))));
-        let more = item.effects.len().saturating_sub(EFFECTS_SHOWN);
-        if more > 0 {
-            lines.push(format!("      … {more} more: read the file"));
-        }
+        // All of them: what is not shown would be trusted unseen.
+        lines.extend(item.effects.iter().map(|effect| format!("      {}", one_line(effect))));
         lines.join("\n")
     };
     items.iter().map(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// A name or a rule may hold a line break.
+/// On one line, with everything that is in it: what could hide a part of it is an escape.
 fn one_line(text: &str) -> String {
-    visible(&text.replace(['\n', '\r'], " "))
+    escaped(text).into_owned()
 }
 
 /// Names a set of files and folders in their present state.

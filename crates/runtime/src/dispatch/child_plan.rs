@@ -72,7 +72,7 @@ impl CallingTask<'_> {
         }
         let policy = target.tools.as_ref().unwrap_or(terms.tools);
         let ChildTools { tools, external, agents, left_out } =
-            self.child_tools(definition, &target.agent, policy)?;
+            self.child_tools(definition, &target.agent, policy, terms.context)?;
         let limits = self.limits(definition, target);
         let child = TaskCreated {
             parent: Some(self.state.task_id.clone()),

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AgentDefinition, AgentRef, CONTROL_REQUEST, CallableAgents, LeftOutTool, TaskId, Tool,
-    ToolPolicy,
+    AgentDefinition, AgentRef, CONTROL_REQUEST, CallableAgents, ContextScope, LeftOutTool, TaskId,
+    Tool, ToolPolicy,
 };
 
 use crate::dispatch::call_agent::CALL_AGENT;
@@ -62,6 +62,7 @@ impl CallingTask<'_> {
         definition: Option<&AgentDefinition>,
         agent: &AgentRef,
         policy: &ToolPolicy,
+        context: ContextScope,
     ) -> Result<ChildTools, DispatchRefusal> {
         let exact: &[String] = match policy {
             ToolPolicy::Exact { tools } => tools,
@@ -72,7 +73,8 @@ impl CallingTask<'_> {
         let mut own = match (agent, definition.and_then(|definition| definition.tools.as_ref())) {
             (AgentRef::Named { .. }, Some(own)) => self.defined(own, &external, &mut left_out),
             (AgentRef::Named { .. }, None) => {
-                return Ok(self.every(definition, agent, exact, external));
+                let agents = self.callable(definition, agent);
+                return Ok(self.every(exact, external, agents, context));
             }
             (AgentRef::AdHoc { tools: Some(own), .. }, _) => {
                 self.ad_hoc(own, &external, &mut left_out)
@@ -96,20 +98,20 @@ impl CallingTask<'_> {
     /// What a defined agent without a list of tools may use: every tool, as when a user starts it.
     fn every(
         &self,
-        definition: Option<&AgentDefinition>,
-        agent: &AgentRef,
         exact: &[String],
         external: Vec<Arc<Tool>>,
+        agents: CallableAgents,
+        context: ContextScope,
     ) -> ChildTools {
         let (here, mut left_out) = (self.deps.tools.tools(), Vec::new());
         let known = |name: &String| has(&here, name) || has(&external, name) || is_ours(name);
         for name in exact.iter().filter(|name| !known(name)) {
             leave_out(&mut left_out, name, NOT_OF_CLIENT);
         }
-        let agents = self.callable(definition, agent);
         // An agent that takes over the task finds its client's tools there: without a list it would have all of them.
         let clients = &self.state.created.external_tools;
-        let tools = (external.len() < clients.len()).then(|| {
+        let has_too_many = context == ContextScope::Shared && external.len() < clients.len();
+        let tools = has_too_many.then(|| {
             let ours = here
                 .iter()
                 .filter(|tool| tool.name != CONTROL_REQUEST && !has(clients, &tool.name));

@@ -28,6 +28,10 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest pause that a provider may ask for.
 pub const ASKED_PAUSE_MAX: Duration = Duration::from_secs(60 * 60);
 
+/// Spreads the attempts of tasks that the provider sends away at the same moment. Less than half a second, so that a
+/// client is told the seconds that the provider asks for: the time until the next attempt, rounded.
+const ASKED_SPREAD: Duration = Duration::from_millis(400);
+
 /// What a task knows about the outage of its model or its peer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Outage {
@@ -123,14 +127,19 @@ fn pause(attempt: u32, asked: Option<Duration>, random: Uuid) -> Duration {
         of.saturating_mul(share) / 0xFFFF
     };
     let own = doubled / 2 + jitter(doubled / 2);
-    // Tasks that the provider sends away at the same moment do not all come back at one moment.
-    let asked = asked.map(|asked| asked.min(ASKED_PAUSE_MAX) + jitter(PAUSE_MIN));
+    let asked = asked.map(|asked| whole_seconds(asked.min(ASKED_PAUSE_MAX)) + jitter(ASKED_SPREAD));
     own.max(asked.unwrap_or_default())
+}
+
+/// Rounded up.
+fn whole_seconds(pause: Duration) -> Duration {
+    let partial = u64::from(pause.subsec_nanos() > 0);
+    Duration::from_secs(pause.as_secs().saturating_add(partial))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ASKED_PAUSE_MAX, PAUSE_MAX, PAUSE_MIN, pause};
+    use super::{ASKED_PAUSE_MAX, ASKED_SPREAD, PAUSE_MAX, PAUSE_MIN, pause};
     use std::time::Duration;
     use uuid::Uuid;
 
@@ -150,7 +159,8 @@ mod tests {
     fn a_provider_is_given_the_time_it_asks_for_but_not_for_ever() {
         let minute = Duration::from_secs(60);
         assert_eq!(pause(1, Some(minute), Uuid::nil()), minute);
-        assert_eq!(pause(1, Some(minute), Uuid::max()), minute + PAUSE_MIN);
+        assert_eq!(pause(1, Some(minute), Uuid::max()), minute + ASKED_SPREAD);
+        assert_eq!(pause(1, Some(minute - PAUSE_MIN / 10), Uuid::nil()), minute);
         assert_eq!(pause(20, Some(minute), Uuid::nil()), PAUSE_MAX / 2);
         assert_eq!(pause(1, Some(Duration::MAX), Uuid::nil()), ASKED_PAUSE_MAX);
     }

@@ -275,7 +275,8 @@ async fn an_agent_that_cannot_be_started_accepts_nothing() {
     let lost = AgentDefinition { model: None, agents: CallableAgents::default(), ..clerk("lost") };
     let live_agents = LiveAgents::with(Roster::default().with(lost), answering());
     let rejection = rejected(&live_agents, message("lost", "hello")).await;
-    let why = "`lost` cannot be started: it names no model, and none is configured";
+    let why = "`lost` cannot be started: it names no model, and none is configured: set a key such as \
+               ANTHROPIC_API_KEY, run `antiphon init`, or write `model:` into its file";
     assert_eq!(rejection.to_string(), why);
     assert_eq!(live_agents.orchestrator.agent_task(&name("lost")).await, Ok(None));
 }

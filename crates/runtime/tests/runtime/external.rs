@@ -143,10 +143,10 @@ async fn a_child_borrows_what_its_caller_was_offered() {
     }
 }
 
-/// A client's tool that has the name of ours. A child looks with ours, if its caller had it without its client.
+/// A client's tool that has the name of ours. A child looks with ours, whatever tools its caller has.
 #[tokio::test]
 async fn a_clients_tool_that_has_replaced_ours_stays_with_its_task() {
-    for (tools, looks) in [(None, true), (Some(Vec::new()), false)] {
+    for tools in [None, Some(Vec::new())] {
         let arguments = r#"{"agent":"painter","prompt":"paint","tools":"inherit"}"#;
         let team = Team::new(
             script(&[
@@ -162,7 +162,7 @@ async fn a_clients_tool_that_has_replaced_ours_stays_with_its_task() {
         let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
         let state = orchestrator.wait(&task_id).await.expect("an end");
         assert_eq!(state.status, TaskStatus::Completed);
-        assert_eq!(team.tools.done().contains_key("look {}"), looks);
+        assert!(team.tools.done().contains_key("look {}"));
     }
 }
 

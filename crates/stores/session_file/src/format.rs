@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use antiphon_core::{Message, Session, SessionId};
 use chrono::{DateTime, Utc};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -70,6 +71,9 @@ struct EnvelopeIn {
     system_prompt: String,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
+    /// Required, and read before: see [`MessagesOnly`].
+    #[serde(rename = "messages")]
+    _messages: IgnoredAny,
 }
 
 #[derive(Serialize)]
@@ -108,7 +112,7 @@ pub fn parse(text: &str) -> Result<Session, FormatError> {
         return Err(FormatError::Malformed { reason: "missing field `version`".to_owned() });
     }
     let envelope: EnvelopeIn = serde_json::from_str(text).map_err(malformed)?;
-    let EnvelopeIn { id, system_prompt, created_at, updated_at } = envelope;
+    let EnvelopeIn { id, system_prompt, created_at, updated_at, .. } = envelope;
     Ok(Session { id, system_prompt, created_at, updated_at, messages })
 }
 

@@ -188,6 +188,16 @@ fn a_list_of_messages_may_be_null() {
 }
 
 #[test]
+fn a_list_of_messages_may_be_empty_and_not_missing() {
+    let text = r#"{"version":1,"id":"s","created_at":"2026-02-18T12:00:00Z",
+        "updated_at":"2026-02-18T12:00:00Z","messages":[]}"#;
+    assert_eq!(parse(text).unwrap().messages, []);
+    let missing = parse(&text.replace(r#","messages":[]"#, "")).unwrap_err().to_string();
+    let expected = "not a session file: missing field `messages`";
+    assert!(missing.starts_with(expected), "{missing}");
+}
+
+#[test]
 fn a_saved_file_is_for_its_owner_alone_and_leaves_nothing_beside_it() {
     let folder = Folder::new();
     let path = folder.path("s.json");

@@ -31,7 +31,7 @@ fn a_real_journal_is_counted() {
     assert_eq!(
         counted,
         [
-            r#"antiphon_messages_processed_total{agent="default"} 6"#,
+            r#"antiphon_messages_processed_total{agent="default"} 5"#,
             r#"antiphon_tasks_created_total{agent="default"} 5"#,
             r#"antiphon_tasks_ended_total{agent="default",status="canceled"} 1"#,
             r#"antiphon_tasks_ended_total{agent="default",status="completed"} 2"#,

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::visible;
+use antiphon_core::{escaped, visible};
 use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{
@@ -122,7 +122,8 @@ impl OpenConnection {
                 let started_process =
                     ServerProcess::start(server, stdio, &connection_context.environment);
                 let (process, input, output) = started_process.map_err(|error| {
-                    OpenError::Permanent(format!("`{}` cannot be started: {error}", stdio.command))
+                    let command = escaped(&stdio.command);
+                    OpenError::Permanent(format!("`{command}` cannot be started: {error}"))
                 })?;
                 started(process.group());
                 let transport = StdioTransport::new(input, output);

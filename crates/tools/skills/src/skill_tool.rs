@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antiphon_core::port::ToolContext;
-use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolResult, visible};
+use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolResult, escaped, visible};
 use antiphon_toolbox::{ToolHandler, arguments, definition};
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -90,12 +90,12 @@ impl ToolHandler for SkillTool {
 
 /// The instructions with their source before them and the files behind them.
 fn text(name: &str, skill: &LoadedSkill) -> String {
-    let (name, source) = (visible(name), visible(&skill.source));
+    let (name, source) = (escaped(name), escaped(&skill.source));
     let mut text = format!("Skill {name}, from {source}:\n\n{}\n", skill.body.trim_end());
     if !skill.files.is_empty() {
         text.push_str("\nFiles of the skill, which you can read:\n");
         for file in skill.files.iter().take(FILES_MAX) {
-            text.push_str(&visible(file));
+            text.push_str(&escaped(file));
             text.push('\n');
         }
     }

@@ -17,6 +17,7 @@ use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
 use uuid::Uuid;
 
+use super::rest::Rest;
 use super::{Next, Program};
 use crate::composer::Vi;
 use crate::document::{prompt_lines, text_of};
@@ -62,8 +63,8 @@ impl Program<'_, '_> {
         let session = self.conversation.session.clone();
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
-        let blocks =
-            prompt_with_images(&prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
+        let blocks = prompt_with_images(&prompt, self.typed_part(&prompt), &self.options.root)
+            .map_err(ProjectError::InvalidInput)?;
         let request = RunRequest {
             prompt,
             blocks: blocks.map(blocks_json).transpose()?,
@@ -87,6 +88,7 @@ impl Program<'_, '_> {
         }
         self.watch(started.task_id.clone());
         let created = self.connection().reader().created(&started.task_id).await?;
+        self.conversation.model = created.model;
         self.conversation.session = Some((created.session_id, started.task_id));
         Ok(())
     }
@@ -101,6 +103,7 @@ impl Program<'_, '_> {
         self.watched =
             Some(TaskTranscript::new(task_id, self.options.prices.clone(), self.width()));
         (self.is_working, self.is_suspended, self.question) = (true, false, None);
+        self.rest = Rest::Unknown;
         self.is_dirty = true;
     }
 
@@ -126,10 +129,15 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// The part of a prompt that the user typed: it may name images, and the file of a command may not.
+    fn typed_part<'a>(&'a self, prompt: &'a str) -> &'a str {
+        self.typed.as_deref().unwrap_or(prompt)
+    }
+
     /// Sends a prompt with its images to a task.
     async fn send_message(&self, task_id: &TaskId, prompt: &str) -> Result<(), ProjectError> {
-        let blocks =
-            prompt_with_images(prompt, &self.options.root).map_err(ProjectError::InvalidInput)?;
+        let blocks = prompt_with_images(prompt, self.typed_part(prompt), &self.options.root)
+            .map_err(ProjectError::InvalidInput)?;
         match blocks {
             Some(blocks) => {
                 self.connection().send_blocks(task_id, blocks, HandlingMode::Steer).await
@@ -238,8 +246,11 @@ impl Program<'_, '_> {
 
     pub(super) async fn interrupt(&mut self) {
         let Some(task_id) = self.open_task().filter(|_| self.is_working) else { return };
-        if let Err(error) = self.connection().interrupt(&task_id).await {
-            self.error(&error.to_string());
+        match self.connection().interrupt(&task_id).await {
+            Ok(()) => {}
+            // The end is about to be shown.
+            Err(_) if self.has_ended(&task_id).await => self.is_working = false,
+            Err(error) => self.error(&error.to_string()),
         }
     }
 
@@ -248,7 +259,13 @@ impl Program<'_, '_> {
         if self.is_working && self.attachment.is_owner() {
             self.interrupt().await;
         }
-        (self.stream, self.keys) = (TaskStream::Nothing, None);
+        if let Some(task_id) = self.open_task()
+            && self.has_ended(&task_id).await
+        {
+            // Its end was not shown any more.
+            (self.is_working, self.is_suspended) = (false, false);
+        }
+        (self.stream, self.rest, self.keys) = (TaskStream::Nothing, Rest::Known, None);
     }
 
     pub(super) fn say_goodbye(&self) {
@@ -288,6 +305,8 @@ impl Program<'_, '_> {
         for message in &session.messages[first..] {
             self.show_message(message);
         }
+        let created = self.connection().reader().created(&last_task).await?;
+        self.conversation.model = created.model;
         self.conversation.session = Some((session_id, last_task.clone()));
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;

@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use antiphon_core::TaskAccess;
 use antiphon_core::port::{Clock as _, SystemClock};
+use antiphon_core::{ModelRef, TaskAccess};
 use antiphon_project::error::ProjectError;
 use antiphon_view::text::{fit, one_line};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -166,7 +166,7 @@ impl Program<'_, '_> {
         let text = match &mut self.watched {
             Some(task) if working => task.activity() + &left,
             Some(_) | None if self.is_suspended => format!("⏸ interrupted{left}"),
-            Some(_) | None => self.options.default_status(&left),
+            Some(_) | None => self.options.default_status(self.conversation.model.as_ref(), &left),
         };
         let vi = match self.vi.as_ref().map(|vi| vi.mode) {
             Some(ViMode::Normal) => "vi commands · ",
@@ -185,9 +185,10 @@ impl Program<'_, '_> {
 }
 
 impl super::ProgramOptions {
-    /// Model, agent and permissions of the next task.
-    fn default_status(&self, context_left: &str) -> String {
-        let model = self.model.as_ref().map_or(self.default_model.clone(), ToString::to_string);
+    /// Model, agent and permissions of the next task, which has the model of its conversation unless another is chosen.
+    fn default_status(&self, continued: Option<&ModelRef>, context_left: &str) -> String {
+        let model = self.model.as_ref().or(continued);
+        let model = model.map_or(self.default_model.clone(), ToString::to_string);
         let agent = self.agent.as_deref().map_or(String::new(), |agent| format!(" · {agent}"));
         let mode = self.mode_name();
         let plan = match self.access {

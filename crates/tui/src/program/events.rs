@@ -4,6 +4,7 @@ use antiphon_core::{Event, EventBody, TaskStatus, WaitingFor};
 use antiphon_process::{NextOwner, TaskStream, TaskStreamEnd, TaskStreamItem};
 use antiphon_project::error::ProjectError;
 
+use super::rest::Rest;
 use super::{Next, Program, unusable};
 
 impl Program<'_, '_> {
@@ -37,7 +38,7 @@ impl Program<'_, '_> {
     /// Goes on after the owner of the journal has ended: with the next one, or as the next one. No event is shown twice,
     /// and none is left out.
     pub(super) async fn find_owner(&mut self) -> Result<Next, ProjectError> {
-        self.stream = TaskStream::Nothing;
+        (self.stream, self.rest) = (TaskStream::Nothing, Rest::Known);
         let working = self.watched.as_ref().filter(|_| self.is_working);
         let next = match working.map(|task| task.task_id.clone()) {
             Some(task_id) => self.attachment.attach_again(&task_id).await?,
@@ -48,7 +49,10 @@ impl Program<'_, '_> {
         };
         self.stream = match next {
             NextOwner::Ending => TaskStream::ending(),
-            NextOwner::Here | NextOwner::Found => self.attachment.journal_stream(self.position),
+            NextOwner::Here | NextOwner::Found => {
+                self.rest = Rest::Unknown;
+                self.attachment.journal_stream(self.position)
+            }
         };
         if next == NextOwner::Here {
             self.note(
@@ -80,11 +84,17 @@ impl Program<'_, '_> {
             return Ok(Next::Continue);
         }
         let Some(task) = &mut self.watched else { return Ok(Next::Continue) };
+        if matches!(self.rest, Rest::Known) {
+            self.rest = Rest::Unknown;
+        }
         let is_own = event.task_id == task.task_id;
         task.event(event).map_err(unusable)?;
         if is_own && let EventBody::StatusChanged(change) = &event.body {
             let is_resumable = change.status == TaskStatus::InputRequired
                 && change.waiting_for == Some(WaitingFor::Resume);
+            if is_resumable {
+                task.suspend();
+            }
             self.is_working = !change.status.is_terminal() && !is_resumable;
             self.is_suspended = is_resumable;
             if change.status.is_terminal() {

@@ -133,7 +133,12 @@ impl Program<'_, '_> {
         match crate::command::parse(&prompt) {
             Some(Ok((command, argument))) => return self.command(command, argument).await,
             Some(Err(name)) => match (self.options.expand)(name, &prompt) {
-                Some(Ok(expanded)) => self.send(expanded).await?,
+                Some(Ok(expanded)) => {
+                    self.typed = Some(prompt);
+                    let sent = self.send(expanded).await;
+                    self.typed = None;
+                    sent?;
+                }
                 Some(Err(reason)) => self.error(&reason),
                 None => self.error(&format!("there is no command /{name}: see /help")),
             },

@@ -182,6 +182,21 @@ impl Transcript {
         Ok(())
     }
 
+    /// The task is suspended: what is shown of an answer that is not complete does not count, and nothing more of it is
+    /// shown. Whether there was such an answer.
+    pub fn cut_answer(&mut self) -> bool {
+        if std::mem::take(&mut self.shown_bytes) == 0 {
+            return false;
+        }
+        self.end_line();
+        (self.superseded_at, self.showing) = (self.seq, Showing::None);
+        if self.answers == Answers::ThisWhenComplete {
+            self.answers = Answers::AsTheyArrive;
+        }
+        self.filter = TextFilter::new(self.options.destination);
+        true
+    }
+
     /// The model does not answer: the task waits. What was shown of the answer is superseded.
     pub(super) fn model_wait(&mut self, wait: &OutageWait) -> io::Result<()> {
         if wait.superseded {

@@ -33,7 +33,7 @@ struct Detail<'a> {
 /// The tools an agent names, and which of them are available.
 #[derive(Serialize)]
 struct Tools {
-    /// Absent when the agent uses all tools of its caller.
+    /// Absent when the agent has every tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     wanted: Option<Vec<String>>,
     /// Tools it gets from a caller that has every tool.
@@ -51,7 +51,7 @@ impl Tools {
 
     fn line(&self) -> String {
         let here = joined(&self.here, "none");
-        let all = if self.wanted.is_none() { "all tools of its caller, here " } else { "" };
+        let all = if self.wanted.is_none() { "every tool, here " } else { "" };
         let missing = match self.missing.as_slice() {
             [] => String::new(),
             missing => format!("; not available: {}", missing.join(", ")),

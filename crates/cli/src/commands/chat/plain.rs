@@ -208,7 +208,8 @@ impl PlainChat {
         let session = self.session.clone();
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
-        let images = prompt_with_images(&prompt, &self.options.root).map_err(Failure::usage)?;
+        let images =
+            prompt_with_images(&prompt, &prompt, &self.options.root).map_err(Failure::usage)?;
         let request = RunRequest {
             prompt,
             blocks: images.map(blocks_json).transpose()?,

@@ -90,7 +90,11 @@ impl Run {
     /// The prompt with the images that it or the arguments name.
     fn blocks(&self, prompt: &str, environment: &Environment) -> Result<Option<RawJson>, Failure> {
         let current = environment.current_dir()?;
-        let blocks = prompt_with_files(prompt, current, &self.image).map_err(Failure::usage)?;
+        // What the user typed names images; a pipe and the file of a command do not.
+        let typed =
+            self.prompt.iter().chain(&self.arguments).cloned().collect::<Vec<_>>().join(" ");
+        let blocks =
+            prompt_with_files(prompt, &typed, current, &self.image).map_err(Failure::usage)?;
         Ok(blocks.map(blocks_json).transpose()?)
     }
 

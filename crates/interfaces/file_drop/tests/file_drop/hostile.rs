@@ -228,6 +228,20 @@ async fn a_duplicate_field_is_refused() {
     fs::write(world.path("a.json"), twice).unwrap();
     let message = "duplicate field `action` at line 1 column 42";
     is_rejected(&world, message, "INVALID_REQUEST").await;
+    for (field, twice) in [
+        ("name", r#"{"action":"stop_agent","name":"a","name":"b"}"#),
+        ("context", r#"{"action":"update_agent_context","name":"a","context":"x","context":"y"}"#),
+    ] {
+        let world = World::new();
+        fs::write(world.path("a.json"), twice).unwrap();
+        let counts = PassCounts { set_aside: 1, ..PassCounts::default() };
+        assert_eq!(world.pass().await, counts, "{field}");
+        let error = world.comparable("a").await["error"].clone();
+        assert_eq!(error["code"], "INVALID_REQUEST", "{error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("duplicate field `{field}`")), "{message}");
+        assert_eq!(world.orders.calls(), 0, "{field}");
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Approvals: listed, shown and decided.
+//! Approvals: listed, shown and decided. Who may decide one is in `access/caller.rs` of the transport (`Decider`).
 
 use std::sync::Arc;
 

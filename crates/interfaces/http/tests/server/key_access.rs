@@ -262,6 +262,10 @@ async fn wrong_keys_are_throttled_and_right_ones_are_not() {
     assert!(last.head.contains("connection: close"), "{last:?}");
     let after = last.head.lines().find_map(|line| line.strip_prefix("retry-after: "));
     assert!((1..=12).contains(&after.unwrap().parse::<u64>().unwrap()), "{last:?}");
+    let details = last.json()["details"].clone();
+    assert_eq!(details["retry_after_s"].as_str(), after, "{details}");
+    assert_eq!((&details["limit"], &details["remaining"]), (&json!("5"), &json!("0")), "{details}");
+    assert!(details["reset_at"].is_string(), "{details}");
     for right in [TOKEN, &good] {
         assert_eq!(keyed.ask(right, "GET", "/v1/tasks", None).await.status, 200, "{right}");
     }

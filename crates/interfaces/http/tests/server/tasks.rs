@@ -147,7 +147,7 @@ async fn a_tree_is_a_task_and_its_descendants() {
 async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
     let server = TestServer::new().await;
     let tool = |name: &str| json!({"name": name, "description": "", "parameters": {}});
-    let many: Vec<Value> = (0..129).map(|n| tool(&format!("t{n}"))).collect();
+    let many: Vec<Value> = (0..513).map(|n| tool(&format!("t{n}"))).collect();
     for (body, named) in [
         (json!({}), "message"),
         (json!({"message": ""}), "message"),
@@ -168,7 +168,7 @@ async fn an_invalid_task_is_refused_with_the_name_of_the_field() {
             "a tool of that name exists",
         ),
         (json!({"message": "hi", "external_tools": [tool("a b")]}), "a b"),
-        (json!({"message": "hi", "external_tools": many}), "128"),
+        (json!({"message": "hi", "external_tools": many}), "512"),
         (json!({"message": "hi", "limits": {"cost_nano_usd_max": 5}}), "price"),
     ] {
         let reply = post(server.address, "/v1/tasks", &body).await;

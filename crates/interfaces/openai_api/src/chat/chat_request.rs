@@ -66,6 +66,11 @@ const OPENAI_ONLY: &[&str] = &[
 /// The header that OpenAI's libraries send with each request.
 const OPENAI_HEADER: &str = "x-stainless-lang";
 
+/// Whether a request is of one of OpenAI's libraries.
+pub(crate) fn is_of_library(headers: &HeaderMap) -> bool {
+    headers.contains_key(OPENAI_HEADER)
+}
+
 /// The shape of a request: canonical messages have `id` and `timestamp`. A request without messages is native unless
 /// something else in it is clearly OpenAI's.
 pub(crate) fn shape(fields: &Fields, headers: &HeaderMap) -> Shape {
@@ -82,8 +87,7 @@ pub(crate) fn shape(fields: &Fields, headers: &HeaderMap) -> Shape {
     };
     let default_only = DEFAULT_ONLY.iter().map(|(name, _)| name);
     let mut marks = default_only.chain(UNSUPPORTED).chain(OPENAI_ONLY);
-    let is_openai =
-        headers.contains_key(OPENAI_HEADER) || marks.any(|name| fields.contains_key(*name));
+    let is_openai = is_of_library(headers) || marks.any(|name| fields.contains_key(*name));
     let without_messages = messages.is_empty() && !is_openai;
     if without_messages || messages.iter().any(canonical) {
         Shape::Canonical

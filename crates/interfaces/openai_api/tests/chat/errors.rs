@@ -146,10 +146,19 @@ async fn each_failure_has_its_status() {
 async fn a_body_that_is_not_json_is_refused() {
     let server =
         TestServer::with(ServerLimits { body_bytes_max: 4096, ..ServerLimits::default() }).await;
-    for text in ["", "{", "[]", "\"x\"", "{\"messages\": [", "null"] {
-        let reply = say(&server, &request("POST", CHAT, "", text)).await;
+    let library = "x-stainless-lang: python\r\n";
+    for text in ["", "{", "[]", "\"x\"", "{\"messages\": [", "null", "5", "not json"] {
+        let reply = say(&server, &request("POST", CHAT, library, text)).await;
         assert_eq!(reply.status, 400, "{text}: {reply:?}");
         assert_eq!(error(&reply)["type"], "invalid_request_error", "{reply:?}");
+        // Without the header of OpenAI's libraries, nothing says that it is OpenAI's.
+        let reply = say(&server, &request("POST", CHAT, "", text)).await;
+        let refused = reply.json();
+        assert_eq!((reply.status, &refused["code"]), (400, &json!("INVALID_REQUEST")), "{refused}");
+        assert!(!refused["details"]["reason"].as_str().unwrap().is_empty(), "{refused}");
+        if !text.starts_with('{') {
+            assert_eq!(refused["details"]["field"], "body", "{text}: {refused}");
+        }
     }
     let plain = request("POST", CHAT, "", "{}").replace("application/json", "text/plain");
     let reply = say(&server, &plain).await;

@@ -164,8 +164,9 @@ impl AnswerError {
     /// The failure of a model that is away, until the next attempt: the rest of an open breaker, or what the provider
     /// asked for.
     pub fn away(wait: &OutageWait, detail: Option<&Value>, now: DateTime<Utc>) -> Self {
-        let left_ms = (wait.next_at - now).num_milliseconds().max(1).cast_unsigned();
-        let retry_after_s = u32::try_from(left_ms.div_ceil(1000)).ok().and_then(NonZeroU32::new);
+        // Rounded, not up: the attempts are spread over less than half a second more than the whole seconds.
+        let left_s = (wait.next_at - now).num_milliseconds().max(0).saturating_add(500) / 1000;
+        let retry_after_s = u32::try_from(left_s).ok().and_then(NonZeroU32::new);
         Self { retry_after_s, ..Self::failed(detail) }
     }
 

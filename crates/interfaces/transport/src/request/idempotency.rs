@@ -1,6 +1,7 @@
 //! The header `Idempotency-Key`: a repeated key of the same caller is the same request, done once. Keys of
 //! different callers and of different kinds of requests never collide. An invalid key is refused with 400,
-//! before anything is done.
+//! before anything is done. The journal knows the keys and answers repeated ones, in the transaction of an append
+//! (`append_transaction.rs` of the store).
 
 use antiphon_core::port::IdempotencyKey;
 use axum::http::HeaderMap;

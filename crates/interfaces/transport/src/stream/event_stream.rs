@@ -2,7 +2,8 @@
 //!
 //! Events are read from the journal as fast as the client reads: a slow client misses no event, and costs only
 //! its stream permit. Live deltas are dropped when the client is slow; the whole message follows from the
-//! journal. Events that exist already are sent in one chunk, and serialized once for all watchers of a task.
+//! journal. Events that exist already are sent in one chunk, and serialized once for all watchers of a task. Where a
+//! stream begins (`Last-Event-ID`) is read by its route.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;

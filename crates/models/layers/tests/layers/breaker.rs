@@ -12,6 +12,9 @@ use crate::test_provider::{Action, TestProvider, say};
 use crate::world::{Read, ask, poll, read, request};
 
 const OPEN_FOR: Duration = Duration::from_secs(30);
+
+/// How long others wait while a probe runs.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
 fn watched(inner: &TestProvider) -> Breaker<TestProvider> {
@@ -23,7 +26,7 @@ fn resting(left: Duration) -> ProviderError {
 }
 
 fn resting_after(last: &ProviderError, left: Duration) -> ProviderError {
-    let seconds = left.as_secs();
+    let seconds = left.as_millis().div_ceil(1000);
     ProviderError::Overloaded {
         message: format!(
             "it failed too often (the last time: {last}) and is not asked for another {seconds} s"
@@ -90,7 +93,10 @@ async fn a_success_resets_the_count_of_failures() {
 async fn an_open_breaker_fails_at_once_with_the_remaining_time() {
     let (inner, breaker) = opened(say(answer("hi"))).await;
     assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
-    advance(Duration::from_secs(29)).await;
+    advance(Duration::from_millis(500)).await;
+    let failure = ask(&breaker).await.failure.unwrap().to_string();
+    assert!(failure.ends_with("is not asked for another 30 s"), "{failure}");
+    advance(Duration::from_millis(28_500)).await;
     assert_eq!(ask(&breaker).await, Read::failed(resting(Duration::from_secs(1))));
     assert_eq!((breaker.state(), inner.count()), (BreakerState::Open, 3));
 }
@@ -107,7 +113,7 @@ async fn a_request_that_a_person_wants_at_once_is_a_probe_of_an_open_breaker() {
     let (inner, breaker) = opened(vec![Action::Hang]).await;
     let mut probe = breaker.open(urgent());
     assert_eq!(poll(&mut probe), Poll::Pending);
-    assert_eq!(read(breaker.open(urgent())).await, Read::failed(resting(OPEN_FOR)));
+    assert_eq!(read(breaker.open(urgent())).await, Read::failed(resting(PROBE_WAIT)));
     assert_eq!(inner.count(), 4);
 }
 
@@ -174,7 +180,7 @@ async fn a_dropped_probe_makes_room_for_another() {
     for count in 4..10 {
         let mut probe = breaker.open(request("probe"));
         assert_eq!(poll(&mut probe), Poll::Ready(Some(Ok(Piece::Alive))));
-        assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
+        assert_eq!(ask(&breaker).await, Read::failed(resting(PROBE_WAIT)));
         drop(probe);
         assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, count));
     }
@@ -261,7 +267,7 @@ async fn only_the_probe_decides_when_it_is_half_open() {
         drop(before);
         assert_eq!(
             ask(&breaker).await,
-            Read::failed(resting(OPEN_FOR)),
+            Read::failed(resting(PROBE_WAIT)),
             "a second probe went through"
         );
         assert_eq!((breaker.state(), inner.count()), (BreakerState::HalfOpen, 5));

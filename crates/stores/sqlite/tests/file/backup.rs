@@ -76,7 +76,7 @@ async fn a_backup_is_a_snapshot_also_beside_writers() {
         assert_eq!(events, everything[..events.len()]);
         let bytes = fs::metadata(&target).expect("a file").len();
         let (events, tasks) = (events.len() as u64, WRITERS);
-        assert_eq!(backup, Backup { events, tasks, unfinished: tasks, bytes, schema: 9 });
+        assert_eq!(backup, Backup { events, tasks, unfinished: tasks, bytes, schema: 10 });
         assert!(events < everything.len() as u64, "a writer appended meanwhile");
     }
 }

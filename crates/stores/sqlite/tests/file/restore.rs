@@ -277,10 +277,10 @@ async fn a_database_that_is_no_journal_of_ours_is_refused() {
     let cases = [
         (
             "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
-            "the tables of schema 9",
+            "the tables of schema 10",
         ),
-        ("CREATE VIEW v AS SELECT 1", "the tables of schema 9"),
-        ("DROP TABLE replies", "the tables of schema 9"),
+        ("CREATE VIEW v AS SELECT 1", "the tables of schema 10"),
+        ("DROP TABLE replies", "the tables of schema 10"),
         ("DELETE FROM events WHERE position = 1", "59 events have the positions 2 to 60"),
         ("DELETE FROM events WHERE position = 7", "59 events have the positions 1 to 60"),
         ("DELETE FROM events WHERE position = 60", "1 tasks lack events"),

@@ -1,7 +1,7 @@
 //! What an agent is told about where and when it works: one block at the end of its system prompt.
 //!
 //! It is recorded with the system prompt, so it stays the same until the task ends. What is the same for all tasks of
-//! a project comes first, the date and the state of git last, so that a provider's cache of the beginning stays
+//! a project comes first, the date and the branch last, so that a provider's cache of the beginning stays
 //! valid. Everything in it that a project names is data: escaped, on one line, and cut.
 
 mod git;
@@ -17,11 +17,10 @@ use antiphon_runtime::ApprovalPolicy;
 use antiphon_sandbox::Network;
 use chrono::{DateTime, Utc};
 
+use crate::instruction_files::InstructionFiles;
 use crate::project::Project;
-use crate::prompt::Rules;
 use crate::settings::UserSettings;
 use crate::toolset::{self, PermissionOverrides};
-use git::GitWatch;
 
 /// Most characters of one name.
 const NAME_CHARS_MAX: usize = 200;
@@ -37,14 +36,13 @@ const OS_RELEASE_BYTES_MAX: u64 = 4096;
 
 /// Where the agents of a project work.
 #[derive(Debug)]
-pub(crate) struct Situation {
+pub(crate) struct EnvironmentBlock {
     root: PathBuf,
     /// Where it is.
     place: Vec<String>,
     /// What our tools allow.
     boundary: Vec<String>,
     instructions: Option<String>,
-    git: GitWatch,
 }
 
 /// Whose tools an agent works with.
@@ -65,14 +63,14 @@ struct Boundary {
     approvals: ApprovalPolicy,
 }
 
-impl Situation {
-    /// The situation of agents of this project under these permissions.
+impl EnvironmentBlock {
+    /// The block for agents of this project under these permissions.
     pub(crate) fn of(
         project: &Project,
         settings: &UserSettings,
         overrides: &PermissionOverrides,
         approvals: ApprovalPolicy,
-        rules: &Rules,
+        rules: &InstructionFiles,
     ) -> Self {
         let root = project.root();
         let boundary = Boundary::of(project, settings, overrides, approvals);
@@ -85,20 +83,14 @@ impl Situation {
             place,
             boundary: vec![boundary.permissions(), boundary.network()],
             instructions: instructions(root, rules),
-            git: GitWatch::new(root, &settings.environment),
         }
-    }
-
-    /// Looks at the state of git again. Takes at most [`git::TIME_MAX`].
-    pub(crate) async fn refresh(&self) {
-        self.git.refresh().await;
     }
 
     /// The block for a task that begins now.
     pub(crate) fn block(&self, now: DateTime<Utc>, tools: ToolsOf) -> String {
         let mut block = format!("{ENVIRONMENT_BEGIN}\n");
         let date = format!("Date: {} (UTC)", now.format("%Y-%m-%d"));
-        let git = self.git.line(&self.root);
+        let git = git::line(&self.root);
         let boundary: &[String] = match tools {
             ToolsOf::Antiphon => &self.boundary,
             ToolsOf::Program => &[],
@@ -182,7 +174,7 @@ impl Boundary {
 }
 
 /// The files whose rules are in the prompt, if there are any.
-fn instructions(root: &Path, rules: &Rules) -> Option<String> {
+fn instructions(root: &Path, rules: &InstructionFiles) -> Option<String> {
     if rules.files.is_empty() {
         return None;
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use antiphon_core::{escape_hidden_text, escaped};
+use antiphon_core::{ENVIRONMENT_BEGIN, ENVIRONMENT_END, escape_hidden_text, escaped};
 
 use crate::project::FOLDER;
 
@@ -19,12 +19,12 @@ const RULES_BYTES_MAX: usize = 64 * 1024;
 
 /// Rules for agents: the user's own, then the project's from its root down to the current folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rules {
+pub struct InstructionFiles {
     /// Path and text of each file, in the order they are quoted.
     pub files: Vec<(PathBuf, String)>,
 }
 
-impl Rules {
+impl InstructionFiles {
     /// Reads the user's configuration folder, then the folders from `root` down to `current`. What is `hidden`
     /// from the tools of an agent is not read as rules of the project either.
     pub fn find(user: Option<&Path>, root: &Path, current: &Path, hidden: &[PathBuf]) -> Self {
@@ -81,12 +81,14 @@ fn truncate(text: &mut String, bytes_max: usize) {
 }
 
 /// A prompt with the rules behind it.
-pub(crate) fn with_rules(prompt: &str, rules: &Rules) -> String {
+pub(crate) fn with_rules(prompt: &str, rules: &InstructionFiles) -> String {
     let mut prompt = prompt.to_owned();
     for (path, text) in &rules.files {
         // Writing to a String cannot fail.
         let path = path.to_string_lossy();
-        let _ = write!(prompt, "\n\n# Rules from {}\n\n{}", escaped(&path), text.trim());
+        let text = text.trim().replace(ENVIRONMENT_BEGIN, "\\u{3c}environment>");
+        let text = text.replace(ENVIRONMENT_END, "\\u{3c}/environment>");
+        let _ = write!(prompt, "\n\n# Rules from {}\n\n{text}", escaped(&path));
     }
     prompt
 }
@@ -124,7 +126,7 @@ mod tests {
         fs::write(root.join("CLAUDE.md"), "not this one").unwrap();
         std::os::unix::fs::symlink(outside.join("secret"), root.join("a/AGENTS.md")).unwrap();
         std::os::unix::fs::symlink("../../AGENTS.md", here.join("CLAUDE.md")).unwrap();
-        let rules = Rules::find(None, &root, &here, &[]);
+        let rules = InstructionFiles::find(None, &root, &here, &[]);
         let found: Vec<&str> = rules.files.iter().map(|(_, text)| text.as_str()).collect();
         assert_eq!(found, ["root", "root"]);
         let prompt = with_rules("Be brief.", &rules);
@@ -145,10 +147,10 @@ mod tests {
         std::os::unix::fs::symlink(root.join("secrets"), folder.path().join("linked")).unwrap();
         for hidden in [root.join("secrets/key"), root.join("secrets"), folder.path().join("linked")]
         {
-            let found = Rules::find(None, &root, &root.join("a"), &[hidden]);
-            assert_eq!(found, Rules::default());
+            let found = InstructionFiles::find(None, &root, &root.join("a"), &[hidden]);
+            assert_eq!(found, InstructionFiles::default());
         }
-        let found = Rules::find(None, &root, &root.join("a"), &[]);
+        let found = InstructionFiles::find(None, &root, &root.join("a"), &[]);
         assert_eq!(found.files.len(), 1, "it is hidden by the list alone");
     }
 
@@ -160,7 +162,7 @@ mod tests {
         let hidden =
             "Build with make.\u{e0052}\u{e004d}\u{202e}\u{200b}\u{9b}\x1b[8m\n\tTabs stay.";
         fs::write(root.join("AGENTS.md"), hidden).unwrap();
-        let rules = Rules::find(None, &root, &root, &[]);
+        let rules = InstructionFiles::find(None, &root, &root, &[]);
         let prompt = with_rules("Be brief.", &rules);
         let seen =
             "Build with make.\\u{e0052}\\u{e004d}\\u{202e}\\u{200b}\\u{9b}\\u{1b}[8m\n\tTabs stay.";
@@ -184,7 +186,7 @@ mod tests {
     fn rules_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("CLAUDE.md"), "é".repeat(RULES_BYTES_MAX)).unwrap();
-        let rules = Rules::find(None, folder.path(), folder.path(), &[]);
+        let rules = InstructionFiles::find(None, folder.path(), folder.path(), &[]);
         assert!(rules.files[0].1.len() <= RULES_BYTES_MAX + 2);
     }
 }
