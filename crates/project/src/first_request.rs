@@ -53,7 +53,7 @@ pub async fn first_request(
     let (sender, received) = oneshot::channel();
     let models = Arc::new(RequestCapture(Arc::new(Mutex::new(Some(sender)))));
     let orchestrator = Orchestrator::new(deps(journal, &environment, models));
-    let task = task(&orchestrator, &environment, (agent, model), message).await;
+    let task = task(&orchestrator, &environment, (agent, model), message);
     let first = match task {
         Ok(task) => capture(&orchestrator, task, received).await,
         Err(error) => Err(error),
@@ -62,7 +62,7 @@ pub async fn first_request(
     first
 }
 
-async fn task(
+fn task(
     orchestrator: &Orchestrator,
     environment: &ProcessEnvironment,
     (agent, model): (Option<&str>, Option<ModelRef>),

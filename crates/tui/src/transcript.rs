@@ -65,6 +65,8 @@ pub(crate) struct TaskTranscript {
     thinking: Thinking,
     /// The thinking of the current answer was folded.
     has_folded: bool,
+    /// The last answer was cut off.
+    is_cut: bool,
     /// The model of the last call, and the tokens of the conversation after it.
     context: Option<(ModelRef, u64)>,
     /// The last lines of output of each call that runs.
@@ -100,6 +102,7 @@ impl TaskTranscript {
             answer: Answer::default(),
             thinking: Thinking::default(),
             has_folded: false,
+            is_cut: false,
             context: None,
             output: CallOutput::default(),
             todo: Vec::new(),
@@ -180,6 +183,7 @@ impl TaskTranscript {
                 if let Message::Assistant(answer) = &*appended.message
                     && !appended.superseded
                 {
+                    self.is_cut = !answer.is_complete();
                     self.fold_complete(answer);
                     self.output.begin(answer);
                 }
@@ -256,14 +260,16 @@ impl TaskTranscript {
 
     /// The task is suspended. An answer that this cut off ends here: the next one begins anew.
     pub(crate) fn suspend(&mut self) {
-        if !self.transcript.cut_answer() {
-            return;
-        }
+        let is_unrecorded = self.transcript.cut_answer();
         self.take_pieces();
         self.finished.extend(self.answer.finish(self.width));
-        let dim = Style::new().add_modifier(Modifier::DIM);
-        self.finished.push(Line::styled("⏸ interrupted", dim));
-        (self.thinking, self.has_folded) = (Thinking::default(), false);
+        if is_unrecorded {
+            (self.thinking, self.has_folded) = (Thinking::default(), false);
+        }
+        if std::mem::take(&mut self.is_cut) || is_unrecorded {
+            let dim = Style::new().add_modifier(Modifier::DIM);
+            self.finished.push(Line::styled("⏸ interrupted", dim));
+        }
     }
 
     /// The lines that still change.

@@ -160,7 +160,7 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert_eq!(pause(1, Some(minute), Uuid::nil()), minute);
         assert_eq!(pause(1, Some(minute), Uuid::max()), minute + ASKED_SPREAD);
-        assert_eq!(pause(1, Some(minute - PAUSE_MIN / 10), Uuid::nil()), minute);
+        assert_eq!(pause(1, Some(Duration::from_millis(59_900)), Uuid::nil()), minute);
         assert_eq!(pause(20, Some(minute), Uuid::nil()), PAUSE_MAX / 2);
         assert_eq!(pause(1, Some(Duration::MAX), Uuid::nil()), ASKED_PAUSE_MAX);
     }

@@ -16,6 +16,9 @@ use super::lookups::Found;
 /// Tasks of a conversation that are counted. Of more, the newest are.
 const TASKS_MAX: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 
+/// Agents of the first task of a conversation that began with messages of another one.
+const COPIES: [&str; 2] = ["fork", "import"];
+
 impl Program<'_, '_> {
     pub(super) fn show_cost(&mut self) {
         let Some((session, _)) = self.conversation.session.clone() else {
@@ -54,9 +57,11 @@ async fn spent(
     let tasks = count(own.len() as u64, "task");
     let tasks = if own.len() == TASKS_MAX.get() { format!("the newest {tasks}") } else { tasks };
     let below = if below == 0 { String::new() } else { format!(", and {below} below them") };
+    let is_copy = own.iter().any(|task| COPIES.contains(&task.agent.as_str()));
+    let original =
+        if is_copy { ". The conversation that this one is a copy of is not counted" } else { "" };
     Ok(format!(
-        "  {}: {tasks} of this conversation{below}, up to the last complete answer of each. The conversation \
-         that this one is a copy of is not counted",
+        "  {}: {tasks} of this conversation{below}, up to the last complete answer of each{original}",
         usage_text(&total, prices)
     ))
 }

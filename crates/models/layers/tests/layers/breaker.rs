@@ -94,7 +94,7 @@ async fn an_open_breaker_fails_at_once_with_the_remaining_time() {
     let (inner, breaker) = opened(say(answer("hi"))).await;
     assert_eq!(ask(&breaker).await, Read::failed(resting(OPEN_FOR)));
     advance(Duration::from_millis(500)).await;
-    let failure = ask(&breaker).await.failure.unwrap().to_string();
+    let failure = ask(&breaker).await.failure.expect("it is open").to_string();
     assert!(failure.ends_with("is not asked for another 30 s"), "{failure}");
     advance(Duration::from_millis(28_500)).await;
     assert_eq!(ask(&breaker).await, Read::failed(resting(Duration::from_secs(1))));
