@@ -73,7 +73,7 @@ impl ServerArgs {
 }
 
 /// Commands that do not work through a server.
-const LOCAL_COMMANDS: [&str; 19] = [
+const LOCAL_COMMANDS: [&str; 21] = [
     "acp",
     "chat",
     "demo",
@@ -93,6 +93,8 @@ const LOCAL_COMMANDS: [&str; 19] = [
     "config",
     "completions",
     "man",
+    "import",
+    "prompt",
 ];
 
 /// Hides the options from the help of commands that refuse them. They are still parsed there: the refusal

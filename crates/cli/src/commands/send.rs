@@ -1,42 +1,36 @@
 //! `antiphon send`: an interaction for an agent's inbox. An accepted one is in the journal. A rejected one is
 //! not recorded, and the reason says what to do.
 
+mod answer;
 mod at_server;
 mod lines;
 
-use std::convert::Infallible;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use antiphon_api::RequestState;
 use antiphon_core::{
     AgentName, HandlingMode, InputBlock, InteractionContent, Provenance, RawJson, RenderMetadata,
-    Salience, Sender, SourceName, TaskId, Wake,
+    Salience, Sender, SourceName, Wake,
 };
 use antiphon_process::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ProjectServer, ReceiptKind,
-    RejectedInteraction, RequestAnswer, SendOutcome, Twice,
+    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
+    RejectedInteraction, SendOutcome, Twice,
 };
 use antiphon_project::{read_image, render_class};
 use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX};
 use antiphon_view::display::escaped_path;
-use antiphon_view::outage_wait_text;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use uuid::Uuid;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::terminal;
 use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
-
-/// How often `--wait` looks whether the agent waits.
-const WAITS_LOOK: Duration = Duration::from_secs(1);
 
 /// Longest key: leaves space for a line number.
 const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
@@ -315,50 +309,6 @@ impl Send {
             InboxTarget::Server(_) => format!("`{}` will read it", self.agent),
         }
     }
-
-    async fn wait(
-        &self,
-        target: InboxTarget<'_>,
-        accepted: &AcceptedInteraction,
-        timeout_s: Option<u32>,
-        mut interrupts: Signal,
-    ) -> Result<(), Failure> {
-        let InboxTarget::Server(server) = target else {
-            return self.print(target, accepted);
-        };
-        let see = format!("see `antiphon inbox show {}`", accepted.id);
-        let answer = tokio::select! {
-            answer = server.request_answer(accepted.id, timeout_s) => answer,
-            never = note_waits(server, &accepted.task_id), if !self.json => match never {},
-            _ = interrupts.recv() => {
-                let message = format!("stopped waiting; request {} continues: {see}", accepted.id);
-                return Err(Failure { exit: Exit::Interrupted, message });
-            }
-        };
-        let answer = answer.map_err(Failure::from).map_err(|failure| {
-            let message = format!("{failure}; the request is in the journal: {see}");
-            Failure { message, ..failure }
-        })?;
-        let Some(RequestAnswer { state, result }) = answer else {
-            return Err(Failure::failed(format!("`{}` did not answer in time: {see}", self.agent)));
-        };
-        if self.json {
-            let output = json!({
-                "id": accepted.id,
-                "task_id": accepted.task_id,
-                "status": state.as_str(),
-                "result": result,
-            });
-            terminal::print(&terminal::json(&output)?);
-        } else if state == RequestState::Completed {
-            terminal::print(&shown(&result)?);
-        }
-        if state == RequestState::Completed {
-            Ok(())
-        } else {
-            Err(Failure::failed(reason(&result)))
-        }
-    }
 }
 
 fn image(file: &Path) -> Result<InputBlock, Failure> {
@@ -367,22 +317,6 @@ fn image(file: &Path) -> Result<InputBlock, Failure> {
         Ok(Some(image)) => Ok(InputBlock::Image(image)),
         Ok(None) => Err(refuse("it is no image file in PNG, JPEG, GIF or WebP format")),
         Err(why) => Err(refuse(&why)),
-    }
-}
-
-/// Says why the agent does not answer now, whenever that changes. Does not return.
-async fn note_waits(server: &ProjectServer, task_id: &TaskId) -> Infallible {
-    let mut ticks = tokio::time::interval(WAITS_LOOK);
-    let mut noted = None;
-    loop {
-        ticks.tick().await;
-        // The request itself finds out that the server is gone.
-        let Ok(task) = server.client.task(task_id).await else { continue };
-        let wait = task.summary.wait;
-        if let Some(wait) = wait.as_ref().filter(|wait| Some(*wait) != noted.as_ref()) {
-            terminal::note(&format!("the agent {}\n", outage_wait_text(wait)));
-        }
-        noted = wait;
     }
 }
 
@@ -395,18 +329,4 @@ fn interrupts() -> Result<Signal, Failure> {
 fn rejection(rejected: &RejectedInteraction) -> Value {
     let message = rejected.error.to_string();
     json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
-}
-
-/// A result for people: a text as it is, anything else as JSON.
-fn shown(result: &Value) -> Result<String, Failure> {
-    match result.as_str() {
-        Some(text) => Ok(format!("{text}\n")),
-        None => terminal::json(result),
-    }
-}
-
-/// Why a request has failed.
-fn reason(result: &Value) -> String {
-    let message = result["error"].as_str().or(result.as_str());
-    message.map_or_else(|| result.to_string(), str::to_owned)
 }

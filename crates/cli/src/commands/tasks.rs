@@ -258,7 +258,8 @@ async fn cancel(access: &ProjectAccess<'_>, task: &str) -> Result<(), Failure> {
                 // The owner that has ended may have done it.
                 Err(error @ ProjectError::InvalidInput(_)) => {
                     let status = connection.reader().task_alone(&task.task_id).await?.status;
-                    if status == TaskStatus::Canceled { Ok(cancellation) } else { Err(error) }
+                    let is_done = status == TaskStatus::Canceled && !task.status.is_terminal();
+                    if is_done { Ok(cancellation) } else { Err(error) }
                 }
                 canceled => canceled.map(|()| cancellation),
             }

@@ -80,6 +80,10 @@ fn a_broken_file_says_where_and_what_was_meant() {
         ("model = 'scripted/hello'\n[providers.x]\napi_key = 'sk-secret\n", "line 3, column "),
         ("version = 9\nlantern = 1\n", "written by a newer Antiphon"),
         ("[providers.mine]\nbase_url = 'http://127.0.0.1:1'\n", "needs a `kind`"),
+        (
+            "[providers.mine]\nkind = 'openai'\n",
+            "antiphon config set providers.mine '{kind = \"openai\"",
+        ),
     ] {
         world.write_config(text);
         let seen = world.seen(&["run", "hi"], &[]);

@@ -59,7 +59,27 @@ fn the_last_conversation_goes_on() {
     screen.until("Ask anything");
     screen.press("/cost\r");
     screen.until("3 tasks of this conversation");
+    assert!(!screen.text().contains("is a copy of"), "{}", screen.text());
     screen.quit();
+}
+
+#[test]
+fn a_task_whose_model_cannot_be_reached_says_so_and_is_at_rest() {
+    let world = configured();
+    let mut screen = start(&world, &["first words"]);
+    screen.until_written("You said first words.");
+    screen.until("Ask anything");
+    screen.quit();
+    world.config("model = \"scripted/hello\"\n");
+    let mut screen = start(&world, &["-c"]);
+    screen.until("You said first words.");
+    screen.until("scripted/s · ");
+    screen.press("second words\r");
+    screen.until_written("is not available: there");
+    screen.until("Enter resumes the task");
+    assert!(!screen.text().contains("ERROR"), "{}", screen.text());
+    let goodbye = screen.quit();
+    assert!(goodbye.contains("The task goes on with: antiphon run --resume"), "{goodbye}");
 }
 
 #[test]

@@ -203,6 +203,19 @@ fn a_model_that_cannot_be_called_is_refused_at_once() {
 }
 
 #[test]
+fn an_answer_that_is_cut_off_ends_on_a_line_of_its_own() {
+    let (_world, mut screen) = works_in("chunk_chars = 4\n");
+    screen.until("a long");
+    screen.press("\x1b");
+    screen.until("⏸ interrupted\n› Enter resumes the task");
+    // In the status, and behind the answer.
+    assert_eq!(screen.text().matches("⏸ interrupted").count(), 2, "{}", screen.text());
+    screen.press("/cancel\r");
+    screen.until_written("canceled");
+    screen.quit();
+}
+
+#[test]
 fn an_interrupted_task_is_resumed_from_the_list() {
     let (world, mut screen) = works();
     screen.press("\x1b");

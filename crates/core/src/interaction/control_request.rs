@@ -10,7 +10,10 @@
 //! [`OrchestratorRequest::validate`] decides whether it is valid. Values are trimmed, and a
 //! blank value is missing. An unknown action is named before anything else that is wrong.
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use std::fmt;
+
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Name of the tool by which an agent gives control requests. An agent has it only when its file names it.
@@ -104,13 +107,51 @@ impl OrchestratorRequest {
 const ACTIONS: [&str; 3] = ["spawn_agent", "stop_agent", "update_agent_context"];
 
 /// The fields of a request, of any type. A field that is there twice is refused; others are skipped.
-#[derive(Default, Deserialize)]
-#[serde(default)]
+#[derive(Default)]
 struct Fields {
     action: Value,
     name: Value,
     profile: Value,
     context: Value,
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a control request: a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+        let mut fields = Fields::default();
+        let mut seen = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let (name, field) = match name.as_str() {
+                "action" => ("action", &mut fields.action),
+                "name" => ("name", &mut fields.name),
+                "profile" => ("profile", &mut fields.profile),
+                "context" => ("context", &mut fields.context),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if seen.contains(&name) {
+                return Err(de::Error::duplicate_field(name));
+            }
+            seen.push(name);
+            *field = map.next_value()?;
+        }
+        Ok(fields)
+    }
 }
 
 impl<'de> Deserialize<'de> for OrchestratorRequest {

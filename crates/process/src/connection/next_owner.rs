@@ -67,8 +67,13 @@ impl Connection {
     ) -> Result<(Self, T), ProjectError> {
         let mut end = Instant::now() + OWNER_WAIT;
         let mut ending = EndingOwner::default();
+        let mut failed = None;
         loop {
-            let connection = open().await?;
+            let connection = match open().await {
+                Ok(connection) => connection,
+                // What became of the request says more than that there is no next owner.
+                Err(error) => return Err(failed.unwrap_or(error)),
+            };
             let error = match request(&connection).await {
                 Ok(answer) => return Ok((connection, answer)),
                 Err(error) => error,
@@ -85,6 +90,7 @@ impl Connection {
             if Instant::now() >= end {
                 return Err(error);
             }
+            failed = Some(error);
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -261,7 +261,9 @@ impl Program<'_, '_> {
         match self.connection().fork(&summary, &Uuid::new_v4().to_string()).await {
             Ok(fork) => {
                 let summary = self.connection().find_session(&fork.to_string()).await?;
-                self.conversation.session = Some((fork, summary.last_task));
+                // A copy has no model of its own.
+                let session = Some((fork, summary.last_task));
+                self.conversation = Conversation { session, model: None };
                 self.forget_watched();
                 self.note("The next prompt continues a copy of the conversation");
             }

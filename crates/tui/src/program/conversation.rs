@@ -305,13 +305,12 @@ impl Program<'_, '_> {
         for message in &session.messages[first..] {
             self.show_message(message);
         }
-        let created = self.connection().reader().created(&last_task).await?;
-        self.conversation.model = created.model;
+        let state = self.connection().reader().task_alone(&last_task).await?;
+        self.conversation.model = state.created.model;
         self.conversation.session = Some((session_id, last_task.clone()));
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;
         if !status.is_terminal() {
-            let state = self.connection().reader().task_alone(&last_task).await?;
             self.watch(last_task);
             if let Some(task) = &mut self.watched {
                 task.set_todo(state.todo);

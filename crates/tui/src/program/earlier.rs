@@ -55,7 +55,9 @@ impl Program<'_, '_> {
                 }
             };
             let summary = self.connection().find_session(&id.to_string()).await?;
-            self.conversation.session = Some((id, summary.last_task));
+            // A copy has no model of its own.
+            let session = Some((id, summary.last_task));
+            self.conversation = Conversation { session, model: None };
         }
         self.composer.set(text);
         self.note("From before this message, in a copy. The conversation as it was is in /sessions; files stay as they are.");
