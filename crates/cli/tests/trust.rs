@@ -152,7 +152,7 @@ fn has_no_effect_until_it_is_trusted(clone: &ProjectFolder) {
     for shown in [
         ".antiphon/antiphon.toml (settings): not trusted",
         "allows `bash(touch *)`",
-        "MCP server `evil` runs `sh -c touch ../stolen` outside of the sandbox",
+        "MCP server `evil` runs `sh -c 'touch ../stolen'` outside of the sandbox",
         ".antiphon/agents/coder.md (agent): not trusted",
         "tools: bash, read",
         ".antiphon/requests (requests): not trusted",

@@ -195,7 +195,7 @@ fn a_field_that_is_no_text_is_refused() {
     );
     assert_eq!(
         refusal::<OrchestratorRequest>(json!(["stop_agent", "a", {}])),
-        "invalid type: sequence, expected a map"
+        "invalid type: sequence, expected a control request: a JSON object"
     );
 }
 
