@@ -10,10 +10,10 @@ use crate::folder_trust::FolderTrust;
 /// Most folders of requests.
 pub const FOLDERS_MAX: usize = 8;
 
-/// Default of [`OrchestratorSettings::request_bytes_max`].
+/// Default of [`FileDropSettings::request_bytes_max`].
 pub const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 
-/// Default of [`OrchestratorSettings::orders_max`].
+/// Default of [`FileDropSettings::orders_max`].
 pub const ORDERS_MAX: usize = 32;
 
 /// Longest allowed duration of any setting.

@@ -110,6 +110,8 @@ pub(crate) struct Wait<'a> {
     /// When to return a task that still runs.
     until: Option<Instant>,
     question: Option<Question>,
+    /// The approval that the client's person decided last.
+    decided: Option<ApprovalId>,
 }
 
 /// A question that the client's person has not answered.
@@ -128,7 +130,17 @@ impl<'a> Wait<'a> {
         on_cancel: OnCancel,
     ) -> Self {
         let progress = Progress::of(context);
-        Self { request, context, task_id, feed, progress, on_cancel, until: None, question: None }
+        Self {
+            request,
+            context,
+            task_id,
+            feed,
+            progress,
+            on_cancel,
+            until: None,
+            question: None,
+            decided: None,
+        }
     }
 
     /// The same, which returns a task that still runs then.
@@ -191,6 +203,10 @@ impl<'a> Wait<'a> {
 
     /// Asks the client's person. False when that is not possible in this request.
     fn ask(&mut self, approval: Approval) -> bool {
+        // The feed may report it once more if it looked just before the decision.
+        if self.decided.as_ref() == Some(&approval.approval_id) {
+            return true;
+        }
         if let Some(question) = &self.question {
             // One at a time: the feed reports the next one when this one is decided.
             return question.approval.approval_id == approval.approval_id || self.can_ask();
@@ -230,6 +246,7 @@ impl<'a> Wait<'a> {
         match answer {
             Ok(Answer::Decided(reply)) => {
                 let decided = self.request.decide(&approval.approval_id, reply).await;
+                self.decided = Some(approval.approval_id);
                 if let Err(error) = decided {
                     // Another terminal may have decided.
                     tracing::debug!(error = error.message, "the decision was not recorded");

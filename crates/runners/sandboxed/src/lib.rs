@@ -14,7 +14,7 @@
 //! | the worker breaks the protocol        | it is ended, and `Refused`                         |
 //! | the sandbox is not available          | `check` and `run` say why, and nothing is run      |
 //! | a protected path is replaced          | a new worker continues                             |
-//! | a call was cut off with its worker    | what its tool has kept goes to the next worker ([`OrchestratorSettings::kept`]) |
+//! | a call was cut off with its worker    | what its tool has kept goes to the next worker ([`SandboxRunnerSettings::kept`]) |
 //!
 //! The worker is not trusted: it appends to its own task only, and no decisions of users or the
 //! orchestrator; it reads its own task and the conversation before it; it calls the models of its

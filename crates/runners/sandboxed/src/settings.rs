@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::kept_files;
 use crate::limits::{MEMORY_BYTES_MIN, WorkerLimits};
 
-/// Longest [`OrchestratorSettings::worker_settings`], in bytes of JSON.
+/// Longest [`SandboxRunnerSettings::worker_settings`], in bytes of JSON.
 pub const WORKER_SETTINGS_BYTES_MAX: usize = 1024 * 1024;
 
 /// Default of `workers_max`. Further tasks wait.

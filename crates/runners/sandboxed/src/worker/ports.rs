@@ -15,7 +15,7 @@ use super::provider::RemoteProvider;
 pub struct WorkerPorts {
     /// Id of the task to work on.
     pub task_id: TaskId,
-    /// [`OrchestratorSettings::worker_settings`](crate::OrchestratorSettings::worker_settings).
+    /// [`SandboxRunnerSettings::worker_settings`](crate::SandboxRunnerSettings::worker_settings).
     pub settings: Value,
     /// The journal, limited to the task. A worker appends events of its own task, except decisions
     /// of users or the orchestrator; it reads its task and the conversation before it; it lists its
