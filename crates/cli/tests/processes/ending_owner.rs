@@ -14,7 +14,7 @@ const LONG_CALL: Duration = Duration::from_secs(33);
 /// Until the file `go` is there.
 const WAIT: &str = "until [ -e go ]; do sleep 0.02; done; echo waited >> effects";
 
-/// What a user is told who waits.
+/// The line for a user who waits.
 const TOLD: &str = "is about to end";
 
 fn terminate(process: u32) {
