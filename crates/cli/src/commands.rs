@@ -1,43 +1,25 @@
-//! The commands, one file each.
+//! The commands, one file each, in folders by subject. They are used without the folder: `commands::run`.
 
-mod acp;
-mod agents;
-mod approvals;
-mod attach;
-mod backup;
-mod budget;
-pub(crate) mod chat;
-pub(crate) mod completions;
-mod config;
-mod demo;
-mod doctor;
-mod import;
-mod inbox;
-mod init;
-mod journal;
-mod keys;
-mod man;
-mod mcp;
-mod models;
-mod projects;
-mod prompt;
-mod reply;
-mod request;
-mod restore;
-mod run;
-mod send;
-mod serve;
-mod sessions;
-mod tasks;
-mod token;
-mod trust;
-mod usage;
+mod definitions;
+mod interfaces;
+mod messages;
+mod setup;
+mod storage;
+mod work;
 
 use std::ffi::OsString;
 
 use antiphon_process::{ProjectAccess, ProjectServer};
 use antiphon_project::environment::Environment;
 use clap::Subcommand;
+
+use definitions::{agents, models, prompt};
+use interfaces::{acp, keys, mcp, serve, token};
+use messages::{inbox, reply, request, send};
+pub(crate) use setup::completions;
+use setup::{config, demo, doctor, import, init, man, trust};
+use storage::{backup, journal, projects, restore};
+use work::{approvals, budget, chat, run, sessions, tasks, usage};
 
 use crate::failure::Failure;
 use crate::log::{LogDetail, LogFormat};

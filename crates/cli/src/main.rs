@@ -1,33 +1,19 @@
 //! The binary `antiphon`: reads arguments and environment once, wires, and prints.
 //!
-//! One file per command in `commands`. A command returns `Ok` or a [`Failure`], which carries the message
+//! One file per command in the folders of `commands`. A command returns `Ok` or a [`Failure`], which carries the message
 //! for the user and the exit code.
 
-mod choice;
-mod color_choice;
+mod arguments;
 mod commands;
 mod environment;
 mod failure;
 mod first_run;
-mod foreground_process;
-mod hang_up;
-mod hidden_input;
 mod hints;
-mod interface;
-mod keyboard;
 mod log;
-mod outcome;
-mod project_args;
-mod remaining_work;
-mod request_drop;
-mod screen;
-mod server_args;
-mod standard_streams;
-mod stop_signal;
-mod suspension;
+mod signals;
 mod terminal;
-mod terminal_mode;
 mod watch;
+mod wiring;
 
 use std::process::ExitCode;
 
@@ -38,9 +24,14 @@ use clap_complete::CompleteEnv;
 
 use tokio::runtime::Runtime;
 
+use arguments::{project_args, server_args};
 use commands::completions;
 use failure::Failure;
 use remaining_work::RemainingWork;
+use signals::{foreground_process, hang_up, stop_signal, suspension};
+use terminal::{choice, color_choice, hidden_input, keyboard, standard_streams, terminal_mode};
+use watch::{outcome, screen};
+use wiring::{interface, remaining_work, request_drop};
 
 /// Chosen by measurement: `docs/decisions.md`.
 #[cfg(feature = "jemalloc")]

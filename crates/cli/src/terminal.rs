@@ -4,7 +4,13 @@
 //! everything ([`display`](antiphon_view::display)). Only [`write()`] does not, for lines with colors whose parts
 //! were escaped before.
 
+pub(crate) mod choice;
+pub(crate) mod color_choice;
 mod foreground;
+pub(crate) mod hidden_input;
+pub(crate) mod keyboard;
+pub(crate) mod standard_streams;
+pub(crate) mod terminal_mode;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

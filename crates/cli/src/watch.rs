@@ -5,6 +5,8 @@
 //! ends when the task has ended, or when it is suspended and the user is not present to resume it.
 
 mod approvals;
+pub(crate) mod outcome;
+pub(crate) mod screen;
 
 use std::time::{Duration, Instant};
 

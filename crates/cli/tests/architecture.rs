@@ -310,22 +310,22 @@ const ADAPTERS: [&str; 14] = [
 
 /// The files of the binary that wire adapters, or whose command is about one.
 const WIRING: [&str; 16] = [
-    "commands/acp.rs",
-    "commands/attach.rs",
-    "commands/backup.rs",
-    "commands/demo.rs",
-    "commands/doctor.rs",
-    "commands/journal.rs",
-    "commands/mcp/serve.rs",
-    "commands/request.rs",
-    "commands/restore.rs",
-    "commands/serve.rs",
-    "commands/serve/a2a.rs",
-    "commands/serve/background_services.rs",
+    "commands/definitions/attach.rs",
+    "commands/interfaces/acp.rs",
+    "commands/interfaces/mcp/serve.rs",
+    "commands/interfaces/serve.rs",
+    "commands/interfaces/serve/a2a.rs",
+    "commands/interfaces/serve/background_services.rs",
+    "commands/messages/request.rs",
+    "commands/setup/demo.rs",
+    "commands/setup/doctor.rs",
+    "commands/storage/backup.rs",
+    "commands/storage/journal.rs",
+    "commands/storage/restore.rs",
     "failure.rs",
-    "interface.rs",
     "main.rs",
-    "request_drop.rs",
+    "wiring/interface.rs",
+    "wiring/request_drop.rs",
 ];
 
 #[test]
@@ -345,8 +345,11 @@ const LINES_MAX: usize = 180;
 const COMMAND_LINES_MAX: usize = 240;
 
 /// Files of commands that still have more, with their lines. A number may only become smaller.
-const LONG_COMMANDS: [(&str, usize); 3] =
-    [("commands/journal.rs", 300), ("commands/send.rs", 300), ("commands/serve.rs", 380)];
+const LONG_COMMANDS: [(&str, usize); 3] = [
+    ("commands/storage/journal.rs", 300),
+    ("commands/messages/send.rs", 300),
+    ("commands/interfaces/serve.rs", 380),
+];
 
 /// The lines of a file without the types that `clap` parses.
 fn lines_beside_arguments(text: &str) -> usize {

@@ -7,57 +7,47 @@
 //! | folder           | holds                                                                        |
 //! |------------------|------------------------------------------------------------------------------|
 //! | `settings/`      | the user's configuration                                                     |
-//! | `policy/`        | what the administrator of the machine allows, above every setting            |
-//! | `agent_files/`   | agent definitions in files: read, created, changed                           |
-//! | `environment_block` | what an agent is told about where and when it works                          |
+//! | `permissions/`   | the policy of the machine, the user's trust, and paths that stay hidden      |
+//! | `agents/`        | agent definitions, commands and skills in files: read, created, imported     |
+//! | `prompts/`       | system prompts: base text, rules, and where and when an agent works          |
 //! | `models/`        | providers and their layers, from the configuration                           |
+//! | `toolset/`       | the tools of agents, their sandbox, and the permission gate in front of them |
 //! | `project/`       | the project's folder, its journal, and orchestrators over it                 |
 //! | `state/`         | the user's own folder of everything that is believed about a project         |
-//! | `task/`          | building, finding and running tasks                                          |
-//! | `request/`       | requests of clients, checked and turned into tasks and messages              |
+//! | `task/`          | building, finding and running tasks, here and on runners                     |
+//! | `request/`       | requests and control orders, checked and turned into tasks and messages      |
 //! | `reports/`       | what clients look at: usage, diffs, live agents, inboxes, sessions           |
-//! | `schedules/`     | schedules of the user: time, agent and text                                  |
-//! | `server/`        | what a server writes beside its interfaces                                   |
-//! | `trust/`         | what a project brings and the user has to trust before it has an effect      |
-//! | `checks/`        | whether everything that is configured works, and what to do                  |
-//! | `control_orders/` | control orders of the file drop: spawn, stop, update                        |
+//! | `server/`        | what a server has beside its interfaces: schedules, files, spend limits of keys |
+//! | `setup/`         | whether everything that is configured works, and the way to a first model    |
+//!
+//! Modules are used by their own names, without the folder: `antiphon_project::policy`.
 
-pub mod agent_files;
-mod base_prompts;
-pub mod checks;
-pub mod control_orders;
+mod agents;
 pub mod environment;
-mod environment_block;
 pub mod error;
-pub mod first_request;
-pub mod first_run;
-mod found_files;
-mod hidden_paths;
-pub mod import;
-pub mod instruction_files;
-mod machine_clock;
 pub mod models;
-pub mod permission_overview;
-pub mod policy;
+mod permissions;
 pub mod project;
-pub mod project_agents;
-pub mod prompt_commands;
-pub mod prompt_writer;
+mod prompts;
 mod reports;
 mod request;
-pub mod request_drop;
-pub mod restored_journal;
-pub mod runners;
-pub mod schedules;
 mod server;
 pub mod settings;
-mod skills;
-mod spend_limits;
+mod setup;
 pub mod state;
 mod task;
 pub mod toolset;
-pub mod trust;
 
+use agents::{found_files, skills};
+use permissions::hidden_paths;
+use project::machine_clock;
+use prompts::{base_prompts, environment_block};
+use server::spend_limits;
+
+pub use agents::{agent_files, import, project_agents, prompt_commands};
+pub use permissions::{permission_overview, policy, trust};
+pub use project::restored_journal;
+pub use prompts::{first_request, instruction_files, prompt_writer};
 pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};
 pub use reports::dollars::{dollars, nano_usd};
@@ -87,8 +77,10 @@ pub use request::request_error::{RequestError, forbidden, invalid_request};
 pub use request::task_factory::{DefinedAgent, TaskFactory};
 pub use request::task_request::TaskRequest;
 pub use request::user_input::{check_message, parse_blocks, parse_message};
-pub use server::{server_files, telemetry_follower};
+pub use request::{control_orders, request_drop};
+pub use server::{schedules, server_files, telemetry_follower};
+pub use setup::{checks, first_run};
 pub use task::{
-    environments, process_environment, project_task_factory, run_request, saved_session,
+    environments, process_environment, project_task_factory, run_request, runners, saved_session,
     task_builder, task_lookup, task_process, task_worker,
 };

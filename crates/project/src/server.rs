@@ -1,4 +1,6 @@
 //! Files and reports of a server beside its interfaces: its address and token, and telemetry.
 
+pub mod schedules;
 pub mod server_files;
+pub(crate) mod spend_limits;
 pub mod telemetry_follower;

@@ -7,6 +7,7 @@ pub mod process_environment;
 pub mod project_task_factory;
 pub(crate) mod registered_processes;
 pub mod run_request;
+pub mod runners;
 pub mod saved_session;
 pub mod task_builder;
 pub mod task_lookup;

@@ -4,47 +4,35 @@
 //! [`AttachedTask`](antiphon_process::AttachedTask), and everything it shows comes from the journal. Finished blocks are
 //! written as plain lines into the terminal's own scrollback; only the rows at the lower end are drawn again.
 //!
-//! | module          | holds                                                                             |
-//! |-----------------|-----------------------------------------------------------------------------------|
-//! | `program`       | the loop: keys, events and deltas in, lines and orders out                        |
-//! | `inline_screen` | the rows that are drawn again, and the lines above them                           |
-//! | `composer`      | the editor of the prompt; `history`, `completion`, `choice` and `command` serve it |
-//! | `keymap`        | which key of the prompt does what                                                 |
-//! | `transcript`    | a watched task as lines, with `call_output` and `todo_list`; `answer`, `thinking` and `markdown` format what the model writes |
-//! | `document`      | a whole transcript, which `pager` shows over everything else                      |
-//! | `asked_question`| the question on the screen, and when a key may answer it                          |
-//! | `board`         | the tree of everything at work                                                    |
+//! | module           | holds                                                                             |
+//! |------------------|-----------------------------------------------------------------------------------|
+//! | `program/`       | the loop: keys, events and deltas in, lines and orders out                        |
+//! | `prompt/`        | `composer`, the editor of the prompt, which key does what, history, completions and lists |
+//! | `transcript/`    | a watched task as lines: answers, thinking, output of calls; `document`, the whole of it |
+//! | `styled_text/`   | markdown, highlighted code and wrapped lines                                      |
+//! | `asked_question/`| the question on the screen, and when a key may answer it                          |
+//! | `board/`         | the tree of everything at work                                                    |
+//! | `screen/`        | the terminal: its mode, the rows that are drawn again, and `pager`, over everything else |
+//!
+//! Modules are used by their own names, without the folder: `crate::composer`.
 //!
 //! Commands that show one task use two parts of it: `line_input` (what a person types) and `markdown_writer` (formatted
 //! answers above live rows).
 
-mod answer;
 mod asked_question;
 mod board;
-mod call_output;
-mod choice;
-mod command;
-mod completion;
-mod composer;
-mod document;
-mod hang_up;
-mod highlight;
-mod history;
-mod inline_screen;
-mod keymap;
-mod line_input;
-mod markdown;
-mod markdown_writer;
-mod pager;
 mod program;
-mod project_files;
-mod prompt_entry;
-mod sgr;
-mod terminal_mode;
-mod thinking;
-mod todo_list;
+mod prompt;
+mod screen;
+mod styled_text;
 mod transcript;
-mod wrap;
+
+use prompt::{
+    choice, command, completion, composer, history, keymap, line_input, project_files, prompt_entry,
+};
+use screen::{hang_up, inline_screen, pager, terminal_mode};
+use styled_text::{highlight, markdown, markdown_writer, sgr, wrap};
+use transcript::{answer, call_output, document, thinking};
 
 pub use keymap::Keymap;
 pub use line_input::{LineInput, Typed, TypedLine};

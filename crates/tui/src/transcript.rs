@@ -1,5 +1,11 @@
 //! The watched task as lines: finished ones for the scrollback, and those that still change.
 
+pub(crate) mod answer;
+pub(crate) mod call_output;
+pub(crate) mod document;
+pub(crate) mod thinking;
+pub(crate) mod todo_list;
+
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +28,6 @@ use crate::call_output::CallOutput;
 use crate::markdown::expand_tabs;
 use crate::sgr;
 use crate::thinking::Thinking;
-use crate::todo_list;
 use crate::wrap::wrap;
 
 /// Lines of a result that stay in the transcript.

@@ -29,35 +29,22 @@
 //!   protected. A symbolic link with a protected name further down can be replaced.
 //! - Readable files can be read: keys must be listed ([`SECRETS_IN_HOME`]).
 
-mod absent_paths;
-mod capability;
 mod confine;
-mod control_group;
-mod device;
 mod enforce;
-mod folder_stamp;
-mod git_dir;
-mod git_programs;
-mod gitlink;
-mod limits;
-mod listener;
-mod loopback;
-mod mount_table;
+mod git;
 mod mounts;
-mod nested;
-mod new_submodule;
-mod pinned_folder;
-mod placeholder;
+mod paths;
 mod policy;
 mod probe;
-mod protected_path;
-mod repository;
+mod restrictions;
 mod sandbox_error;
-mod secret_paths;
-mod sweep;
-mod syscalls;
-mod tmp_folder;
-mod write_limit;
+
+use git::{git_dir, git_programs, gitlink, new_submodule, repository, sweep};
+use mounts::{mount_table, placeholder};
+use paths::{
+    absent_paths, folder_stamp, listener, nested, pinned_folder, protected_path, secret_paths,
+};
+use restrictions::{capability, control_group, limits, loopback, syscalls, write_limit};
 
 pub use confine::Confined;
 pub use control_group::MemoryEvents;

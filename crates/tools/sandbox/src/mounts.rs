@@ -4,6 +4,11 @@
 //! themselves, everything else becomes read-only where it is, and hidden paths are mounted over.
 //! The order matters: a path is opened before it is covered.
 
+pub(crate) mod device;
+pub(crate) mod mount_table;
+pub(crate) mod placeholder;
+pub(crate) mod tmp_folder;
+
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -15,12 +20,12 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
 
-use crate::device::{self, NOTHING};
 use crate::mount_table::mounts;
 use crate::protected_path::{ProtectedPath, metadata_of};
 use crate::repository::Repository;
 use crate::sandbox_error::{NAMESPACES_REMEDY, Step};
 use crate::{Guard, Policy, SandboxError};
+use device::NOTHING;
 
 /// Paths in `/run` that stay visible: the programs of some systems.
 const VISIBLE_IN_RUN: [&str; 2] = ["/run/current-system", "/run/opengl-driver"];

@@ -6,7 +6,7 @@ use antiphon_permissions::PermissionMode;
 use antiphon_project::environment::Environment;
 use clap::Args;
 
-use super::run::ModeName;
+use crate::commands::run::ModeName;
 use crate::failure::Failure;
 use crate::interface::interface;
 use crate::standard_streams::StandardStreams;

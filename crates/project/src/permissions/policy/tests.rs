@@ -345,7 +345,7 @@ fn the_limits_are_shown_with_their_lines() {
 
 #[test]
 fn the_guide_shows_a_policy_that_can_be_read_and_every_key() {
-    let guide = include_str!("../../../../docs/policy.md");
+    let guide = include_str!("../../../../../docs/policy.md");
     let example = guide.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
     let policy = document::parse(example).unwrap();
     assert!(policy.models.is_some() && policy.mcp.is_some() && policy.budget.is_some());

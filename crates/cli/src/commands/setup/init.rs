@@ -10,7 +10,7 @@ use antiphon_project::models::{Models, Route};
 use antiphon_project::settings::UserSettings;
 use clap::Args;
 
-use super::agents::Agents;
+use crate::commands::agents::Agents;
 use crate::failure::Failure;
 use crate::{first_run, terminal};
 

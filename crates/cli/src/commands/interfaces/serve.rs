@@ -33,7 +33,7 @@ use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::run::ModeName;
+use crate::commands::run::ModeName;
 use crate::failure::Failure;
 use crate::log::LogFormat;
 use crate::stop_signal::{StopSignal, StopSignals};
@@ -46,10 +46,10 @@ use open_file_limit::{ConnectionLimit, raise_file_limit};
 const CONNECTIONS_MAX: i64 = 1_000_000;
 
 /// Default of `--grace`.
-pub(super) const GRACE_S_DEFAULT: u64 = 10;
+pub(crate) const GRACE_S_DEFAULT: u64 = 10;
 
 /// Largest value of `--grace`.
-pub(super) const GRACE_S_MAX: u64 = 3600;
+pub(crate) const GRACE_S_MAX: u64 = 3600;
 
 /// How often a server checks its journal while nothing is recorded.
 const STORAGE_CHECK_INTERVAL: Duration = Duration::from_secs(5);

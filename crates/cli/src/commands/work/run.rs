@@ -29,7 +29,7 @@ use antiphon_view::display::escaped;
 use clap::Args;
 use uuid::Uuid;
 
-use super::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
+use crate::commands::serve::{GRACE_S_DEFAULT, GRACE_S_MAX};
 use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::keyboard::{Keyboard, TypedAs};

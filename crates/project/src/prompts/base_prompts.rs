@@ -18,9 +18,9 @@ const DEFAULT: &str = "default";
 
 /// The built-in prompts by name.
 const BUILT_IN: [(&str, &str); 3] = [
-    (DEFAULT, include_str!("../data/prompts/default.md")),
-    ("gpt", include_str!("../data/prompts/gpt.md")),
-    ("gemini", include_str!("../data/prompts/gemini.md")),
+    (DEFAULT, include_str!("../../data/prompts/default.md")),
+    ("gpt", include_str!("../../data/prompts/gpt.md")),
+    ("gemini", include_str!("../../data/prompts/gemini.md")),
 ];
 
 /// Most files of the user that are read.
