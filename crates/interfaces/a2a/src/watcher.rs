@@ -13,7 +13,7 @@ use a2a::{
 use antiphon_core::{
     Event, EventBody, Message, OutageWait, Seq, StatusChanged, StreamEvent, TaskId, TaskSummary,
 };
-use antiphon_interface_transport::{LiveItem, LiveTask};
+use antiphon_interface_transport::{LiveItem, LiveTask, needed_approval};
 use antiphon_runtime::{
     ApprovalRequests, Delta, DeltaEvent, DeltaWatcher, Follower, Orchestrator, OrchestratorError,
 };
@@ -150,11 +150,7 @@ impl Watcher {
     fn ask(&mut self, requests: Option<ApprovalRequests>) {
         let (orchestrator, task_id) = (self.orchestrator.clone(), self.task_id.clone());
         self.asking = Box::pin(async move {
-            let approval = match requests {
-                Some(requests) => orchestrator.new_approval_needed(&task_id, requests).await?,
-                None => orchestrator.approval_needed(&task_id).await?,
-            };
-            Ok(approval.task_id)
+            Ok(needed_approval(&orchestrator, &task_id, requests).await?.task_id)
         });
     }
 

@@ -42,13 +42,7 @@ impl AnswerFormat for MessageFormat {
     }
 
     fn collect(&mut self, part: &AnswerPart) {
-        if let AnswerPart::Away(away) = part {
-            if away.superseded {
-                self.blocks.forget_open();
-            }
-            return;
-        }
-        self.blocks.add(part);
+        self.blocks.collect(part);
     }
 
     fn stream(&mut self, part: AnswerPart, lines: &mut VecDeque<StreamLine>) {

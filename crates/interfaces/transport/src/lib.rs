@@ -61,3 +61,4 @@ pub use state::AppState;
 pub use stream::event_filter::EventFilter;
 pub use stream::event_stream::{Deltas, LAG_EVENTS_MAX, StreamScope, event_stream, stream_slot};
 pub use stream::live_task::{LiveItem, LiveTask};
+pub use stream::needed_approval::needed_approval;

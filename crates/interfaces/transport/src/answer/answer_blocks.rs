@@ -81,9 +81,20 @@ impl AnswerBlocks {
         events
     }
 
-    /// Forgets the blocks that are not whole: their answer is superseded, and no client has seen them.
-    pub fn forget_open(&mut self) {
-        self.blocks.retain(|block| block.whole.is_some());
+    /// Takes a part of an answer that is not streamed. Blocks that are not whole are forgotten when their answer is
+    /// superseded: no client has seen them.
+    pub fn collect(&mut self, part: &AnswerPart) {
+        match part {
+            AnswerPart::Away(away) if away.superseded => {
+                self.blocks.retain(|block| block.whole.is_some());
+            }
+            AnswerPart::Away(_) => {}
+            AnswerPart::Text(_)
+            | AnswerPart::Thinking(_)
+            | AnswerPart::Step(_)
+            | AnswerPart::Approval(_)
+            | AnswerPart::End(_) => drop(self.add(part)),
+        }
     }
 
     /// Whether a block has grown once only.

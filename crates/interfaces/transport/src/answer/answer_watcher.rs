@@ -12,6 +12,7 @@ use super::answer_error::AnswerError;
 use super::answer_part::AnswerPart;
 use super::answer_state::AnswerState;
 use crate::stream::live_task::{LiveItem, LiveTask};
+use crate::stream::needed_approval::needed_approval;
 
 type Waiting = Pin<Box<dyn Future<Output = Result<TaskSummary, OrchestratorError>> + Send>>;
 
@@ -43,7 +44,7 @@ impl AnswerWatcher {
         let from_journal = || orchestrator.follow(Some(task_id.clone()), Position(0));
         Self {
             live: LiveTask::new(follower.unwrap_or_else(from_journal), deltas),
-            asking: Box::pin(needed_approval(orchestrator.clone(), task_id.clone(), approvals)),
+            asking: Box::pin(asking(orchestrator.clone(), task_id.clone(), approvals)),
             orchestrator: orchestrator.clone(),
             task_id,
             waiting: None,
@@ -149,17 +150,13 @@ impl AnswerWatcher {
     }
 }
 
-/// The oldest approval that a task or a descendant waits for, as soon as there is one.
-async fn needed_approval(
+/// The approval that the task needs, and the last event of the task when that was found.
+async fn asking(
     orchestrator: Orchestrator,
     task_id: TaskId,
     requests: Option<ApprovalRequests>,
 ) -> Result<(Approval, Seq), OrchestratorError> {
-    // An approval on a peer is decided there.
-    let approval = match requests {
-        Some(requests) => orchestrator.new_approval_needed(&task_id, requests).await?,
-        None => orchestrator.approval_needed(&task_id).await?,
-    };
+    let approval = needed_approval(&orchestrator, &task_id, requests).await?;
     let seq = orchestrator.task_alone(&task_id).await?.seq;
     Ok((approval, seq))
 }
