@@ -1,4 +1,5 @@
-//! Options of every command.
+//! Options that several commands have.
 
+pub(crate) mod permission_args;
 pub(crate) mod project_args;
 pub(crate) mod server_args;

@@ -24,7 +24,7 @@ use clap_complete::CompleteEnv;
 
 use tokio::runtime::Runtime;
 
-use arguments::{project_args, server_args};
+use arguments::{permission_args, project_args, server_args};
 use commands::completions;
 use failure::Failure;
 use remaining_work::RemainingWork;

@@ -13,6 +13,7 @@ mod events;
 mod keys;
 mod lookups;
 mod models;
+mod new_task;
 mod outside;
 mod overlay;
 mod palette;

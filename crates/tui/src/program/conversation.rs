@@ -5,12 +5,11 @@ use std::io::Write as _;
 
 use antiphon_api::RunTarget;
 use antiphon_core::{
-    HandlingMode, Message, RawJson, SessionSummary, StatusChanged, TaskAccess, TaskId, TaskStatus,
+    HandlingMode, Message, SessionSummary, StatusChanged, TaskAccess, TaskId, TaskStatus,
 };
 use antiphon_process::TaskStream;
 use antiphon_project::error::ProjectError;
-use antiphon_project::run_request::{RunRequest, RunSession};
-use antiphon_project::{blocks_json, prompt_with_images};
+use antiphon_project::prompt_with_images;
 use antiphon_view::display::{Destination, escaped};
 use antiphon_view::{FailedTask, FailureReader, failure_text};
 use ratatui_core::style::{Modifier, Style};
@@ -60,28 +59,10 @@ impl Program<'_, '_> {
     }
 
     async fn start(&mut self, prompt: String) -> Result<(), ProjectError> {
-        let session = self.conversation.session.clone();
-        let session =
-            session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
-        let blocks = prompt_with_images(&prompt, self.typed_part(&prompt), &self.options.root)
-            .map_err(ProjectError::InvalidInput)?;
-        let request = RunRequest {
-            prompt,
-            blocks: blocks.map(blocks_json).transpose()?,
-            agent: self.options.agent.clone().filter(|_| session.is_none()),
-            model: self.options.model.clone(),
-            system: None,
-            session,
-            limits: self.options.limits,
-            output_schema: None,
-            plan: self.options.access == TaskAccess::PlanFirst,
-            source: None,
-            route: self.options.route.clone(),
-        };
-        let request =
-            RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
+        let typed = self.typed_part(&prompt).to_owned();
+        let task = self.options.new_task(prompt, &typed, self.conversation.session.clone())?;
         let key = Uuid::new_v4().to_string();
-        let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
+        let started = self.attachment.start(task, Some(&key)).await?;
         self.options.access = TaskAccess::Permitted;
         for warning in &started.warnings {
             self.note(&escaped(warning));
@@ -211,15 +192,7 @@ impl Program<'_, '_> {
         change: &StatusChanged,
     ) -> Result<String, ProjectError> {
         let created = self.connection().reader().created(task_id).await?;
-        let detail = change.detail.as_ref();
-        let text =
-            |field: &str| detail.and_then(|detail| detail[field].as_str()).unwrap_or_default();
-        let failed = FailedTask {
-            code: text("code"),
-            error: text("error"),
-            model: created.model.as_ref(),
-            session: &created.session_id,
-        };
+        let failed = FailedTask::of(change.detail.as_ref(), &created);
         Ok(failure_text(&failed, FailureReader::Conversation))
     }
 

@@ -24,10 +24,11 @@ use clap::Args;
 use plain::PlainChat;
 use uuid::Uuid;
 
-use super::run::{AskMode, ModeName, amounts, leave};
+use super::run::{amounts, leave};
 use crate::failure::Failure;
 use crate::first_run;
 use crate::interface::interface;
+use crate::permission_args::{AskMode, PermissionArgs};
 use crate::remaining_work::RemainingWork;
 use crate::terminal;
 pub(crate) use start_form::is_meant;
@@ -56,7 +57,6 @@ Examples:
   antiphon \"What does this project do?\"
   antiphon --agent reviewer --plan
   antiphon --mode read-only --model anthropic/claude-sonnet-4-5")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Chat {
     /// Prompt to begin with.
     prompt: Option<String>,
@@ -77,21 +77,12 @@ pub(crate) struct Chat {
     #[arg(long)]
     plain: bool,
 
-    /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
-    #[arg(long, value_name = "RULE")]
-    allow: Vec<String>,
-
-    /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
-    #[arg(long, value_name = "MODE")]
-    mode: Option<ModeName>,
+    #[command(flatten)]
+    permissions: PermissionArgs,
 
     /// The first task only reads until you have accepted its plan.
     #[arg(long)]
     plan: bool,
-
-    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
-    #[arg(long)]
-    network: bool,
 
     /// What happens to a call that needs approval: ask here (the default), wait for a decision of another command, or
     /// refuse.
@@ -169,11 +160,8 @@ impl Chat {
         TaskProcess {
             id: Some(Uuid::new_v4()),
             folder: environment.current_dir.clone(),
-            mode: self.mode.map(ModeName::into),
-            allow: self.allow.clone(),
-            network: self.network,
             refuses_approvals: self.ask == Some(AskMode::Refuse),
-            ..TaskProcess::default()
+            ..self.permissions.process()
         }
     }
 

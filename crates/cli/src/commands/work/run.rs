@@ -4,12 +4,11 @@ pub(crate) mod amounts;
 mod input;
 mod leave;
 mod model_choice;
-mod permissions;
 mod piped_text;
+mod process;
 mod target;
 
 pub(super) use leave::leave;
-pub(crate) use permissions::{AskMode, ModeName};
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -34,6 +33,7 @@ use crate::failure::{Exit, Failure};
 use crate::interface::interface;
 use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
+use crate::permission_args::{AskMode, PermissionArgs};
 use crate::remaining_work::RemainingWork;
 use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
@@ -64,7 +64,6 @@ Examples:
   antiphon run --output-schema person.json \"Who wrote this?\" | jq .name
   antiphon run --model anthropic/claude-sonnet-4-5 \"Hello\"
   antiphon run --model scripted/mine --script mine.toml \"Hello\"")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option that is there or not")]
 pub(crate) struct Run {
     /// The prompt; read from standard input when absent or `-`. What is piped beside a prompt is appended to it.
     prompt: Option<String>,
@@ -112,21 +111,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = amounts::at_least_one)]
     max_fan_out: Option<NonZeroU32>,
 
-    /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
-    #[arg(long, value_name = "RULE")]
-    allow: Vec<String>,
-
-    /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
-    #[arg(long, value_name = "MODE")]
-    mode: Option<ModeName>,
+    #[command(flatten)]
+    permissions: PermissionArgs,
 
     /// Only read until you have accepted the plan of the agent; then go on with the permissions of the task.
     #[arg(long)]
     plan: bool,
-
-    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
-    #[arg(long)]
-    network: bool,
 
     /// What happens to a call that needs approval: ask on the terminal (the default on a terminal), wait
     /// for a decision (the default in the background of a shell), or refuse (the default without a terminal).

@@ -6,9 +6,9 @@ use antiphon_permissions::PermissionMode;
 use antiphon_project::environment::Environment;
 use clap::Args;
 
-use crate::commands::run::ModeName;
 use crate::failure::Failure;
 use crate::interface::interface;
+use crate::permission_args::ModeName;
 use crate::standard_streams::StandardStreams;
 use crate::stop_signal::{StopSignal, StopSignals};
 

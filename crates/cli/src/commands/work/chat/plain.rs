@@ -4,11 +4,8 @@
 use std::time::{Duration, Instant};
 
 use antiphon_api::{RunStarted, RunTarget};
-use antiphon_core::{HandlingMode, RawJson, SessionId, TaskAccess, TaskId, TaskStatus};
+use antiphon_core::{HandlingMode, SessionId, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, WatchResult};
-use antiphon_project::error::ProjectError;
-use antiphon_project::run_request::{RunRequest, RunSession};
-use antiphon_project::{blocks_json, prompt_with_images};
 use antiphon_tui::{ProgramOptions, StartWith, Typed};
 use uuid::Uuid;
 
@@ -155,7 +152,8 @@ impl PlainChat {
                 (started, start)
             }
             None => {
-                let request = RunTarget::New(self.request(prompt)?);
+                let request =
+                    self.options.new_task(prompt.clone(), &prompt, self.session.clone())?;
                 let key = Uuid::new_v4().to_string();
                 let started = attachment.start(request, Some(&key)).await?;
                 let start = WatchStart::Creation(started.after);
@@ -202,27 +200,5 @@ impl PlainChat {
         // Signals that arrived meanwhile were for the task.
         (self.interrupts, self.suspension) = (Interrupts::catch()?, Suspension::catch()?);
         watched
-    }
-
-    fn request(&self, prompt: String) -> Result<RawJson, Failure> {
-        let session = self.session.clone();
-        let session =
-            session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
-        let images =
-            prompt_with_images(&prompt, &prompt, &self.options.root).map_err(Failure::usage)?;
-        let request = RunRequest {
-            prompt,
-            blocks: images.map(blocks_json).transpose()?,
-            agent: self.options.agent.clone().filter(|_| session.is_none()),
-            model: self.options.model.clone(),
-            system: None,
-            session,
-            limits: self.options.limits,
-            output_schema: None,
-            plan: self.options.access == TaskAccess::PlanFirst,
-            source: None,
-            route: self.options.route.clone(),
-        };
-        Ok(RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?)
     }
 }
