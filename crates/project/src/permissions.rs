@@ -3,5 +3,5 @@
 
 pub(crate) mod hidden_paths;
 pub mod permission_overview;
-pub mod policy;
+pub mod machine_policy;
 pub mod trust;

@@ -33,7 +33,7 @@ use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::error::ProjectError;
-use crate::policy::{self, Policy};
+use crate::machine_policy::{self, Policy};
 use crate::schedules::{ScheduleConfig, Schedules};
 pub use a2a::{A2aConfig, RemoteA2a};
 pub use aliases::ModelAliases;
@@ -218,7 +218,7 @@ impl UserSettings {
         let (file, found) = (file.unwrap_or_default(), text.is_some());
         let prices = prices(&file.models)?;
         let windows = context_windows(&file.models)?;
-        policy::narrow(Self {
+        machine_policy::narrow(Self {
             policy: Policy::default(),
             found,
             path: path.clone(),

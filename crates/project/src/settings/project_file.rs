@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::budget::BudgetConfig;
 use super::{CONFIG_BYTES_MAX, SandboxConfig, UserSettings};
 use crate::error::ProjectError;
-use crate::policy;
+use crate::machine_policy;
 
 /// Its path below the project's root.
 pub(crate) const PATH: &str = ".antiphon/antiphon.toml";
@@ -175,9 +175,9 @@ impl ProjectFile {
         let mut added = self.mcp.0;
         added.retain(|name, _| !settings.mcp.0.contains_key(name));
         settings.mcp.0.extend(added.clone());
-        settings.budget = policy::lower(settings.budget, budget);
+        settings.budget = machine_policy::lower(settings.budget, budget);
         // What the project adds is within the policy of the machine, too.
-        let mut settings = policy::narrow(settings)?;
+        let mut settings = machine_policy::narrow(settings)?;
         for (_, server) in settings.mcp.0.iter_mut().filter(|(name, _)| added.contains_key(*name)) {
             if let Launch::Stdio(stdio) = &mut server.launch {
                 stdio.cwd = Some(root.join(stdio.cwd.take().unwrap_or_default()));

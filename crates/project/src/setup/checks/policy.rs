@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::check::{Check, CheckStatus};
-use crate::policy::{POLICY_PATH, PolicyTrial, policy_trials};
+use crate::machine_policy::{POLICY_PATH, PolicyTrial, policy_trials};
 use crate::project::Project;
 use crate::settings::UserSettings;
 
