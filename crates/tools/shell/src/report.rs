@@ -80,17 +80,11 @@ pub(crate) fn ended_at_timeout(
     after: Duration,
     excerpt: &Excerpt,
 ) -> ToolResult {
-    let mut text = render(excerpt);
-    push_network_lines(&mut text, process);
-    let after = seconds(after);
-    push_line(
-        &mut text,
-        &format!(
-            "[ended after {after}: it could not continue in the background, where {BACKGROUND_MAX} \
-             commands run already. End one of them with `bash_kill`]"
-        ),
+    let why = format!(
+        "it could not continue in the background, where {BACKGROUND_MAX} commands run already. End one of them \
+         with `bash_kill`"
     );
-    result(text, true)
+    cut_short(process, after, excerpt, &why)
 }
 
 /// The result of a git command that did not end in time: it may write to the repository only as long
@@ -100,16 +94,15 @@ pub(crate) fn ended_in_repository(
     after: Duration,
     excerpt: &Excerpt,
 ) -> ToolResult {
+    let why = "a git command that may write to the repository does not continue in the background. Call it again \
+               with a larger `timeout_s`";
+    cut_short(process, after, excerpt, why)
+}
+
+fn cut_short(process: &Process, after: Duration, excerpt: &Excerpt, why: &str) -> ToolResult {
     let mut text = render(excerpt);
     push_network_lines(&mut text, process);
-    let after = seconds(after);
-    push_line(
-        &mut text,
-        &format!(
-            "[ended after {after}: a git command that may write to the repository does not continue \
-             in the background. Call it again with a larger `timeout_s`]"
-        ),
-    );
+    push_line(&mut text, &format!("[ended after {}: {why}]", seconds(after)));
     result(text, true)
 }
 
