@@ -13,12 +13,14 @@
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
 //! | [`ResumedTasks`]  | interrupted tasks that are resumed, wherever they run                             |
 //! | [`Participant`]   | this process until it ends, with any number of tasks                              |
+//! | [`ControlRequest`] | a control request of this process, executed by the owner or here                 |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
 //! | [`WatchedTask`]   | a task that a front end shows: what to show next, approvals, what the user types   |
 //! | [`TreeReader`]    | a tree of tasks and its changes, read beside the process that runs them           |
 
 mod attached_task;
 mod connection;
+mod control_request;
 mod owner;
 mod participant;
 mod resumed_tasks;
@@ -33,6 +35,7 @@ pub use connection::{
     PeerCancellation, ProjectAccess, ProjectServer, ReadingTime, ReceiptKind, RejectedInteraction,
     RequestAnswer, Reservation, SendOutcome, Twice,
 };
+pub use control_request::ControlRequest;
 pub use owner::{Owner, keys, token};
 pub use participant::{FollowedTask, Participant};
 pub use resumed_tasks::{ResumedEnd, ResumedTasks};

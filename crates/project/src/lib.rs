@@ -20,7 +20,7 @@
 //! | `server/`        | what a server has beside its interfaces: schedules, files, spend limits of keys |
 //! | `setup/`         | whether everything that is configured works, and the way to a first model    |
 //!
-//! Modules are used by their own names, without the folder: `antiphon_project::policy`.
+//! Modules are used by their own names, without the folder: `antiphon_project::machine_policy`.
 
 mod agents;
 pub mod environment;
@@ -45,8 +45,8 @@ use prompts::{base_prompts, environment_block};
 use server::spend_limits;
 
 pub use agents::{agent_files, import, project_agents, prompt_commands};
-pub use permissions::{permission_overview, policy, trust};
-pub use project::restored_journal;
+pub use permissions::{machine_policy, permission_overview, trust};
+pub use project::journal_restore;
 pub use prompts::{first_request, instruction_files, prompt_writer};
 pub use reports::agent_detail::{AgentScope, agent_problems};
 pub use reports::diff::{CHANGES_MAX, DIFFS_BYTES_MAX, DiffScope, task_diff};

@@ -3,12 +3,12 @@
 //! The project's `.antiphon` is data that people share: settings, agents, requests. It may come with a clone,
 //! so it has no effect until the user trusts it (`trust`), except for agents that only read. The journal, the token and the keys are in the state folder (`state`).
 
+pub mod journal_restore;
 pub(crate) mod machine_clock;
 mod maintenance;
 mod orchestrators;
 pub(crate) mod own_tools;
 mod owner;
-pub mod restored_journal;
 mod root;
 
 use std::fs;

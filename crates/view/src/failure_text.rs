@@ -1,6 +1,7 @@
 //! Why a task failed, and what a person can do about it.
 
-use antiphon_core::{ModelRef, SessionId};
+use antiphon_core::{ModelRef, SessionId, TaskCreated};
+use serde_json::Value;
 
 /// Where a person reads it, which decides how the conversation goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,28 +25,66 @@ pub struct FailedTask<'a> {
     pub session: &'a SessionId,
 }
 
+/// What can be done about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A limit of the task was reached: its conversation can go on.
+    Limit,
+    /// The model cannot be reached or is overloaded: later it may answer.
+    Temporary,
+    /// Anything else.
+    Permanent,
+}
+
+impl<'a> FailedTask<'a> {
+    /// A task by the detail of its status and by its creation.
+    pub fn of(detail: Option<&'a Value>, created: &'a TaskCreated) -> Self {
+        let text =
+            |field: &str| detail.and_then(|detail| detail[field].as_str()).unwrap_or_default();
+        Self {
+            code: text("code"),
+            error: text("error"),
+            model: created.model.as_ref(),
+            session: &created.session_id,
+        }
+    }
+
+    /// What can be done about it.
+    pub fn kind(&self) -> FailureKind {
+        match self.code {
+            "limit_reached" => FailureKind::Limit,
+            "connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut" => {
+                FailureKind::Temporary
+            }
+            _ => FailureKind::Permanent,
+        }
+    }
+}
+
 /// The error, and its remedy where there is one. Text of a provider is in it: the caller escapes it.
 pub fn failure_text(task: &FailedTask<'_>, reader: FailureReader) -> String {
     let FailedTask { code, error, model, session } = task;
     let error = if error.is_empty() { "the task failed" } else { error };
-    let remedy = match (*code, model) {
-        ("limit_reached", _) => match reader {
+    let remedy = match (task.kind(), *code, model) {
+        (FailureKind::Limit, ..) => match reader {
             FailureReader::CommandLine => {
                 format!(": continue its conversation with `antiphon run --session {session} \"…\"`")
             }
             FailureReader::Conversation => ": type how the conversation should go on".to_owned(),
         },
-        ("not_found", Some(model)) => format!(" (asked for `{model}`): see `antiphon models`"),
-        ("authentication" | "permission", Some(model)) => wrong_key(model.provider()),
-        ("connection" | "timeout" | "overloaded" | "rate_limited" | "server" | "cut", _) => {
-            match reader {
-                FailureReader::CommandLine => String::new(),
-                FailureReader::Conversation => {
-                    ": try again later; `antiphon doctor` shows what is not reachable".to_owned()
-                }
+        (FailureKind::Temporary, ..) => match reader {
+            FailureReader::CommandLine => String::new(),
+            FailureReader::Conversation => {
+                ": try again later; `antiphon doctor` shows what is not reachable".to_owned()
             }
+        },
+        (FailureKind::Permanent, "not_found", Some(model)) => {
+            format!(" (asked for `{model}`): see `antiphon models`")
         }
-        _ => String::new(),
+        (FailureKind::Permanent, "authentication" | "permission", Some(model)) => {
+            wrong_key(model.provider())
+        }
+        (FailureKind::Permanent, ..) => String::new(),
     };
     format!("{error}{remedy}")
 }

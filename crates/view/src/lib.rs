@@ -16,6 +16,7 @@ pub mod display;
 mod failure_text;
 mod note;
 mod question;
+mod task_outcome;
 mod task_words;
 pub mod text;
 mod transcript;
@@ -28,12 +29,13 @@ pub use canvas::Canvas;
 pub use colors::Colors;
 pub use deferred::DeferredOutput;
 pub use descendants::Descendants;
-pub use failure_text::{FailedTask, FailureReader, failure_text};
+pub use failure_text::{FailedTask, FailureKind, FailureReader, failure_text};
 pub use note::{Note, Tone};
 pub use question::{
     Extent, answer_text, answers_text, plan_lines, question_lines, question_text, todo_lines,
     todo_text,
 };
+pub use task_outcome::TaskOutcome;
 pub use task_words::{peer_wait_text, status_word, task_title};
 pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};
 pub use tree::{

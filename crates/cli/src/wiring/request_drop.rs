@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::OrderResult;
 use antiphon_core::port::OrderExecutor;
+pub(crate) use antiphon_file_drop::REQUEST_BYTES_MAX;
 use antiphon_file_drop::{
-    FileDropSettings, FolderTrust, RequestFolder, WhenAbsent, count_waiting, drop_and_wait, watch,
+    DropError, FileDropSettings, FolderTrust, RequestFolder, Response, WhenAbsent, count_waiting,
+    drop_and_wait, watch,
 };
 use antiphon_project::control_orders::REQUEST_FOLDERS;
-use antiphon_project::request_drop::{DropResponse, RequestDrop};
+use antiphon_project::error::ProjectError;
+use antiphon_project::request_drop::{DropResponse, RequestDrop, refusal};
 use antiphon_project::trust::ProjectTrust;
 use async_trait::async_trait;
 use serde_json::json;
@@ -36,14 +40,33 @@ impl RequestDrop for FileDrop {
         requester: &str,
         request: Vec<u8>,
         timeout: Duration,
-    ) -> Result<DropResponse, String> {
+    ) -> Result<DropResponse, ProjectError> {
         let response = drop_and_wait(folder, requester, request, timeout).await;
-        let response = response.map_err(|error| error.to_string())?;
-        Ok(DropResponse { ok: response.ok, json: json!(response) })
+        let response = response.map_err(|error| match error {
+            DropError::Requester { .. } | DropError::Folder { .. } => {
+                ProjectError::InvalidInput(error.to_string())
+            }
+            DropError::Timeout { .. } => ProjectError::Unavailable(error.to_string()),
+        })?;
+        let json = json!(response);
+        Ok(DropResponse { outcome: outcome(response), json })
     }
 
     fn count_waiting(&self, folder: &Path, max: usize) -> usize {
         count_waiting(folder, max)
+    }
+}
+
+/// What the order did, or why it was not executed.
+fn outcome(response: Response) -> Result<OrderResult, ProjectError> {
+    let Response { status, agent, task_id, interaction_id, result, error, .. } = response;
+    match (error, status) {
+        (Some(error), _) => Err(refusal(&error.code, error.message)),
+        (None, Some(status)) => Ok(OrderResult { status, agent, task_id, interaction_id, result }),
+        (None, None) => {
+            let message = "the response says neither what was done nor why not";
+            Err(ProjectError::Failed(message.to_owned()))
+        }
     }
 }
 

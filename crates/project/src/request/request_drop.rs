@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::OrderResult;
 use antiphon_core::port::OrderExecutor;
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::error::ProjectError;
 use crate::trust::ProjectTrust;
 
 /// Reads, drops and counts requests in folders.
@@ -26,15 +28,15 @@ pub trait RequestDrop: Send + Sync {
         stop: CancellationToken,
     ) -> Result<(), String>;
 
-    /// Drops a request into the folder of its requester, in `folder`, and waits for the response. The error says why
-    /// there is none.
+    /// Drops a request into the folder of its requester, in `folder`, and waits for the response. It is
+    /// [`ProjectError::Unavailable`] that there was none in time: the request stays and is answered when a server runs.
     async fn submit(
         &self,
         folder: PathBuf,
         requester: &str,
         request: Vec<u8>,
         timeout: Duration,
-    ) -> Result<DropResponse, String>;
+    ) -> Result<DropResponse, ProjectError>;
 
     /// Requests in `folder` that have no response, up to `max`.
     fn count_waiting(&self, folder: &Path, max: usize) -> usize;
@@ -43,10 +45,23 @@ pub trait RequestDrop: Send + Sync {
 /// The response to a dropped request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DropResponse {
-    /// Whether the request was executed.
-    pub ok: bool,
+    /// What the order did, or why it was not executed.
+    pub outcome: Result<OrderResult, ProjectError>,
     /// The response file.
     pub json: Value,
+}
+
+/// Why a dropped request was not executed, by the code of its response.
+pub fn refusal(code: &str, message: String) -> ProjectError {
+    match code {
+        "FORBIDDEN" | "UNAUTHORIZED" => ProjectError::Refused(message),
+        "SERVICE_UNAVAILABLE" | "RATE_LIMIT_EXCEEDED" => ProjectError::Unavailable(message),
+        "INTERNAL_ERROR" => ProjectError::Failed(message),
+        _ if message.starts_with("unknown orchestrator action: ") => {
+            ProjectError::InvalidInput(format!("{message}; the actions are in docs/file-drop.md"))
+        }
+        _ => ProjectError::InvalidInput(message),
+    }
 }
 
 /// The file drop that a front end brings. The default has none: requests are not executed.
@@ -100,8 +115,8 @@ impl RequestDrop for NoRequestDrop {
         _: &str,
         _: Vec<u8>,
         _: Duration,
-    ) -> Result<DropResponse, String> {
-        Err(NONE.to_owned())
+    ) -> Result<DropResponse, ProjectError> {
+        Err(ProjectError::Failed(NONE.to_owned()))
     }
 
     fn count_waiting(&self, _: &Path, _: usize) -> usize {

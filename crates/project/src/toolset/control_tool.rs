@@ -80,8 +80,8 @@ impl ToolHandler for ControlTool {
             () = cancel => return Err(ToolError::Canceled),
             response = request_drop.submit(folder, &agent, request, TIMEOUT) => response,
         };
-        let response = response.map_err(unavailable)?;
+        let response = response.map_err(|error| unavailable(error.to_string()))?;
         let text = response.json.to_string();
-        Ok(if response.ok { ToolResult::text(text) } else { ToolResult::failed(text) })
+        Ok(if response.outcome.is_ok() { ToolResult::text(text) } else { ToolResult::failed(text) })
     }
 }

@@ -1,46 +1,45 @@
 //! `antiphon serve`: the orchestrator behind its HTTP interfaces, until a signal stops it.
 
 mod a2a;
+mod announcement;
 mod background_services;
+mod hand_over;
 mod listening;
 mod open_file_limit;
+mod publishing;
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_a2a_api::A2a;
-use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_http::Webhooks;
 use antiphon_interface_transport::{
-    ExposedAgents, Interface, ServerConfig, ServerDeps, ServerLimits, serve, serve_waiting,
+    ExposedAgents, Interface, ServerConfig, ServerDeps, ServerLimits, serve,
 };
 use antiphon_mcp_server::McpServer;
-use antiphon_permissions::PermissionMode;
-use antiphon_process::{Ownership, Reservation, SocketFile, keys, token};
-use antiphon_project::control_orders::{Execution, ProjectOrders, REQUEST_FOLDERS};
+use antiphon_process::{SocketFile, keys, token};
+use antiphon_project::control_orders::{Execution, ProjectOrders};
 use antiphon_project::environment::Environment;
-use antiphon_project::error::ProjectError;
 use antiphon_project::live_agents;
 use antiphon_project::project::{OwnerRole, Project, ProjectOwner};
 use antiphon_project::server_files::{ServerAddress, ServerFiles};
 use antiphon_project::settings::UserSettings;
-use antiphon_project::task_process::TaskProcess;
 use antiphon_project::telemetry_follower::TelemetryFollower;
-use antiphon_runtime::{Orchestrator, is_resident};
-use antiphon_sqlite::SqliteJournal;
+use antiphon_runtime::Orchestrator;
 use antiphon_telemetry::{Metrics, Telemetry, Traces};
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::commands::run::ModeName;
 use crate::failure::Failure;
 use crate::log::LogFormat;
+use crate::permission_args::PermissionArgs;
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
+use announcement::{StartCounts, announce, stopping};
 use background_services::{BackgroundServices, ServiceDeps};
 use listening::{Listening, OpenAddress, Opened};
 use open_file_limit::{ConnectionLimit, raise_file_limit};
+use publishing::publish_again;
 
 /// Largest value of `--connections-max`.
 const CONNECTIONS_MAX: i64 = 1_000_000;
@@ -53,18 +52,6 @@ pub(crate) const GRACE_S_MAX: u64 = 3600;
 
 /// How often a server checks its journal while nothing is recorded.
 const STORAGE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-
-/// Most unfinished tasks that a server counts when it stops.
-const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-
-/// How long counting them may delay the end.
-const COUNT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Pause before another owner is asked again for the journal.
-const HAND_OVER_PAUSE: Duration = Duration::from_millis(20);
-
-/// Pause between two attempts to write the file that commands find the server by.
-const PUBLISH_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serve this project over HTTP (see docs/server.md).
 #[derive(Debug, Args)]
@@ -100,17 +87,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CONNECTIONS_MAX))]
     connections_max: Option<u32>,
 
-    /// Allow calls that this rule covers, such as `bash(git push *)`; repeatable.
-    #[arg(long, value_name = "RULE")]
-    allow: Vec<String>,
-
-    /// Permission mode where no rule applies; the configured one, or `workspace`, when absent.
-    #[arg(long, value_name = "MODE")]
-    mode: Option<ModeName>,
-
-    /// Allow commands to use the whole network; `--allow 'network(HOST)'` allows single hosts.
-    #[arg(long)]
-    network: bool,
+    #[command(flatten)]
+    permissions: PermissionArgs,
 
     /// Seconds that running commands get to finish on Ctrl-C or SIGTERM; a second signal ends at once.
     #[arg(long, value_name = "SECONDS", default_value_t = GRACE_S_DEFAULT,
@@ -148,7 +126,7 @@ impl Serve {
         let chat_agents = ExposedAgents::of_setting(settings.chat.agents.as_ref());
         let (journal, address) = self.journal(&project, limits).await?;
         let a2a = a2a::a2a(&a2a_settings, project.state(), address.url.as_deref())?;
-        let role = OwnerRole::Server(self.process());
+        let role = OwnerRole::Server(self.permissions.process());
         let owner = ProjectOwner::open(&project, environment, settings, journal, role)?;
         let orchestrator = owner.orchestrator.clone();
         let keys = Some(keys(&project)?);
@@ -192,40 +170,6 @@ impl Serve {
         ended
     }
 
-    /// The journal of the project, and the address of this server. A process that runs a task gives the journal to
-    /// this server when the calls that run are recorded, and goes on as its client. Until then requests are answered
-    /// with what this server waits for.
-    async fn journal(
-        &self,
-        project: &Project,
-        limits: ServerLimits,
-    ) -> Result<(SqliteJournal, OpenAddress), Failure> {
-        let running = || Failure::unavailable("another `antiphon serve` starts here: use it");
-        let reservation = Reservation::new(project).await?.ok_or_else(running)?;
-        if let Some(journal) = ask_for_journal(project, &reservation).await? {
-            return Ok((journal, self.listening.open_address().await?));
-        }
-        let address = self.listening.open_address().await?;
-        let place = address
-            .url
-            .as_ref()
-            .map_or(String::new(), |url| format!("; {url} answers 503 until then"));
-        terminal::note(&format!(
-            "antiphon: another process runs tasks here; this server takes over when the calls that run now are \
-             recorded{place}\n"
-        ));
-        let taken = async {
-            loop {
-                tokio::time::sleep(HAND_OVER_PAUSE).await;
-                if let Some(journal) = ask_for_journal(project, &reservation).await? {
-                    return Ok::<_, Failure>(journal);
-                }
-            }
-        };
-        let journal = serve_waiting(&address.listeners, limits, taken).await?;
-        Ok((journal, address))
-    }
-
     fn tie_to_parent(&self) -> Result<(), Failure> {
         if !self.end_with_parent {
             return Ok(());
@@ -245,16 +189,6 @@ impl Serve {
         };
         raise_file_limit(connections_max as u64, limit)?;
         Ok(ServerLimits { connections_max, ..limits })
-    }
-
-    /// What tasks work with that are created through this server.
-    fn process(&self) -> TaskProcess {
-        TaskProcess {
-            mode: self.mode.map(PermissionMode::from),
-            allow: self.allow.clone(),
-            network: self.network,
-            ..TaskProcess::default()
-        }
     }
 
     async fn serve(
@@ -301,25 +235,6 @@ impl Serve {
     }
 }
 
-/// Writes the file that commands find the server by until that succeeds, after it failed: the disk may be full. Does
-/// not return.
-async fn publish_again(
-    server_files: &ServerFiles,
-    address: ServerAddress<'_>,
-    mut failed: Option<ProjectError>,
-) {
-    if let Some(error) = &failed {
-        terminal::note(&format!(
-            "{error}: other commands find this server once it can be written\n"
-        ));
-    }
-    while failed.is_some() {
-        tokio::time::sleep(PUBLISH_PAUSE).await;
-        failed = server_files.publish(address).err();
-    }
-    std::future::pending::<()>().await;
-}
-
 /// Metrics and traces, with an exporter if the user has configured one.
 fn telemetry(settings: &UserSettings) -> Result<Telemetry, Failure> {
     Ok(Telemetry {
@@ -329,88 +244,12 @@ fn telemetry(settings: &UserSettings) -> Result<Telemetry, Failure> {
     })
 }
 
-/// Counts that the start of a server reports.
-struct StartCounts {
-    /// Interrupted tasks that it resumes.
-    resumed: usize,
-    /// Live agents.
-    live: usize,
-    schedules: usize,
-}
-
 /// Checks the journal every few seconds, so that the user learns of a fault also while nothing happens.
 async fn watch_storage(orchestrator: &Orchestrator) {
     loop {
         tokio::time::sleep(STORAGE_CHECK_INTERVAL).await;
         // It logs what has changed.
         orchestrator.storage().await;
-    }
-}
-
-/// What a server that stops leaves behind, on one line.
-async fn stopping(orchestrator: &Orchestrator) -> String {
-    let query = TaskQuery { which: TaskSelector::Unfinished, limit: UNFINISHED_MAX };
-    let counted = tokio::time::timeout(COUNT_TIMEOUT, orchestrator.tasks(query)).await;
-    let Ok(Ok(unfinished)) = counted else { return "stopping\n".to_owned() };
-    let of = |word: &str, count: usize| match count {
-        0 => None,
-        count => Some(format!("{} {word}", terminal::count(count as u64, "task"))),
-    };
-    let ordinary = unfinished.iter().filter(|task| !is_resident(task));
-    let (waiting, working): (Vec<_>, Vec<_>) =
-        ordinary.partition(|task| task.waiting_for.is_some());
-    let live = unfinished.iter().filter(|task| is_resident(task)).count();
-    let live = (live > 0).then(|| terminal::count(live as u64, "live agent"));
-    let kept: Vec<String> = [of("at work", working.len()), of("waiting", waiting.len()), live]
-        .into_iter()
-        .flatten()
-        .collect();
-    if kept.is_empty() {
-        return "stopping; no task is unfinished\n".to_owned();
-    }
-    format!("stopping; kept for the next `antiphon serve`: {}\n", kept.join(", "))
-}
-
-fn announce(address: ServerAddress<'_>, counts: &StartCounts) {
-    let resuming = match counts.resumed {
-        0 => String::new(),
-        resumed => {
-            let tasks = terminal::count(resumed as u64, "interrupted task");
-            format!("resuming {tasks}\n")
-        }
-    };
-    let live = terminal::count(counts.live as u64, "live agent");
-    let schedules = terminal::count(counts.schedules as u64, "schedule");
-    let folders = REQUEST_FOLDERS.join(" and ");
-    let socket = address.socket.map(|path| path.display().to_string()).unwrap_or_default();
-    let (place, url) = match address.url {
-        Some(url) => (url.to_owned(), url.to_owned()),
-        None => (socket.clone(), format!("--unix-socket '{socket}' http://localhost")),
-    };
-    terminal::print(&format!(
-        "listening on {place}\n`antiphon token` prints the token\n{live}, {schedules}; requests are read from \
-         {folders}\n{resuming}\n  \
-         curl -H \"Authorization: Bearer $(antiphon token)\" -H 'Content-Type: application/json' \\\n    \
-         -d '{{\"message\": \"Hello\"}}' {url}/v1/tasks\n\n"
-    ));
-}
-
-/// Asks the owner of the journal to hand it over. `Some` when this process has taken it.
-async fn ask_for_journal(
-    project: &Project,
-    reservation: &Reservation,
-) -> Result<Option<SqliteJournal>, Failure> {
-    loop {
-        let server = match Ownership::find_with(project, Some(reservation)).await? {
-            Ownership::Owner(journal) => return Ok(Some(journal)),
-            Ownership::Client(server) => server,
-        };
-        match server.client.request_hand_over().await {
-            Ok(()) => return Ok(None),
-            // It has ended, or is about to.
-            Err(error) if error.is_transient() => tokio::time::sleep(HAND_OVER_PAUSE).await,
-            Err(error) => return Err(server.project_error(error).into()),
-        }
     }
 }
 

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use antiphon_core::AgentName;
+use antiphon_process::ControlRequest;
 use antiphon_project::environment::Environment;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::request::{self, Submission};
+use super::request;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -65,11 +66,10 @@ impl Reply {
             "status": if self.failed { "failed" } else { "completed" },
             "result": result,
         });
-        let submission = Submission { requester, timeout: TIMEOUT };
-        let response = submission.submit(environment, request.to_string().into_bytes()).await?;
-        if response.ok {
-            terminal::print(&request::described(&response));
-        }
-        request::outcome(&response)
+        let json = request.to_string().into_bytes();
+        let request = ControlRequest { requester, json, timeout: TIMEOUT };
+        let done = request.submit(environment).await?.outcome?;
+        terminal::print(&request::described(&done));
+        request::exit(&done)
     }
 }

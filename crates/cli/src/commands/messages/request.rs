@@ -4,27 +4,16 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
 
-use antiphon_core::OrderStatus;
-use antiphon_file_drop::{DropError, REQUEST_BYTES_MAX, Response, ResponseError, drop_and_wait};
-use antiphon_process::Ownership;
-use antiphon_project::agent_files::AgentFiles;
-use antiphon_project::control_orders::{Execution, ProjectOrders};
+use antiphon_core::{OrderResult, OrderStatus};
+use antiphon_process::ControlRequest;
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
-use antiphon_project::project::Project;
-use antiphon_project::project_agents::ProjectAgents;
-use antiphon_project::project_task_factory::ProjectTaskFactory;
-use antiphon_project::toolset::{PermissionOverrides, Toolset};
-use antiphon_sqlite::SqliteJournal;
 use antiphon_view::display::escaped;
 use clap::Args;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
+use crate::request_drop::REQUEST_BYTES_MAX;
 use crate::terminal;
 
 /// Requester of this command: the name of the request's folder.
@@ -59,16 +48,20 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let request = self.read()?;
-        let submission =
-            Submission { requester: REQUESTER.to_owned(), timeout: self.timeout.into() };
-        let response = submission.submit(environment, request).await?;
+        let request = ControlRequest {
+            requester: REQUESTER.to_owned(),
+            json: self.read()?,
+            timeout: self.timeout.into(),
+        };
+        let response = request.submit(environment).await?;
         if self.json {
-            terminal::print(&terminal::json(&response)?);
-        } else if response.ok {
-            terminal::print(&described(&response));
+            terminal::print(&terminal::json(&response.json)?);
         }
-        outcome(&response)
+        let done = response.outcome?;
+        if !self.json {
+            terminal::print(&described(&done));
+        }
+        exit(&done)
     }
 
     /// Reads the request, which must be a JSON object.
@@ -93,102 +86,19 @@ impl Request {
     }
 }
 
-/// How a request is submitted.
-pub(super) struct Submission {
-    /// Name of the folder it is dropped into.
-    pub(super) requester: String,
-    /// How long to wait for the response.
-    pub(super) timeout: Duration,
-}
-
-impl Submission {
-    /// Has the owner of the journal execute a request, or this process when there is none.
-    pub(super) async fn submit(
-        &self,
-        environment: &Environment,
-        request: Vec<u8>,
-    ) -> Result<Response, Failure> {
-        let project = Project::find(environment)?;
-        match Ownership::find(&project).await? {
-            Ownership::Client(owner) => {
-                // Before the file drop creates it: it is trusted at once.
-                project.trusted_requests()?;
-                owner.answer(owner.client.watch_requests().await)?;
-                self.drop_in(&project, request).await
-            }
-            Ownership::Owner(journal) => {
-                self.execute(environment, &project, journal, request).await
-            }
-        }
-    }
-
-    async fn drop_in(&self, project: &Project, request: Vec<u8>) -> Result<Response, Failure> {
-        let folder = project.trusted_requests()?;
-        drop_and_wait(folder, &self.requester, request, self.timeout).await.map_err(|error| {
-            match error {
-                DropError::Requester { .. } | DropError::Folder { .. } => {
-                    Failure::usage(error.to_string())
-                }
-                DropError::Timeout { .. } => Failure::unavailable(error.to_string()),
-            }
-        })
-    }
-
-    /// Carries the request out in this process, because no server runs.
-    async fn execute(
-        &self,
-        environment: &Environment,
-        project: &Project,
-        journal: SqliteJournal,
-        request: Vec<u8>,
-    ) -> Result<Response, Failure> {
-        let settings = project.settings(environment)?;
-        let toolset = Toolset::none();
-        let rules = project.rules(&settings);
-        let overrides = PermissionOverrides::default();
-        let project_agents = ProjectAgents::of(project, &settings, &overrides, &toolset, &rules)?;
-        let terminals = settings.terminals.keys().cloned().collect();
-        let models = Models::new(settings);
-        let prompts = Arc::clone(&project_agents.prompts);
-        let orchestrator =
-            project.recording_orchestrator_with(journal, models, toolset, &project_agents);
-        let files = AgentFiles::new(&orchestrator, &project_agents.agents, project);
-        let models = Arc::new(Models::new(project.settings(environment)?));
-        let tasks = ProjectTaskFactory::new(&orchestrator, models, prompts, files.clone());
-        let (tasks, execution) = (Arc::new(tasks), Execution::RecordOnly);
-        let orders = ProjectOrders { orchestrator, tasks, files, terminals, execution };
-        // Before the file drop creates it: it is trusted at once.
-        project.trusted_requests()?;
-        let stop = CancellationToken::new();
-        let (root, trust) = (project.root().to_owned(), project.trust());
-        let file_drop =
-            project.request_drop().get().serve(root, trust, Arc::new(orders), stop.clone());
-        let answered = async {
-            let response = self.drop_in(project, request).await;
-            stop.cancel();
-            response
-        };
-        let (file_drop, response) = tokio::join!(file_drop, answered);
-        project_agents.shutdown().await;
-        file_drop.map_err(Failure::failed)?;
-        response
-    }
-}
-
 /// `started: reviewer, task 0199…`.
-pub(super) fn described(response: &Response) -> String {
-    let status = response.status.map_or("done".to_owned(), word);
+pub(super) fn described(done: &OrderResult) -> String {
     let mut about: Vec<String> =
-        response.agent.iter().map(|agent| escaped(agent).into_owned()).collect();
-    about.extend(response.task_id.iter().map(|task_id| format!("task {task_id}")));
-    about.extend(response.interaction_id.iter().map(|id| format!("interaction {id}")));
+        done.agent.iter().map(|agent| escaped(agent).into_owned()).collect();
+    about.extend(done.task_id.iter().map(|task_id| format!("task {task_id}")));
+    about.extend(done.interaction_id.iter().map(|id| format!("interaction {id}")));
     let about = if about.is_empty() { String::new() } else { format!(": {}", about.join(", ")) };
-    let result = match &response.result {
+    let result = match &done.result {
         None => String::new(),
         Some(Value::String(text)) => format!("{text}\n"),
         Some(other) => format!("{other}\n"),
     };
-    format!("{status}{about}\n{result}")
+    format!("{}{about}\n{result}", word(done.status))
 }
 
 fn word(status: OrderStatus) -> String {
@@ -196,25 +106,21 @@ fn word(status: OrderStatus) -> String {
     word.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// The exit code of a response.
-pub(super) fn outcome(response: &Response) -> Result<(), Failure> {
-    if let Some(ResponseError { code, message }) = &response.error {
-        let exit = match code.as_str() {
-            "FORBIDDEN" | "UNAUTHORIZED" => Exit::Refused,
-            "SERVICE_UNAVAILABLE" | "RATE_LIMIT_EXCEEDED" => Exit::Unavailable,
-            "INTERNAL_ERROR" => Exit::Failed,
-            _ => Exit::Usage,
-        };
-        let known = if message.starts_with("unknown orchestrator action: ") {
-            "; the actions are in docs/file-drop.md"
-        } else {
-            ""
-        };
-        return Err(Failure { exit, message: format!("{message}{known}") });
-    }
-    match response.status {
-        Some(OrderStatus::Failed) => Err(Failure::failed("the task has failed")),
-        Some(OrderStatus::Canceled) if response.result.is_some() => Err(Failure::canceled()),
-        Some(_) | None => Ok(()),
+/// The exit code of a request that was executed: that of the task, if it waited for one.
+pub(super) fn exit(done: &OrderResult) -> Result<(), Failure> {
+    match done.status {
+        OrderStatus::Failed => Err(Failure::failed("the task has failed")),
+        OrderStatus::Canceled if done.result.is_some() => Err(Failure::canceled()),
+        OrderStatus::Started
+        | OrderStatus::AlreadyRunning
+        | OrderStatus::Stopped
+        | OrderStatus::NotRunning
+        | OrderStatus::Updated
+        | OrderStatus::Accepted
+        | OrderStatus::Answered
+        | OrderStatus::Deduplicated
+        | OrderStatus::Completed
+        | OrderStatus::Canceled
+        | OrderStatus::AlreadyEnded => Ok(()),
     }
 }

@@ -4,36 +4,24 @@
 mod answer;
 mod at_server;
 mod lines;
+mod outgoing;
+mod receipt;
 
-use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use antiphon_core::{
-    AgentName, HandlingMode, InputBlock, InteractionContent, Provenance, RawJson, RenderMetadata,
-    Salience, Sender, SourceName, Wake,
-};
-use antiphon_process::{
-    AcceptedInteraction, Connection, InboxTarget, OutgoingInteraction, ReceiptKind,
-    RejectedInteraction, SendOutcome, Twice,
-};
-use antiphon_project::{read_image, render_class};
-use antiphon_runtime::{Arrival, REQUEST_TIMEOUT_S_MAX, SENDER_KEY_BYTES_MAX};
-use antiphon_view::display::escaped_path;
-use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use uuid::Uuid;
-
-use crate::failure::Failure;
-use crate::terminal;
+use antiphon_core::{AgentName, SourceName};
+use antiphon_process::{Connection, InboxTarget, Twice};
 use antiphon_project::agent_files::{check_defined, check_problem, read_catalog};
 use antiphon_project::environment::Environment;
 use antiphon_project::error::ProjectError;
 use antiphon_project::models::Models;
 use antiphon_project::project::Project;
+use clap::Args;
+use outgoing::Level;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use uuid::Uuid;
 
-/// Longest key: leaves space for a line number.
-const KEY_CHARS_MAX: usize = SENDER_KEY_BYTES_MAX - 21;
+use crate::failure::Failure;
 
 /// Send a message, an event or a request to an agent's inbox (see docs/inbox.md).
 #[derive(Debug, Args)]
@@ -109,26 +97,6 @@ pub(crate) struct Send {
     json: bool,
 }
 
-/// How urgent an interaction is.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Level {
-    Background,
-    Normal,
-    Important,
-    Urgent,
-}
-
-impl From<Level> for Salience {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Background => Self::Background,
-            Level::Normal => Self::Normal,
-            Level::Important => Self::Important,
-            Level::Urgent => Self::Urgent,
-        }
-    }
-}
-
 impl Send {
     pub(crate) async fn run(self, environment: &Environment) -> Result<(), Failure> {
         self.check()?;
@@ -165,21 +133,6 @@ impl Send {
         self.report(connection.inbox(), outcome, interrupts).await
     }
 
-    fn content(&self) -> Result<InteractionContent, Failure> {
-        Ok(match &self.request {
-            Some(intent) => {
-                let params = self.params()?;
-                InteractionContent::Request { intent: intent.clone(), params }
-            }
-            None => {
-                let images = self.image.iter().map(|file| image(file));
-                let images = images.collect::<Result<Vec<_>, _>>()?;
-                let blocks = Some(images).filter(|images| !images.is_empty());
-                InteractionContent::Message { body: self.text.join(" "), blocks }
-            }
-        })
-    }
-
     /// Checks that the request is answered while the command waits.
     fn check_reader(&self, target: InboxTarget<'_>) -> Result<(), ProjectError> {
         if self.wait && matches!(target, InboxTarget::Local(_)) {
@@ -190,143 +143,9 @@ impl Send {
         }
         Ok(())
     }
-
-    async fn report(
-        &self,
-        target: InboxTarget<'_>,
-        sent: SendOutcome,
-        interrupts: Option<Signal>,
-    ) -> Result<(), Failure> {
-        match (sent, interrupts) {
-            (SendOutcome::Accepted(accepted), Some(interrupts)) => {
-                self.wait(target, &accepted, self.timeout_s()?, interrupts).await
-            }
-            (SendOutcome::Accepted(accepted), None) => self.print(target, &accepted),
-            (SendOutcome::Rejected(rejected), _) => {
-                if self.json {
-                    terminal::print(&terminal::json(&rejection(&rejected))?);
-                }
-                Err(rejected.error.into())
-            }
-        }
-    }
-
-    /// Checks that the argument parser cannot express.
-    fn check(&self) -> Result<(), Failure> {
-        if self.request.is_none() && (self.wait || self.params.is_some() || self.timeout.is_some())
-        {
-            return Err(Failure::usage(
-                "only a request is answered: --wait, --params and --timeout go with --request INTENT",
-            ));
-        }
-        let fits = |key: &String| {
-            (1..=KEY_CHARS_MAX).contains(&key.len()) && key.chars().all(|c| c.is_ascii_graphic())
-        };
-        if !self.key.as_ref().is_none_or(fits) {
-            let message =
-                format!("--key: 1 to {KEY_CHARS_MAX} characters of ASCII, without blanks");
-            return Err(Failure::usage(message));
-        }
-        if self.text == ["-"] && !self.image.is_empty() {
-            return Err(Failure::usage(
-                "--image goes with a text, not with lines of standard input",
-            ));
-        }
-        Ok(())
-    }
-
-    fn outgoing(
-        &self,
-        content: InteractionContent,
-        key: Option<String>,
-        timeout_s: Option<u32>,
-    ) -> OutgoingInteraction {
-        let from = self.from.clone().map_or(Sender::User, Sender::External);
-        let class = render_class(&from, &content);
-        let shown = |level: Level| RenderMetadata { class, salience: level.into() };
-        let arrival = Arrival {
-            to: self.agent.clone(),
-            from,
-            content,
-            mode: if self.steer { HandlingMode::Steer } else { HandlingMode::Queue },
-            render_metadata: if self.progress {
-                Some(RenderMetadata::PROGRESS)
-            } else {
-                self.salience.map(shown)
-            },
-            wake: if self.no_wake || self.progress { Wake::No } else { Wake::Yes },
-            until: None,
-            key,
-            payload: None,
-            provenance: Provenance::Owner,
-        };
-        OutgoingInteraction { arrival, timeout_s }
-    }
-
-    fn params(&self) -> Result<Value, Failure> {
-        let Some(text) = &self.params else { return Ok(Value::Null) };
-        let wrong = |reason: String| Failure::usage(format!("--params: {reason}"));
-        RawJson::parse(text).map_err(|error| wrong(error.to_string()))?;
-        serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
-    }
-
-    fn timeout_s(&self) -> Result<Option<u32>, Failure> {
-        let Some(timeout) = self.timeout else { return Ok(None) };
-        let whole = u32::try_from(timeout.as_secs()).ok().filter(|s| *s <= REQUEST_TIMEOUT_S_MAX);
-        let timeout_s = whole.and_then(NonZeroU32::new).map(NonZeroU32::get);
-        timeout_s.map(Some).ok_or_else(|| {
-            let days = REQUEST_TIMEOUT_S_MAX / 86_400;
-            Failure::usage(format!("--timeout: from 1s to {days}d"))
-        })
-    }
-
-    fn print(
-        &self,
-        target: InboxTarget<'_>,
-        accepted: &AcceptedInteraction,
-    ) -> Result<(), Failure> {
-        if self.json {
-            terminal::print(&terminal::json(accepted)?);
-            return Ok(());
-        }
-        let word = match accepted.receipt {
-            ReceiptKind::Accepted => "accepted",
-            ReceiptKind::Deduplicated => "duplicate",
-        };
-        terminal::print(&format!("{word}: {}; {}\n", accepted.id, self.reading(target)));
-        Ok(())
-    }
-
-    /// When the agent reads it.
-    fn reading(&self, target: InboxTarget<'_>) -> String {
-        match target {
-            InboxTarget::Local(_) => {
-                format!(
-                    "no server is running: `{}` reads it when `antiphon serve` runs",
-                    self.agent
-                )
-            }
-            InboxTarget::Server(_) => format!("`{}` will read it", self.agent),
-        }
-    }
-}
-
-fn image(file: &Path) -> Result<InputBlock, Failure> {
-    let refuse = |why: &str| Failure::usage(format!("--image {}: {why}", escaped_path(file)));
-    match read_image(file) {
-        Ok(Some(image)) => Ok(InputBlock::Image(image)),
-        Ok(None) => Err(refuse("it is no image file in PNG, JPEG, GIF or WebP format")),
-        Err(why) => Err(refuse(&why)),
-    }
 }
 
 fn interrupts() -> Result<Signal, Failure> {
     signal(SignalKind::interrupt())
         .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))
-}
-
-/// A rejection in JSON.
-fn rejection(rejected: &RejectedInteraction) -> Value {
-    let message = rejected.error.to_string();
-    json!({ "receipt": "rejected", "reason": rejected.reason, "message": message })
 }

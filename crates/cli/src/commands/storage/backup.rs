@@ -43,12 +43,26 @@ pub(crate) struct Backup {
 #[derive(Serialize)]
 struct Row {
     file: PathBuf,
+    #[serde(flatten)]
+    contents: Contents,
+    took_ms: u128,
+}
+
+/// Contents of a backup in JSON.
+#[derive(Serialize)]
+pub(super) struct Contents {
     events: u64,
     tasks: u64,
     unfinished: u64,
     bytes: u64,
     schema: u32,
-    took_ms: u128,
+}
+
+impl From<antiphon_sqlite::Backup> for Contents {
+    fn from(backup: antiphon_sqlite::Backup) -> Self {
+        let antiphon_sqlite::Backup { events, tasks, unfinished, bytes, schema } = backup;
+        Self { events, tasks, unfinished, bytes, schema }
+    }
 }
 
 impl Backup {
@@ -71,9 +85,7 @@ impl Backup {
             .map_err(|error| with_advice(error, "name another file, or replace it with --force"))?;
         let took = began.elapsed();
         if json {
-            let antiphon_sqlite::Backup { events, tasks, unfinished, bytes, schema } = made;
-            let took_ms = took.as_millis();
-            let row = Row { file, events, tasks, unfinished, bytes, schema, took_ms };
+            let row = Row { file, contents: made.into(), took_ms: took.as_millis() };
             terminal::print(&terminal::json(&row)?);
             return Ok(());
         }
@@ -99,7 +111,7 @@ pub(super) fn summary(backup: &antiphon_sqlite::Backup) -> String {
 }
 
 /// Runs `work` on a blocking thread.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(in crate::commands) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await;

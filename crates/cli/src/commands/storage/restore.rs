@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use antiphon_core::port::{Clock, SystemClock};
 use antiphon_project::environment::Environment;
-use antiphon_project::models::Models;
+use antiphon_project::journal_restore::{
+    JournalRestore, RestoreError, RestoredJournal, UnfinishedTasks,
+};
 use antiphon_project::project::Project;
-use antiphon_project::restored_journal::distrust_unfinished;
 use antiphon_sqlite::Replace;
 use clap::Args;
 use serde::Serialize;
 
-use super::backup::{ProgressPrinter, blocking, summary, with_advice};
+use super::backup::{Contents, ProgressPrinter, summary, with_advice};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -51,11 +51,8 @@ pub(crate) struct Restore {
 #[derive(Serialize)]
 struct Row {
     file: PathBuf,
-    events: u64,
-    tasks: u64,
-    unfinished: u64,
-    bytes: u64,
-    schema: u32,
+    #[serde(flatten)]
+    contents: Contents,
     /// Tasks that were paused.
     paused: usize,
     /// Path of the replaced journal.
@@ -71,44 +68,29 @@ impl Restore {
             return Err(Failure::usage(format!("{}: {error}", file.display())));
         }
         let (project, began) = (Project::find(environment)?, Instant::now());
-        project.prepare_journal()?;
-        let replace = if force { Replace::Always } else { Replace::Never };
-        let (from, journal) = (file.clone(), project.journal_path());
-        let ready = blocking(move || {
-            antiphon_sqlite::Restore::prepare(
-                &from,
-                &journal,
-                replace,
-                &mut ProgressPrinter::new().callback(),
-            )
-        });
-        let mut ready = ready.await?.map_err(|error| {
-            with_advice(error, "replace it with --force, which keeps the old one")
+        let restore = JournalRestore {
+            file: file.clone(),
+            replace: if force { Replace::Always } else { Replace::Never },
+            unfinished: if continued { UnfinishedTasks::Continue } else { UnfinishedTasks::Pause },
+        };
+        let progress = ProgressPrinter::new().callback();
+        let restored = project.restore_journal(environment, restore, progress).await;
+        let restored = restored.map_err(|error| match error {
+            RestoreError::Backup(error) => {
+                with_advice(error, "replace it with --force, which keeps the old one")
+            }
+            RestoreError::Project(error) => error.into(),
         })?;
-        let (mut paused, mut unreadable) = (None, Vec::new());
-        if !continued {
-            let models = Models::new(project.settings(environment)?);
-            let name = file.display().to_string();
-            let rebuilt = blocking(move || {
-                ready.distrust(&name, SystemClock.now()).map(|unreadable| (ready, unreadable))
-            });
-            (ready, unreadable) = rebuilt.await??;
-            paused = Some(distrust_unfinished(ready.staged(), &file, models).await?);
-        }
-        let backup = ready.backup().clone();
-        let restored = blocking(move || ready.put_in_place(SystemClock.now())).await??;
+        let RestoredJournal { backup, before, paused, unreadable } = restored;
         let took = began.elapsed();
         if json {
-            let antiphon_sqlite::Backup { events, tasks, unfinished, bytes, schema } = backup;
-            let (before, took_ms) = (restored.before, took.as_millis());
-            let paused = paused.unwrap_or(0);
-            let row =
-                Row { file, events, tasks, unfinished, bytes, schema, paused, before, took_ms };
+            let (paused, took_ms) = (paused.unwrap_or(0), took.as_millis());
+            let row = Row { file, contents: backup.into(), paused, before, took_ms };
             terminal::print(&terminal::json(&row)?);
             return Ok(());
         }
         let mut text = format!("restored {} in {:.1} s\n", summary(&backup), took.as_secs_f64());
-        if let Some(before) = &restored.before {
+        if let Some(before) = &before {
             let name = before.display().to_string();
             text.extend(["the replaced journal is kept as ", &name, "\n"]);
         }

@@ -13,7 +13,8 @@ use antiphon_runtime::INTERACTION_BYTES_MAX;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{Send, rejection};
+use super::Send;
+use super::receipt::rejection;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
 
