@@ -2,6 +2,7 @@
 //! The answer is the same, and once a command returns, the journal has it.
 
 mod discovery;
+mod hand_over;
 mod inbox;
 mod interaction_search;
 mod journal_owner;

@@ -2,6 +2,6 @@
 //! neither commands nor file tools see.
 
 pub(crate) mod hidden_paths;
-pub mod permission_overview;
 pub mod machine_policy;
+pub mod permission_overview;
 pub mod trust;
