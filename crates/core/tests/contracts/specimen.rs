@@ -251,8 +251,7 @@ fn failed() -> Specimen {
 }
 
 fn moved() -> Specimen {
-    let moved =
-        StateChanged { agent_id: agent_id(), from: AgentState::Idle, to: AgentState::Thinking };
+    let moved = StateChanged::new(agent_id(), AgentState::Idle, AgentState::Thinking);
     let data = json!({"agent_id": UUID, "from": "idle", "to": "thinking"});
     (moved.into(), "state_changed", data)
 }

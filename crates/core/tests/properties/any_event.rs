@@ -225,7 +225,7 @@ fn status() -> impl Strategy<Value = EventBody> {
 
 fn moved() -> impl Strategy<Value = EventBody> {
     (uuid(), state(), state())
-        .prop_map(|(agent_id, from, to)| StateChanged { agent_id, from, to }.into())
+        .prop_map(|(agent_id, from, to)| StateChanged::new(agent_id, from, to).into())
 }
 
 fn said() -> impl Strategy<Value = EventBody> {

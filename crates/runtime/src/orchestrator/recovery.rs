@@ -7,7 +7,7 @@ use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskSummary};
 
 use crate::inbox::lifecycle;
-use crate::inbox::residents::is_resident;
+use crate::inbox::residents::{is_resident, is_untouched};
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
@@ -85,6 +85,10 @@ impl Orchestrator {
             if let Some((created, _)) = creation {
                 lifecycle::register_resident(&self.services, &task, created);
                 live.insert(task.task_id.clone(), task.clone());
+            }
+            if is_untouched(&task) {
+                // It stays a row until something arrives.
+                continue;
             }
             supervise::start(&self.services, &task.task_id);
             recovered.begun.push(task.task_id);
