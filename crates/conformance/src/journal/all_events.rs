@@ -90,11 +90,12 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
             detail: Some(odd_value()),
             waiting_for: Some(WaitingFor::Resume),
         }),
-        EventBody::from(StateChanged::new(
-            AgentId(Uuid::from_u128(7)),
-            AgentState::Idle,
-            AgentState::Thinking,
-        )),
+        EventBody::from(StateChanged {
+            agent_id: AgentId(Uuid::from_u128(7)),
+            from: AgentState::ToolCall,
+            through: vec![AgentState::Reflecting, AgentState::Idle],
+            to: AgentState::Thinking,
+        }),
         said(user()?),
         said(assistant()?),
         EventBody::from(ToolStarted {

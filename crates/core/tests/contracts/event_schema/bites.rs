@@ -170,6 +170,8 @@ fn the_schema_bites_into_what_happens_in_a_task() {
         ("status_changed", "/data/status", Some(json!("input_required"))),
         ("state_changed", "/data/to", Some(json!("tool_call"))),
         ("state_changed", "/data/through", Some(json!("toolcall"))),
+        ("state_changed", "/data/through", Some(json!([]))),
+        ("state_changed", "/data/through", Some(json!(["tool_call"]))),
         ("state_changed", "/data/agent_id", Some(json!("dev"))),
         ("message_appended", "/data/message/type", Some(json!("system"))),
         ("message_appended", "/data/message/type", Some(json!("assistant"))),
