@@ -62,7 +62,7 @@ async fn add(journal: &SqliteJournal, left: Left) -> Result<TaskId, Error> {
         created.into(),
         MessageAppended::new(question).into(),
         StatusChanged::new(TaskStatus::Running).into(),
-        StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Thinking }.into(),
+        StateChanged::new(agent_id, AgentState::Idle, AgentState::Thinking).into(),
     ];
     let append =
         Append { task_id: task_id.clone(), expected: Expected::NoTask, at, events, key: None };
@@ -91,7 +91,7 @@ fn answer(agent_id: AgentId) -> Vec<EventBody> {
         model: None,
         timestamp: Utc::now(),
     };
-    let moved = |from, to| StateChanged { agent_id, from, to }.into();
+    let moved = |from, to| StateChanged::new(agent_id, from, to).into();
     vec![
         MessageAppended::new(message).into(),
         UsageRecorded { model: "upstream/steps-0".to_owned(), usage, purpose: None }.into(),

@@ -12,6 +12,7 @@
 //! | `slots`         | running tasks, and the queue for run slots                |
 //! | `background`    | spawned futures, and the shutdown                         |
 //! | `deadlines`     | when approvals, requests and waits are over               |
+//! | `creation_keys` | idempotency keys of creations that are being written      |
 //! | `waiters`       | which task waits for which                                |
 //! | `residents`     | started resident agents                                   |
 //! | `quotas`        | how many messages are queued in which inbox               |
@@ -51,6 +52,7 @@ use crate::orchestrator_error::OrchestratorError;
 use crate::runner::followed::FollowedTrees;
 use crate::storage::{StorageMonitor, StorageWait};
 use crate::task::control::cancel_tree::PendingCancels;
+use crate::task::control::creation_keys::CreationKeys;
 use crate::task::missing_model::MissingModels;
 use crate::task::schedule::deadline_clock::DeadlineClock;
 use crate::task::schedule::deadlines::{self, Deadlines};
@@ -75,6 +77,7 @@ pub(crate) struct Services {
     pub(crate) background: BackgroundTasks,
     pub(crate) deadlines: Deadlines,
     pub(crate) time: DeadlineClock,
+    pub(crate) creation_keys: CreationKeys,
     pub(crate) waiters: Waiters,
     pub(crate) residents: Residents,
     pub(crate) quotas: Arc<InboxQuotas>,
@@ -124,6 +127,7 @@ impl Services {
             background: BackgroundTasks::new(),
             deadlines: Deadlines::default(),
             time: DeadlineClock::new(Arc::clone(&deps.clock)),
+            creation_keys: CreationKeys::default(),
             waiters: Waiters::default(),
             residents: Residents::default(),
             quotas,

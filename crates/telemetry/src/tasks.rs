@@ -279,7 +279,7 @@ impl OpenTask {
         }
         let EventBody::StateChanged(change) = body else { return false };
         *has_state = true;
-        let reads_first = change.to == AgentState::Thinking && !*has_read;
+        let reads_first = change.enters(AgentState::Thinking) && !*has_read;
         *has_read |= reads_first;
         reads_first
     }
@@ -375,11 +375,22 @@ impl OpenTask {
         event: &Event,
         ended: &mut Vec<EndedActivity>,
     ) {
-        if change.from == change.to {
-            return;
+        for (from, to) in change.moves() {
+            if from != to {
+                self.enter_state(activities, to, event, ended);
+            }
         }
+    }
+
+    fn enter_state(
+        &mut self,
+        activities: &mut Activities,
+        state: AgentState,
+        event: &Event,
+        ended: &mut Vec<EndedActivity>,
+    ) {
         self.started = true;
-        match change.to {
+        match state {
             AgentState::Thinking => {
                 // A new agent starts to think: the call of the previous one was interrupted.
                 activities.interrupt("interrupted", event.at, ended);

@@ -122,13 +122,13 @@ impl Descendants {
                 self.awaited.total += running.len();
                 self.awaited.running.extend(running);
             }
-            EventBody::StateChanged(change) => match change.to {
-                AgentState::ToolCall => {}
-                // It runs again, so it waits for no child.
-                AgentState::Idle | AgentState::Thinking | AgentState::Reflecting => {
+            EventBody::StateChanged(change) => {
+                let still_calls = |state: AgentState| state == AgentState::ToolCall;
+                if !change.moves().all(|(_, to)| still_calls(to)) {
+                    // It runs again, so it waits for no child.
                     self.awaited = AwaitedChildren::default();
                 }
-            },
+            }
             _ => {}
         }
     }

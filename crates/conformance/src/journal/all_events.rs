@@ -92,7 +92,8 @@ fn of_the_work() -> Result<Vec<EventBody>, Finding> {
         }),
         EventBody::from(StateChanged {
             agent_id: AgentId(Uuid::from_u128(7)),
-            from: AgentState::Idle,
+            from: AgentState::ToolCall,
+            through: vec![AgentState::Reflecting, AgentState::Idle],
             to: AgentState::Thinking,
         }),
         said(user()?),

@@ -1,6 +1,6 @@
 //! Approvals.
 
-use antiphon_core::port::{Append, ApprovalSelector, Expected};
+use antiphon_core::port::{Append, ApprovalSelector, BootTime, Expected};
 use antiphon_core::{
     Approval, ApprovalId, ApprovalRequested, ApprovalStatus, Decision, SessionId, TaskCreated,
     TaskStatus,
@@ -15,7 +15,9 @@ pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJourn
     journal.create(&task(1)).await?;
     let (asked_at, expires_at) =
         (noon() + TimeDelta::microseconds(7), noon() + TimeDelta::nanoseconds(3_600_000_000_007));
-    let request = ApprovalRequested { expires_at: Some(expires_at), ..requested(1)? };
+    let boot_until = Some(BootTime { boot_id: uuid::Uuid::from_u128(3), elapsed_ms: 5 });
+    let expires = Some(expires_at);
+    let request = ApprovalRequested { expires_at: expires, boot_until, ..requested(1)? };
     let ask = draft(&task(1), at(1), vec![request.clone().into()]);
     journal.write(Append { at: asked_at, ..ask }).await?;
     let expected = Approval {
@@ -27,7 +29,8 @@ pub(super) async fn an_approval_is_listed_as_it_was_requested(journal: TestJourn
         reason: request.reason,
         rule: request.rule,
         asked_at,
-        expires_at: Some(expires_at),
+        expires_at: expires,
+        boot_until,
         status: ApprovalStatus::Pending,
         decision: None,
         by: None,

@@ -72,7 +72,7 @@ pub(super) fn agent_id(n: u128) -> AgentId {
 
 /// A change of the `n`th agent to the state after `from`.
 pub(super) fn moved(n: u128, from: AgentState) -> EventBody {
-    EventBody::from(StateChanged { agent_id: agent_id(n), from, to: from.next() })
+    EventBody::from(StateChanged::new(agent_id(n), from, from.next()))
 }
 
 /// The `n`th approval.

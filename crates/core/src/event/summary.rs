@@ -253,7 +253,7 @@ impl LiveAgent {
             .filter(|status| status.id == change.agent_id)
             .unwrap_or_else(|| AgentStatus::started(change.agent_id, at));
         // What a task was created with did not come through its inbox.
-        if change.to == AgentState::Thinking && status.messages_processed == 0 {
+        if change.enters(AgentState::Thinking) && status.messages_processed == 0 {
             status.messages_processed = 1;
         }
         status.state = change.to;

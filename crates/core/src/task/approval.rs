@@ -11,7 +11,7 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::port::Rule;
+use crate::port::{BootTime, Rule};
 use crate::{
     Answer, ApprovalDecided, ApprovalId, ApprovalRequested, Question, RawJson, TaskId, ToolCallId,
 };
@@ -132,6 +132,9 @@ pub struct Approval {
     /// Time after which the call counts as denied. Absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
+    /// The same moment by a clock that cannot be set, for processes of the same machine. Absent: unknown.
+    #[serde(skip)]
+    pub boot_until: Option<BootTime>,
     /// What the person is asked. Absent: whether the call may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
@@ -164,6 +167,7 @@ impl Approval {
             rule: request.rule.clone(),
             asked_at: at,
             expires_at: request.expires_at,
+            boot_until: request.boot_until,
             question: request.question.clone(),
             status: ApprovalStatus::Pending,
             decision: None,

@@ -8,7 +8,10 @@ use crate::{at, both_ways};
 
 fn asked() -> Approval {
     let task_id = TaskId::parse("t1").unwrap();
-    Approval::requested(task_id, &approval_requested(), at("2026-02-18T12:00:00Z"))
+    let asked = Approval::requested(task_id, &approval_requested(), at("2026-02-18T12:00:00Z"));
+    assert_eq!(asked.boot_until, approval_requested().boot_until);
+    // No caller on another machine can use it.
+    Approval { boot_until: None, ..asked }
 }
 
 #[test]

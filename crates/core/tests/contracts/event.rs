@@ -195,11 +195,7 @@ fn unknown_fields_of_an_event_are_ignored_in_any_order() {
         "at":"2026-02-18T12:00:00Z","task_id":"t1","position":7,"v":1}"#;
     assert_eq!(
         read::<Event>(json),
-        event(StateChanged {
-            agent_id: agent_id(),
-            from: AgentState::Idle,
-            to: AgentState::Thinking,
-        })
+        event(StateChanged::new(agent_id(), AgentState::Idle, AgentState::Thinking))
     );
 }
 

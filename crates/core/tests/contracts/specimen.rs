@@ -118,6 +118,7 @@ pub(crate) fn bare() -> Vec<Specimen> {
             "status_changed",
             json!({"status": "running"}),
         ),
+        moved_once(),
         (
             MessageAppended::new(Message::from(said.clone())).into(),
             "message_appended",
@@ -250,9 +251,23 @@ fn failed() -> Specimen {
     (failed.into(), "status_changed", json!({"status": "failed", "detail": detail}))
 }
 
+/// Several changes in a row.
 fn moved() -> Specimen {
-    let moved =
-        StateChanged { agent_id: agent_id(), from: AgentState::Idle, to: AgentState::Thinking };
+    let through = vec![AgentState::Reflecting, AgentState::Idle];
+    let moved = StateChanged {
+        agent_id: agent_id(),
+        from: AgentState::ToolCall,
+        through,
+        to: AgentState::Thinking,
+    };
+    let data = json!({
+        "agent_id": UUID, "from": "toolcall", "through": ["reflecting", "idle"], "to": "thinking"
+    });
+    (moved.into(), "state_changed", data)
+}
+
+fn moved_once() -> Specimen {
+    let moved = StateChanged::new(agent_id(), AgentState::Idle, AgentState::Thinking);
     let data = json!({"agent_id": UUID, "from": "idle", "to": "thinking"});
     (moved.into(), "state_changed", data)
 }

@@ -287,7 +287,7 @@ fn a_summary_of_a_task_has_its_json() {
 }
 
 fn moved(agent_id: AgentId, from: AgentState, to: AgentState) -> EventBody {
-    StateChanged { agent_id, from, to }.into()
+    StateChanged::new(agent_id, from, to).into()
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn journal(happenings: &[Happening]) -> Vec<StateChanged> {
             }
         };
         if status.transition(to, start()).is_ok() {
-            moves.push(StateChanged { agent_id: status.id, from, to });
+            moves.push(StateChanged::new(status.id, from, to));
         }
     }
     moves
@@ -89,6 +89,29 @@ proptest! {
             prop_assert_eq!(AgentState::validate_transition(moved.from, moved.to), Ok(()));
             prop_assert!(moved.from == stands || moved.from == Idle);
             stands = moved.to;
+        }
+    }
+
+    #[test]
+    fn joined_changes_are_the_same_moves(happenings in vec(happening(), 0..96)) {
+        let single = journal(&happenings);
+        let mut joined: Vec<StateChanged> = Vec::new();
+        for moved in &single {
+            if !joined.last_mut().is_some_and(|last| last.join(moved)) {
+                joined.push(moved.clone());
+            }
+        }
+        let moves = |changes: &[StateChanged]| -> Vec<_> {
+            changes.iter().flat_map(|change| change.moves().collect::<Vec<_>>()).collect()
+        };
+        prop_assert_eq!(moves(&joined), moves(&single));
+        for (earlier, later) in joined.iter().zip(joined.iter().skip(1)) {
+            prop_assert!(earlier.to != later.from, "what follows is joined");
+        }
+        for change in &joined {
+            let json = serde_json::to_string(&EventBody::from(change.clone())).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<StateChanged>(&json).unwrap(), change);
+            prop_assert!(change.moves().all(|(_, to)| change.enters(to)));
         }
     }
 

@@ -224,8 +224,9 @@ fn status() -> impl Strategy<Value = EventBody> {
 }
 
 fn moved() -> impl Strategy<Value = EventBody> {
-    (uuid(), state(), state())
-        .prop_map(|(agent_id, from, to)| StateChanged { agent_id, from, to }.into())
+    (uuid(), state(), vec(state(), 0..3), state()).prop_map(|(agent_id, from, through, to)| {
+        StateChanged { agent_id, from, through, to }.into()
+    })
 }
 
 fn said() -> impl Strategy<Value = EventBody> {

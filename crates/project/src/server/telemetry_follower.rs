@@ -19,6 +19,9 @@ use crate::error::ProjectError;
 /// Unfinished tasks whose agents are known after a restart, at most.
 const UNFINISHED_MAX: NonZeroUsize = NonZeroUsize::new(TASKS_OPEN_MAX).unwrap();
 
+/// How long events are gathered before they are counted, so that a busy journal wakes the follower once for many.
+const GATHERED_FOR: Duration = Duration::from_millis(2);
+
 /// How long reading the last events may take.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(2);
 
@@ -62,7 +65,11 @@ impl TelemetryFollower {
         after: Position,
         last: watch::Receiver<Option<Position>>,
     ) -> Self {
-        let events = JournalEvents { follower: self.orchestrator.follow(None, after), last };
+        let events = JournalEvents {
+            follower: self.orchestrator.follow(None, after),
+            last,
+            has_counted: false,
+        };
         let (all, stop) = (telemetry.clone(), self.follow_stop.clone());
         self.follower.spawn(async move {
             all.follow(events, after, stop).await;
@@ -100,6 +107,8 @@ impl TelemetryFollower {
 struct JournalEvents {
     follower: Follower,
     last: watch::Receiver<Option<Position>>,
+    /// Whether it has returned an event since it gathered some.
+    has_counted: bool,
 }
 
 #[async_trait]
@@ -107,8 +116,17 @@ impl EventSource for JournalEvents {
     async fn next(&mut self) -> Result<Event, SourceError> {
         loop {
             let seen = self.follower.position();
-            if self.last.borrow_and_update().is_some_and(|last| seen >= last) {
+            let last = *self.last.borrow_and_update();
+            if last.is_some_and(|last| seen >= last) {
                 return Err(SourceError::Ended);
+            }
+            if last.is_none() && self.has_counted && !self.follower.has_more() {
+                tokio::select! {
+                    () = tokio::time::sleep(GATHERED_FOR) => {}
+                    _ = self.last.changed() => {}
+                }
+                self.has_counted = false;
+                continue;
             }
             tokio::select! {
                 event = self.follower.next() => {
@@ -116,6 +134,7 @@ impl EventSource for JournalEvents {
                         |error: antiphon_core::port::JournalError| SourceError::Unavailable {
                             reason: error.to_string(),
                         };
+                    self.has_counted = true;
                     return event.map_err(unavailable);
                 }
                 changed = self.last.changed() => {

@@ -151,7 +151,7 @@ async fn create_child(
         let agent_id = AgentId::from(services.deps.ids.random());
         behind.push(StatusChanged::new(TaskStatus::Running).into());
         let (from, to) = (AgentState::Idle, AgentState::Thinking);
-        behind.push(StateChanged { agent_id, from, to }.into());
+        behind.push(StateChanged::new(agent_id, from, to).into());
         thinking = Some(agent_id);
     }
     let mut state = TaskState::created(task_id.clone(), created.clone(), at, before);

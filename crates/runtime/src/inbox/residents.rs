@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antiphon_core::{AgentName, CallableAgents, SessionId, TaskId, TaskSummary};
+use antiphon_core::{AgentName, CallableAgents, Seq, SessionId, TaskId, TaskStatus, TaskSummary};
 
 use crate::orchestrator_error::OrchestratorError;
 
@@ -76,6 +76,15 @@ pub fn session_of(name: &AgentName) -> Result<SessionId, OrchestratorError> {
         agent: name.to_string(),
         reason: error.to_string(),
     })
+}
+
+/// Number of events that start a resident task: its creation, and the state of its agent.
+const STARTING_EVENTS: Seq = Seq(2);
+
+/// Whether nothing has ever reached a resident task that runs here, judged by its summary alone: there is nothing to do for it.
+pub(crate) fn is_untouched(task: &TaskSummary) -> bool {
+    let begins = task.status == TaskStatus::Pending && task.seq == STARTING_EVENTS;
+    begins && task.runs_on.is_local() && is_resident(task)
 }
 
 /// Whether a task is an agent's resident task, judged by its summary alone.

@@ -141,14 +141,17 @@ async fn start_after(
     };
     // It has an id and counts before its first message.
     let agent_id = AgentId::from(services.deps.ids.random());
-    let idle = StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Idle };
+    let idle = StateChanged::new(agent_id, AgentState::Idle, AgentState::Idle);
     let mut events: Vec<EventBody> = vec![created.clone().into(), idle.into()];
+    let starting = events.len();
     if let Some(last) = &last {
         let left = services.reader.load_without_messages(&last.task_id).await?;
         // No call waits for these requests any more, but their answers are read.
         events.extend(left.sent().map(EventBody::from));
         events.extend(left.queue.into_iter().map(EventBody::from));
     }
+    // Otherwise it stays a row until something arrives. A runner starts what works on it.
+    let has_work = created.runner.is_some() || events.len() > starting;
     let behind = last.as_ref().map_or("first", |last| last.task_id.as_str());
     let append = Append {
         task_id: TaskId::from(services.deps.ids.next()),
@@ -171,7 +174,9 @@ async fn start_after(
             }
             let live = ResidentTask { task_id: task_id.clone(), agents: created.agents };
             shared.residents.insert(name.clone(), live);
-            supervise::start(&shared, &task_id);
+            if has_work || appended.deduplicated {
+                supervise::start(&shared, &task_id);
+            }
             if !appended.deduplicated {
                 lifecycle::notify_peers(
                     &shared,

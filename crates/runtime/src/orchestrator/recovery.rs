@@ -7,11 +7,10 @@ use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskSummary};
 
 use crate::inbox::lifecycle;
-use crate::inbox::residents::is_resident;
+use crate::inbox::residents::{is_resident, is_untouched};
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
-use crate::task::limits;
 use crate::task::schedule::{deadlines, supervise};
 
 /// Maximum number of tasks that recovery lists.
@@ -43,12 +42,10 @@ impl Orchestrator {
         recovered.ended = orphans.into_iter().map(|task| task.task_id).collect();
         cancel::cancel_all(&self.services, recovered.ended.clone()).await?;
         self.start_again(unfinished, &mut recovered).await?;
-        let mut known = HashSet::new();
         for approval in self.approvals(ApprovalSelector::Pending).await? {
             if let Some(at) = approval.expires_at {
-                if known.insert(approval.task_id.clone()) {
-                    let state = self.task_alone(&approval.task_id).await?;
-                    limits::note_deadlines(&self.services.time, &state);
+                if let Some(boot_until) = approval.boot_until {
+                    self.services.time.know(at, boot_until);
                 }
                 deadlines::watch_approval(&self.services, at, approval.approval_id);
             }
@@ -85,6 +82,10 @@ impl Orchestrator {
             if let Some((created, _)) = creation {
                 lifecycle::register_resident(&self.services, &task, created);
                 live.insert(task.task_id.clone(), task.clone());
+            }
+            if is_untouched(&task) {
+                // It stays a row until something arrives.
+                continue;
             }
             supervise::start(&self.services, &task.task_id);
             recovered.begun.push(task.task_id);

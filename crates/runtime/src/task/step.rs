@@ -149,6 +149,7 @@ impl TaskRun {
             agent_state,
             unwritten: vec![],
             ending_from: None,
+            before_end: None,
             unsettled: vec![],
             running,
             at_peer: AtPeer::default(),

@@ -158,6 +158,11 @@ impl Follower {
         Ok(())
     }
 
+    /// Whether [`next`](Self::next) finds an event without waiting for a new one.
+    pub fn has_more(&self) -> bool {
+        !self.ready.is_empty() || *self.updates.borrow() > self.after
+    }
+
     /// Last recorded position of what it follows, since it began; 0 before the first event.
     pub fn written(&self) -> watch::Receiver<Position> {
         self.updates.clone()

@@ -237,7 +237,7 @@ mod tests {
         let bodies = vec![
             MessageAppended::new(UserMessage::text("a long text".repeat(100), at)).into(),
             UsageRecorded { model, usage, purpose: None }.into(),
-            StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Thinking }.into(),
+            StateChanged::new(agent_id, AgentState::Idle, AgentState::Thinking).into(),
             started.into(),
             StatusChanged::new(TaskStatus::Running).into(),
         ];

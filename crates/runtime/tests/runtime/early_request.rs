@@ -241,8 +241,57 @@ async fn under_a_spend_limit_the_first_request_waits_for_the_creation() {
     waits_for_its_creation(budget(1_000_000_000), new_task("go")).await;
 }
 
+fn keyed(key: &str) -> NewTask {
+    NewTask { key: Some(IdempotencyKey(key.to_owned())), ..new_task("go") }
+}
+
 #[tokio::test]
-async fn with_a_key_the_first_request_waits_for_the_creation() {
-    let key = Some(IdempotencyKey("k".to_owned()));
-    waits_for_its_creation(Budget::default(), NewTask { key, ..new_task("go") }).await;
+async fn with_a_new_key_the_first_request_leaves_and_with_a_repeated_one_none_does() {
+    let bench = Bench::new(Budget::default());
+    let mut invoked = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.until(sent(1)) => {}
+    }
+    bench.gated().gate.add_permits(100);
+    let first = invoked.await.expect("accepted");
+    bench.orchestrator.wait(&first.task_id).await.expect("an end");
+    assert_eq!(*bench.requests.borrow(), sent(2));
+    let again = bench.orchestrator.invoke(keyed("k")).await.expect("the same answer");
+    assert_eq!((again.task_id, again.deduplicated), (first.task_id, true));
+    bench.settle().await;
+    assert_eq!(*bench.requests.borrow(), sent(2), "a repeated one asks no model");
+}
+
+#[tokio::test]
+async fn of_two_creations_with_one_key_at_a_time_one_sends_its_request() {
+    let bench = Bench::new(Budget::default());
+    let mut first = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    let mut second = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    tokio::select! {
+        _ = &mut first => panic!("accepted before it was durable"),
+        _ = &mut second => panic!("accepted before it was durable"),
+        () = async { bench.until(sent(1)).await; bench.settle().await } => {}
+    }
+    assert_eq!(*bench.requests.borrow(), sent(1));
+    bench.gated().gate.add_permits(100);
+    let (first, second) = tokio::join!(first, second);
+    let (first, second) = (first.expect("accepted"), second.expect("accepted"));
+    assert_eq!((&first.task_id, second.deduplicated), (&second.task_id, !first.deduplicated));
+    bench.orchestrator.wait(&first.task_id).await.expect("an end");
+    assert_eq!(*bench.requests.borrow(), sent(2));
+}
+
+#[tokio::test]
+async fn a_creation_with_a_key_that_fails_cancels_its_request() {
+    let bench = Bench::new(Budget::default());
+    let mut invoked = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    tokio::select! {
+        _ = &mut invoked => panic!("accepted before it was durable"),
+        () = bench.until(sent(1)) => {}
+    }
+    bench.gated().gate.close();
+    assert!(invoked.await.is_err());
+    bench.until(Requests { sent: 1, canceled: 1 }).await;
+    assert!(events(&bench.gated().inner).await.is_empty());
 }

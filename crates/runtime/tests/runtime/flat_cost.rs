@@ -136,6 +136,30 @@ async fn a_start_reads_rows_and_one_list_of_creations() {
     assert!(many.events <= 60, "{many:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_live_agent_that_nothing_has_reached_stays_a_row_until_something_does() {
+    let names: Vec<String> = (0..40).map(|number| format!("clerk-{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut live_agents = LiveAgents::of(&names, ECHO.to_owned());
+    for name in &names {
+        live_agents.start(name).await;
+        assert!(!live_agents.orchestrator.is_working(), "a start has nothing to do");
+    }
+    let before = live_agents.events().await;
+    live_agents.orchestrator.shutdown(Duration::ZERO).await;
+    let journal = CountedReads::on(&live_agents.team.journal);
+    live_agents.orchestrator = live_agents.on(Arc::clone(&journal) as Arc<dyn Journal>);
+    let recovered = live_agents.orchestrator.recover().await.expect("a start");
+    assert_eq!((recovered.begun, recovered.waiting), (Vec::new(), Vec::new()));
+    assert!(!live_agents.orchestrator.is_working());
+    let cost = journal.take();
+    assert!(cost.reads <= 2 && cost.events <= names.len(), "{cost:?}");
+    assert_eq!(live_agents.events().await, before);
+    let (_, task_id) = live_agents.admit(message("clerk-7", "hello")).await;
+    let state = live_agents.at_rest("clerk-7").await;
+    assert_eq!((state.task_id, state.turns), (task_id, 1));
+}
+
 /// A client that sends its whole conversation with each request needs none of it here.
 #[tokio::test]
 async fn only_the_conversation_of_a_session_is_kept() {

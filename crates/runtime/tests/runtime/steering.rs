@@ -94,8 +94,11 @@ async fn a_message_that_was_accepted_is_heard_or_the_task_had_ended() {
                 let mut at = AgentState::Idle;
                 for event in events(&*journal).await {
                     if let EventBody::StateChanged(change) = event.body {
-                        assert_eq!(change.from, at, "no state of the step is left out");
-                        at = change.to;
+                        for (from, to) in change.moves() {
+                            assert_eq!(from, at, "no state of the step is left out");
+                            assert_eq!(AgentState::validate_transition(from, to), Ok(()));
+                            at = to;
+                        }
                     }
                 }
                 received += 1;

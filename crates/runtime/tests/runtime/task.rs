@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antiphon_conformance::reference::MemoryJournal;
 use antiphon_core::port::IdempotencyKey;
-use antiphon_core::{AgentState, EventBody, Message, TaskLimits, TaskStatus};
+use antiphon_core::{AgentState, Event, EventBody, Message, TaskLimits, TaskStatus};
 use antiphon_runtime::{NewTask, PriorHistory};
 use serde_json::json;
 
@@ -73,9 +73,11 @@ async fn every_observed_state_is_a_legal_move() {
     let mut at = AgentState::Idle;
     for event in events(&*journal).await {
         if let EventBody::StateChanged(change) = event.body {
-            assert_eq!(change.from, at);
-            assert_eq!(AgentState::validate_transition(change.from, change.to), Ok(()));
-            at = change.to;
+            for (from, to) in change.moves() {
+                assert_eq!(from, at);
+                assert_eq!(AgentState::validate_transition(from, to), Ok(()));
+                at = to;
+            }
         }
     }
     assert_eq!(at, AgentState::Idle);
@@ -100,6 +102,14 @@ step = [{ call = { name = "look", arguments = {} } }]
     // Its creation with the first request, then per step the calls and the next request, then the end.
     let appends = mortal.appends.load(std::sync::atomic::Ordering::SeqCst);
     assert_eq!(appends, 1 + 10 * 2 + 1);
+    let events = events(&*journal).await;
+    // Four to create it; per step the answer, its usage, the state and the start of the call, then the result and the state;
+    // four at the end.
+    assert_eq!(events.len(), 4 + 10 * 6 + 4);
+    let json = |event: &Event| serde_json::to_string(&event.body).expect("JSON").len();
+    let of_states = events.iter().filter(|event| event.body.event_type() == "state_changed");
+    let bytes = of_states.map(json).sum::<usize>();
+    assert!(bytes <= (2 + 2 * 10) * 130, "{bytes} bytes of states");
 }
 
 #[tokio::test]

@@ -277,7 +277,7 @@ impl WriterThread {
             .iter()
             .map(|waiting| appends.append(&waiting.append, &waiting.events_json))
             .collect::<Result<_, _>>()?;
-        let head = appends.head();
+        let head = appends.finish()?;
         transaction.commit()?;
         self.head = head;
         Ok(answers)

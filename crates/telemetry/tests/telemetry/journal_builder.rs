@@ -62,7 +62,7 @@ impl JournalBuilder {
                 AgentState::Idle => AgentState::Reflecting,
             };
             let agent_id = AgentId::from(uuid::Uuid::from_u128(1));
-            self.append(task, StateChanged { agent_id, from, to: *to });
+            self.append(task, StateChanged::new(agent_id, from, *to));
         }
         self
     }

@@ -64,7 +64,7 @@ fn body(kind: u8, which: u8) -> EventBody {
             let states = [AgentState::Idle, AgentState::Thinking, AgentState::ToolCall];
             let agent_id = AgentId::from(uuid::Uuid::from_u128(number));
             let to = states[usize::from(which) % 3];
-            StateChanged { agent_id, from: states[usize::from(kind) % 3], to }.into()
+            StateChanged::new(agent_id, states[usize::from(kind) % 3], to).into()
         }
     }
 }

@@ -129,12 +129,15 @@ event_structs! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waiting_for: Option<WaitingFor>,
     }
-    /// A live agent changed its state.
+    /// A live agent changed its state, once or several times in a row.
     StateChanged {
         /// Id of the live agent.
         agent_id: AgentId,
         /// State before the change.
         from: AgentState,
+        /// States between `from` and `to` that it passed through at the same moment, in order. Absent: none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        through: Vec<AgentState>,
         /// State after the change.
         to: AgentState,
     }
@@ -147,6 +150,36 @@ event_structs! {
     TodoChanged {
         /// The list.
         items: Vec<TodoItem>,
+    }
+}
+
+impl StateChanged {
+    /// A change from one state to another.
+    pub fn new(agent_id: AgentId, from: AgentState, to: AgentState) -> Self {
+        Self { agent_id, from, through: Vec::new(), to }
+    }
+
+    /// The changes in order, each as the state before it and the state after it.
+    pub fn moves(&self) -> impl Iterator<Item = (AgentState, AgentState)> {
+        let states = self.through.iter().copied();
+        let before = std::iter::once(self.from).chain(states.clone());
+        before.zip(states.chain(std::iter::once(self.to)))
+    }
+
+    /// Whether the agent enters a state, if only to leave it at once.
+    pub fn enters(&self, state: AgentState) -> bool {
+        self.to == state || self.through.contains(&state)
+    }
+
+    /// Adds the next change of the same agent, so that one event says both. Returns false when it does not follow.
+    pub fn join(&mut self, next: &Self) -> bool {
+        if self.agent_id != next.agent_id || self.to != next.from {
+            return false;
+        }
+        self.through.push(self.to);
+        self.through.extend(&next.through);
+        self.to = next.to;
+        true
     }
 }
 

@@ -68,7 +68,7 @@ impl DeltaOrder {
             progress.whole &= !is_turn;
         } else if let EventBody::StateChanged(change) = &event.body {
             // A message that was interrupted may start again.
-            progress.whole &= change.to != AgentState::Thinking;
+            progress.whole &= !change.enters(AgentState::Thinking);
         } else if let EventBody::StatusChanged(change) = &event.body {
             if OutageWait::of(change).is_some_and(|wait| wait.superseded) {
                 progress.superseded_at = event.seq;

@@ -186,7 +186,7 @@ fn conclusion(state: &TaskState) -> Vec<EventBody> {
         return Vec::new();
     }
     let calls: Vec<Value> = open.into_iter().map(call_json).collect();
-    let mut events = return_to_idle(state);
+    let mut events: Vec<EventBody> = return_to_idle(state).into_iter().collect();
     let detail = Some(json!({ "tool_calls": calls }));
     events.push(StatusChanged { detail, ..StatusChanged::new(TaskStatus::Completed) }.into());
     events
@@ -200,15 +200,13 @@ fn call_json(call: &ToolCallBlock) -> Value {
     json!({ "id": call.id, "name": call.name, "arguments": arguments })
 }
 
-/// The state changes that bring the agent back to idle.
-fn return_to_idle(state: &TaskState) -> Vec<EventBody> {
-    let Some(agent_id) = state.agent_id else { return Vec::new() };
-    let mut at = state.agent_state;
-    let mut moves = Vec::new();
-    while at != AgentState::Idle {
-        let (from, to) = (at, at.next());
-        moves.push(StateChanged { agent_id, from, to }.into());
-        at = to;
+/// The state change that brings the agent back to idle.
+fn return_to_idle(state: &TaskState) -> Option<EventBody> {
+    let from = state.agent_state;
+    let agent_id = state.agent_id.filter(|_| from != AgentState::Idle)?;
+    let mut change = StateChanged::new(agent_id, from, from.next());
+    while change.to != AgentState::Idle {
+        change.join(&StateChanged::new(agent_id, change.to, change.to.next()));
     }
-    moves
+    Some(change.into())
 }

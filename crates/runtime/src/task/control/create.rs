@@ -7,9 +7,10 @@
 //! A repeated idempotency key is found by the journal, in the transaction of the creation
 //! (`crates/stores/sqlite/src/writer/append_transaction.rs`): it answers with the first task and records nothing.
 
+use std::pin::pin;
 use std::sync::Arc;
 
-use antiphon_core::port::{Append, Appended};
+use antiphon_core::port::{Append, Appended, JournalError};
 use antiphon_core::{
     AgentId, AgentState, EventBody, StateChanged, StatusChanged, TaskCreated, TaskId, TaskStatus,
 };
@@ -17,7 +18,7 @@ use antiphon_core::{
 use crate::budget::tree_usage::Tree;
 use crate::orchestrator_error::OrchestratorError;
 use crate::services::Services;
-use crate::task::schedule::supervise;
+use crate::task::schedule::supervise::{self, EarlyStart};
 use crate::task::state::TaskState;
 use crate::task::state::conversation::Conversation;
 use crate::task::state::state_cache::{AfterEnd, CachedTask, Freshness};
@@ -44,18 +45,17 @@ pub(crate) async fn create_and_start(
     after_end: AfterEnd,
 ) -> Result<Appended, OrchestratorError> {
     let task_id = append.task_id.clone();
-    let mut early = None;
+    let mut may_start = false;
     if let Some(prepared) = started_state(services, &mut append, after_end) {
-        let may_start = may_start_early(services, &append, &prepared.state.created);
+        may_start = may_start_early(services, &prepared.state.created);
         // Before the task becomes visible: the first run or cancel finds the cached state.
         services.cache.insert(task_id.clone(), prepared);
-        early = may_start.then(|| supervise::start_early(services, &task_id)).flatten();
     }
     let followed = matches!(append.events.first(), Some(EventBody::TaskCreated(it)) if it.followed);
     if followed {
         services.followed.note_client(&task_id);
     }
-    let appended = services.append(append).await;
+    let (appended, mut early) = append_and_start_early(services, append, may_start).await;
     if !appended.as_ref().is_ok_and(|appended| appended.task_id == task_id) {
         drop(early.take());
         services.cache.take(&task_id);
@@ -69,13 +69,34 @@ pub(crate) async fn create_and_start(
     Ok(appended)
 }
 
+/// Writes a creation. The task starts meanwhile if it may and if it is not a repeated one.
+async fn append_and_start_early(
+    services: &Arc<Services>,
+    append: Append,
+    may_start: bool,
+) -> (Result<Appended, JournalError>, Option<EarlyStart>) {
+    let task_id = append.task_id.clone();
+    let start = || supervise::start_early(services, &task_id);
+    let key = append.key.clone().filter(|_| may_start);
+    let held = key.as_ref().and_then(|key| services.creation_keys.hold(key));
+    let early = if may_start && key.is_none() { start() } else { None };
+    let Some(held) = held else { return (services.append(append).await, early) };
+    let mut appending = pin!(services.append(append));
+    let is_new = held.is_new(&task_id, &*services.deps.journal);
+    tokio::select! {
+        biased;
+        appended = &mut appending => (appended, None),
+        is_new = is_new => {
+            let early = if is_new { start() } else { None };
+            (appending.await, early)
+        }
+    }
+}
+
 /// Whether the first model request of a task may leave while its creation is written. When that write fails, what the
-/// request cost is not recorded: under a spend limit the request waits. With a key, the task may turn out to be a
-/// repeated one.
-fn may_start_early(services: &Services, append: &Append, created: &TaskCreated) -> bool {
-    append.key.is_none()
-        && !created.followed
-        && !services.budget.limits.applies_to(created.payer.as_deref())
+/// request cost is not recorded: under a spend limit the request waits.
+fn may_start_early(services: &Services, created: &TaskCreated) -> bool {
+    !created.followed && !services.budget.limits.applies_to(created.payer.as_deref())
 }
 
 /// Adds the first state change to the append, if the task can start at once.
@@ -105,7 +126,7 @@ fn started_state(
     let (from, to) = (AgentState::Idle, AgentState::Thinking);
     let begun: [EventBody; 2] = [
         StatusChanged::new(TaskStatus::Running).into(),
-        StateChanged { agent_id, from, to }.into(),
+        StateChanged::new(agent_id, from, to).into(),
     ];
     for body in begun {
         state.apply(&body);

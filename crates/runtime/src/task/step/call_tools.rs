@@ -14,6 +14,7 @@ use antiphon_core::{
 use futures_util::StreamExt;
 use futures_util::stream;
 use serde_json::Value;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::deps::{ApprovalPolicy, Dispatch};
@@ -365,7 +366,8 @@ impl TaskRun {
         let run = |(call, note)| tools::run(&*executor, call, self.context(call, note));
         let runs: Vec<_> = contexts.into_iter().map(run).collect();
         let mut all = std::pin::pin!(stream::iter(runs).buffered(CALLS_RUNNING_MAX).collect());
-        let mut alive = tokio::time::interval(BEAT);
+        // Not at once: a beat that is due wakes the timer for each call.
+        let mut alive = tokio::time::interval_at(Instant::now() + BEAT, BEAT);
         // Each tool has a time limit of its own; a quiet tool is not a fault.
         let results: Vec<_> = loop {
             tokio::select! {

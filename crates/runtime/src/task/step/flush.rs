@@ -50,7 +50,7 @@ impl TaskRun {
                         tree.add(&self.unwritten);
                     }
                     let news = std::mem::take(&mut self.unwritten);
-                    self.ending_from = None;
+                    (self.ending_from, self.before_end) = (None, None);
                     if appended.seq > self.state.seq {
                         let before = Seq(appended.seq.0 - news.len() as u64);
                         self.apply_between(Seq(written), before, appended.position).await?;
@@ -127,6 +127,9 @@ impl TaskRun {
         self.state = self.services.reader.load(&self.state.task_id).await?;
         let mut unwritten = std::mem::take(&mut self.unwritten);
         unwritten.truncate(self.ending_from.take().unwrap_or(unwritten.len()));
+        if let (Some(before), Some(last)) = (self.before_end.take(), unwritten.last_mut()) {
+            *last = before.into();
+        }
         if self.state.status.is_terminal() {
             return Ok(());
         }

@@ -25,6 +25,7 @@ impl TaskRun {
 
     pub(super) fn finish(&mut self, result: Value) {
         self.ending_from = Some(self.unwritten.len());
+        self.before_end = None;
         for call in self.final_calls() {
             self.add_result(&call, ToolResult::text("delivered"));
         }

@@ -45,6 +45,8 @@ pub(crate) struct TaskRun {
     /// Index in `unwritten` of the first event of the task's end. The end is decided again when
     /// another writer was first.
     pub(crate) ending_from: Option<usize>,
+    /// The state change before the end as it was, when the end has joined its own to it.
+    pub(crate) before_end: Option<StateChanged>,
     /// Started calls with a result that may not be written yet.
     pub(crate) unsettled: Vec<UnsettledCall>,
     pub(crate) running: Arc<RunningTask>,
@@ -70,8 +72,26 @@ pub(crate) struct UnsettledCall {
 impl TaskRun {
     pub(crate) fn push(&mut self, body: impl Into<EventBody>) {
         let body = body.into();
+        if let EventBody::StateChanged(change) = &body
+            && self.join_state_change(change)
+        {
+            return;
+        }
         self.state.apply(&body);
         self.unwritten.push(body);
+    }
+
+    /// Makes one event of state changes in a row: the agent enters the states between them for no time. Returns whether it did.
+    fn join_state_change(&mut self, next: &StateChanged) -> bool {
+        let begins_end = self.ending_from == Some(self.unwritten.len());
+        let Some(EventBody::StateChanged(last)) = self.unwritten.last_mut() else { return false };
+        let before = begins_end.then(|| last.clone());
+        if !last.join(next) {
+            return false;
+        }
+        self.state.agent_state = next.to;
+        self.before_end = self.before_end.take().or(before);
+        true
     }
 
     pub(super) fn run_end(&self) -> RunEnd {
@@ -117,7 +137,7 @@ impl TaskRun {
         while self.agent_state != to {
             let (from, next) = (self.agent_state, self.agent_state.next());
             self.agent_state = next;
-            self.push(StateChanged { agent_id: self.agent_id, from, to: next });
+            self.push(StateChanged::new(self.agent_id, from, next));
         }
     }
 

@@ -254,7 +254,7 @@ impl EventCopy {
         self.cache.make_room(1);
         let mut appends = AppendTransaction::open(transaction, &mut self.cache, self.head);
         let is_stored = appends.append(&append, &lines)?.is_ok();
-        self.head = appends.head();
+        self.head = appends.finish()?;
         self.copied.events += u64::from(is_stored);
         Ok(is_stored)
     }

@@ -152,12 +152,14 @@ fn rebuild_task(transaction: &Transaction<'_>, legacy: &LegacyTask) -> rusqlite:
     ))?;
     let mut rows = events.query([legacy.row])?;
     let mut begun: Option<CachedTask> = None;
+    // A later step of the migration rebuilds the spending of all tasks.
+    let mut spending = SpendingFold::default();
     while let Some(event) = rows.next()? {
         let at = read_time(event, 2).unwrap_or_default();
         let stored = StoredEvent::read(event, 0, Position(0)).ok();
         if let Some(cached) = &mut begun {
             if let Some(StoredEvent { position, body, .. }) = stored {
-                cached.apply(&body, at);
+                cached.apply(&body, at, &mut spending);
                 tables.index(cached, position, &body)?;
             }
             continue;

@@ -8,7 +8,6 @@ use antiphon_core::{
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::index::history::HistoryColumns;
-use crate::index::spending;
 use crate::row::column::{json, word};
 use crate::row::task_row::{TASK_COLUMNS, agent_columns, read_agent, read_task, task_columns};
 use crate::writer::task_head_cache::CachedTask;
@@ -145,10 +144,7 @@ impl<'a> Tables<'a> {
                 agent.map(|agent| agent.messages_processed),
             ])?;
         cached.summary.preview = None;
-        if cached.spending.is_empty() {
-            return Ok(());
-        }
-        spending::add(self.transaction, &cached.spending.take())
+        Ok(())
     }
 
     /// Updates the row of a task.
@@ -177,10 +173,7 @@ impl<'a> Tables<'a> {
             agent.map(|agent| agent.messages_processed),
         ])?;
         cached.summary.preview = None;
-        if cached.spending.is_empty() {
-            return Ok(());
-        }
-        spending::add(self.transaction, &cached.spending.take())
+        Ok(())
     }
 
     /// Applies one event to the other index tables. The row of its task exists.

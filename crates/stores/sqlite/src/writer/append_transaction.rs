@@ -1,9 +1,10 @@
 //! One transaction of the writer thread.
 
 use antiphon_core::port::{Append, Appended, IdempotencyKey, JournalError, TaskHead};
-use antiphon_core::{EVENT_VERSION, EventBody, Position, Seq, TaskId, TaskSummary};
+use antiphon_core::{EVENT_VERSION, EventBody, Position, Seq, SpendingFold, TaskId, TaskSummary};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
+use crate::index::spending;
 use crate::index::tables::Tables;
 use crate::row::column::read_text;
 use crate::writer::task_head_cache::{CachedTask, TaskHeadCache};
@@ -14,6 +15,8 @@ pub(crate) struct AppendTransaction<'a> {
     tables: Tables<'a>,
     cache: &'a mut TaskHeadCache,
     head: Position,
+    /// Spending and raised limits of all appends, written once: they have few rows.
+    spending: SpendingFold,
 }
 
 impl<'a> AppendTransaction<'a> {
@@ -23,12 +26,21 @@ impl<'a> AppendTransaction<'a> {
         cache: &'a mut TaskHeadCache,
         head: Position,
     ) -> Self {
-        Self { transaction, tables: Tables::new(transaction), cache, head }
+        Self {
+            transaction,
+            tables: Tables::new(transaction),
+            cache,
+            head,
+            spending: SpendingFold::default(),
+        }
     }
 
-    /// The last position, this transaction included.
-    pub(crate) fn head(&self) -> Position {
-        self.head
+    /// Writes what all appends have in common. Returns the last position, this transaction included.
+    pub(crate) fn finish(mut self) -> rusqlite::Result<Position> {
+        if !self.spending.is_empty() {
+            spending::add(self.transaction, &self.spending.take())?;
+        }
+        Ok(self.head)
     }
 
     /// Writes one append, or refuses it. The outer `Err` is a fault of the file, not of the append: the
@@ -104,7 +116,7 @@ impl<'a> AppendTransaction<'a> {
         let Append { task_id, at, events, .. } = append;
         if let Some(cached) = self.cache.get_mut(task_id) {
             for body in events {
-                cached.apply(body, *at);
+                cached.apply(body, *at, &mut self.spending);
             }
             return self.tables.update(cached);
         }
@@ -117,7 +129,7 @@ impl<'a> AppendTransaction<'a> {
             self.cache.next_row = Some(row + 1);
             let mut cached = CachedTask::new(row, summary);
             for body in others {
-                cached.apply(body, *at);
+                cached.apply(body, *at, &mut self.spending);
             }
             self.tables.create(&mut cached, created.history.as_ref())?;
             self.cache.insert(cached);

@@ -23,8 +23,6 @@ pub(crate) struct CachedTask {
     /// Seq of the last event that is not an arrival.
     settled: Seq,
     pub(crate) agent: Option<AgentStatus>,
-    /// Spending and raised limits that must still be written.
-    pub(crate) spending: SpendingFold,
     pub(crate) related: RelatedRows,
 }
 
@@ -54,20 +52,18 @@ impl CachedTask {
         settled: Seq,
         agent: Option<AgentStatus>,
     ) -> Self {
-        Self {
-            row,
-            summary,
-            settled,
-            agent,
-            spending: SpendingFold::default(),
-            related: RelatedRows::POSSIBLE,
-        }
+        Self { row, summary, settled, agent, related: RelatedRows::POSSIBLE }
     }
 
-    /// Applies the next event.
-    pub(crate) fn apply(&mut self, body: &EventBody, at: DateTime<Utc>) {
+    /// Applies the next event. What it spends is added to `spending`.
+    pub(crate) fn apply(
+        &mut self,
+        body: &EventBody,
+        at: DateTime<Utc>,
+        spending: &mut SpendingFold,
+    ) {
         self.summary.apply(body, at);
-        self.spending.apply(&self.summary, body, at);
+        spending.apply(&self.summary, body, at);
         if !body.is_arrival() {
             self.settled = self.summary.seq;
         }

@@ -46,7 +46,7 @@ async fn append(journal: &SqliteJournal, n: u64, expected: Expected, events: Vec
 }
 
 fn moved(n: u64, from: AgentState, to: AgentState) -> EventBody {
-    StateChanged { agent_id: AgentId(id(n)), from, to }.into()
+    StateChanged::new(AgentId(id(n)), from, to).into()
 }
 
 async fn begin(journal: &SqliteJournal, n: u64) {

@@ -52,7 +52,7 @@ fn paid(model: &str, input_tokens: u64, cache_read_tokens: Option<u64>) -> Event
 
 fn thinks() -> EventBody {
     let agent_id = AgentId(Uuid::from_u128(7));
-    StateChanged { agent_id, from: AgentState::Idle, to: AgentState::Thinking }.into()
+    StateChanged::new(agent_id, AgentState::Idle, AgentState::Thinking).into()
 }
 
 /// Every list.

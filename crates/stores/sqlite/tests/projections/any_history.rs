@@ -287,7 +287,7 @@ pub(crate) fn moved(n: u128) -> EventBody {
 }
 
 fn moved_from(n: u128, from: AgentState) -> EventBody {
-    StateChanged { agent_id: AgentId(Uuid::from_u128(n)), from, to: from.next() }.into()
+    StateChanged::new(AgentId(Uuid::from_u128(n)), from, from.next()).into()
 }
 
 /// No transaction with it is written.
