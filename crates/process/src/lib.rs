@@ -11,6 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
+//! | [`RemainingTasks`] | tasks of other processes that go on here when the own one is done                |
 //! | [`ResumedTasks`]  | interrupted tasks that are resumed, wherever they run                             |
 //! | [`Participant`]   | this process until it ends, with any number of tasks                              |
 //! | [`TaskStream`]    | events and deltas of a task, wherever it runs                                     |
@@ -20,7 +21,9 @@
 mod attached_task;
 mod connection;
 mod owner;
+mod owner_change;
 mod participant;
+mod remaining_tasks;
 mod resumed_tasks;
 mod socket_file;
 mod task_stream;
@@ -34,7 +37,9 @@ pub use connection::{
     RequestAnswer, Reservation, SendOutcome, Twice,
 };
 pub use owner::{Owner, keys, token};
+pub use owner_change::OwnerChange;
 pub use participant::{FollowedTask, Participant};
+pub use remaining_tasks::RemainingTasks;
 pub use resumed_tasks::{ResumedEnd, ResumedTasks};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};

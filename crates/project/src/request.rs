@@ -10,4 +10,5 @@ pub(crate) mod principal;
 pub(crate) mod request_error;
 pub(crate) mod task_factory;
 pub(crate) mod task_request;
+pub(crate) mod tool_names;
 pub(crate) mod user_input;

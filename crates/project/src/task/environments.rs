@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{Position, TaskCreated, TaskId};
-use antiphon_runtime::{Orchestrator, TaskEnvironment};
+use antiphon_core::{Position, TaskCreated, TaskId, TaskSummary, WaitingFor};
+use antiphon_runtime::{NO_MODEL, Orchestrator, TaskEnvironment};
 use secrecy::SecretString;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,8 @@ pub struct ProjectEnvironments {
     orchestrator: Mutex<Option<Orchestrator>>,
     /// Every task is recovered here, or is about to be.
     recovers: AtomicBool,
+    /// Fires when every task has been recovered here.
+    recovered: CancellationToken,
 }
 
 impl ProjectEnvironments {
@@ -88,6 +90,7 @@ impl ProjectEnvironments {
             orchestrator: Mutex::default(),
             // A server recovers every task when it starts.
             recovers: AtomicBool::new(is_server),
+            recovered: CancellationToken::new(),
         }
     }
 
@@ -111,13 +114,35 @@ impl ProjectEnvironments {
             return;
         }
         let Some(orchestrator) = self.orchestrator() else { return };
+        let recovered = self.recovered.clone();
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
             tokio::time::sleep(ATTACH_WAIT).await;
             while let Err(error) = orchestrator.recover().await {
                 tracing::warn!(%error, "the tasks of the owner before could not be recovered");
                 tokio::time::sleep(RECOVER_AGAIN_AFTER).await;
             }
+            recovered.cancel();
         });
+    }
+
+    /// Whether an unfinished task goes on here, at once or later, without a person, a client or another process.
+    pub(crate) fn continues(&self, task: &TaskSummary) -> bool {
+        let recovers = self.recovers.load(Ordering::Relaxed);
+        if !recovers && !self.processes.holds(&task.root) {
+            return false;
+        }
+        let is_recovering = recovers && !self.recovered.is_cancelled();
+        let lacks_model = task.wait.as_ref().is_some_and(|wait| wait.code == NO_MODEL);
+        match task.waiting_for {
+            // Those that work have a slot.
+            None => is_recovering,
+            // Another process has to bring what is missing.
+            Some(WaitingFor::Model) => is_recovering || !lacks_model,
+            Some(WaitingFor::Peer | WaitingFor::Storage) => true,
+            // It may take until the next month.
+            Some(WaitingFor::Budget) => false,
+            Some(WaitingFor::Approval | WaitingFor::Resume | WaitingFor::ToolResult) => false,
+        }
     }
 
     /// Fires when a server wants the journal.

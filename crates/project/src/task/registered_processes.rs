@@ -137,6 +137,11 @@ impl RegisteredProcesses {
         tables.processes.get_mut(&lease.id).is_some_and(|known| known.tasks.insert(task.clone()))
     }
 
+    /// Whether a task holds the lease of a process.
+    pub(super) fn holds(&self, task: &TaskId) -> bool {
+        self.tables().processes.values().any(|known| known.tasks.contains(task))
+    }
+
     /// The task that held this lease has ended.
     pub(super) fn release(&self, lease: ProcessLease, task: &TaskId) {
         let mut tables = self.tables();
