@@ -116,7 +116,8 @@ impl Owner {
     /// Returns when another process can go on with the tasks that are left, or when none is left. No task takes a step
     /// from then on.
     async fn until_others_go_on(&self, project: &Project) {
-        let (orchestrator, leaving) = (&self.project.orchestrator, self.project.environments.leaving());
+        let (orchestrator, leaving) =
+            (&self.project.orchestrator, self.project.environments.leaving());
         let (mut pause, mut looks) = (PAUSE, 0);
         while !leaving.is_cancelled() {
             if ClientLock::is_held(project) {

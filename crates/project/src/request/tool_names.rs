@@ -36,9 +36,7 @@ fn unknown_tool(orchestrator: &Orchestrator, name: &str) -> ErrorResponse {
     let known: Vec<String> = orchestrator.tools().iter().map(|tool| tool.name.clone()).collect();
     let reason = format!("there is no tool `{name}`; available: {}", known.join(", "));
     let message = format!("`tools`: {reason}");
-    let details = BTreeMap::from([
-        ("field".to_owned(), "tools".to_owned()),
-        ("reason".to_owned(), reason),
-    ]);
+    let details =
+        BTreeMap::from([("field".to_owned(), "tools".to_owned()), ("reason".to_owned(), reason)]);
     ErrorResponse { code: ErrorCode::DomainViolation, message, details: Some(details) }
 }
