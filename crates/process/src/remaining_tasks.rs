@@ -137,7 +137,9 @@ impl Owner {
             if looks > 1 {
                 return;
             }
-            let works = looks > 0 || orchestrator.is_working();
+            let works = looks > 0
+                || orchestrator.is_working()
+                || self.project.environments.is_recovering();
             pause = if works { PAUSE } else { PAUSE_MAX.min(pause * 2) };
             tokio::select! {
                 () = leaving.cancelled() => return,

@@ -1,10 +1,11 @@
 //! Names of tools in requests. A tool that does not exist is refused by every interface in the same words.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use antiphon_core::{ErrorCode, ErrorResponse, Tool};
 use antiphon_runtime::Orchestrator;
+
+use crate::request::request_error::refused_field;
 
 /// How the name of a tool of an MCP server begins.
 const SERVER_TOOL: &str = "mcp__";
@@ -36,7 +37,5 @@ fn unknown_tool(orchestrator: &Orchestrator, name: &str) -> ErrorResponse {
     let known: Vec<String> = orchestrator.tools().iter().map(|tool| tool.name.clone()).collect();
     let reason = format!("there is no tool `{name}`; available: {}", known.join(", "));
     let message = format!("`tools`: {reason}");
-    let details =
-        BTreeMap::from([("field".to_owned(), "tools".to_owned()), ("reason".to_owned(), reason)]);
-    ErrorResponse { code: ErrorCode::DomainViolation, message, details: Some(details) }
+    ErrorResponse { message, ..refused_field(ErrorCode::DomainViolation, "tools", reason) }
 }

@@ -125,13 +125,18 @@ impl ProjectEnvironments {
         });
     }
 
+    /// Whether the tasks of the owner before are about to go on here.
+    pub fn is_recovering(&self) -> bool {
+        self.recovers.load(Ordering::Relaxed) && !self.is_server && !self.recovered.is_cancelled()
+    }
+
     /// Whether an unfinished task goes on here, at once or later, without a person, a client or another process.
     pub(crate) fn continues(&self, task: &TaskSummary) -> bool {
         let recovers = self.recovers.load(Ordering::Relaxed);
         if !recovers && !self.processes.holds(&task.root) {
             return false;
         }
-        let is_recovering = recovers && !self.recovered.is_cancelled();
+        let is_recovering = self.is_recovering();
         let lacks_model = task.wait.as_ref().is_some_and(|wait| wait.code == NO_MODEL);
         match task.waiting_for {
             // Those that work have a slot.
