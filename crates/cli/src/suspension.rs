@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_tui::{SuspendSignal, SuspendSignals};
+use nix::sys::signal::Signal as Number;
 use rustix::process::{getpid, kill_process};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 
@@ -21,26 +22,30 @@ pub(crate) enum Asked {
 
 /// The signals of suspending, from the moment this exists.
 pub(crate) struct Suspension {
-    signals: SuspendSignals,
+    suspended: Signal,
+    continued: Signal,
     settled_at: Instant,
 }
 
 impl Suspension {
     pub(crate) fn catch() -> Result<Self, Failure> {
-        let signals = SuspendSignals::catch()
-            .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-Z: {error}")))?;
-        Ok(Self { signals, settled_at: Instant::now() })
+        let of = |number: Number| {
+            signal(SignalKind::from_raw(number as i32))
+                .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-Z: {error}")))
+        };
+        let (suspended, continued) = (of(Number::SIGTSTP)?, of(Number::SIGCONT)?);
+        Ok(Self { suspended, continued, settled_at: Instant::now() })
     }
 
     /// The next of the signals. Cancel safe.
     pub(crate) async fn asked(&mut self) -> Asked {
         loop {
-            match self.signals.next().await {
-                SuspendSignal::Suspend => return Asked::Suspend,
-                SuspendSignal::Continue if Instant::now() >= self.settled_at => {
-                    return Asked::Continue;
-                }
-                SuspendSignal::Continue => {}
+            let asked = tokio::select! {
+                _ = self.suspended.recv() => return Asked::Suspend,
+                _ = self.continued.recv() => Asked::Continue,
+            };
+            if Instant::now() >= self.settled_at {
+                return asked;
             }
         }
     }
@@ -49,7 +54,6 @@ impl Suspension {
     pub(crate) fn stop(&mut self) {
         // Not SIGTSTP, which is caught. The foreground process sees it, and stops too.
         let _ = kill_process(getpid(), rustix::process::Signal::TTOU);
-        self.signals.was_stopped();
         self.settled_at = Instant::now() + SETTLING;
     }
 }

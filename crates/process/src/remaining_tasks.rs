@@ -61,9 +61,12 @@ impl RemainingTasks {
         loop {
             owner.until_others_go_on(&again.project).await;
             let is_server_next = owner.project.environments.leaving().is_cancelled();
-            owner.project.orchestrator.hand_over().await;
+            let is_removed = !again.project.has_journal();
+            if !is_removed {
+                owner.project.orchestrator.hand_over().await;
+            }
             owner.shutdown().await;
-            if is_server_next {
+            if is_server_next || is_removed {
                 return;
             }
             match again.take_if_left().await {
@@ -119,7 +122,8 @@ impl Owner {
         let (orchestrator, leaving) =
             (&self.project.orchestrator, self.project.environments.leaving());
         let (mut pause, mut looks) = (PAUSE, 0);
-        while !leaving.is_cancelled() {
+        // A journal that was removed has no next owner.
+        while !leaving.is_cancelled() && project.has_journal() {
             if ClientLock::is_held(project) {
                 (pause, looks) = (PAUSE, 0);
                 tokio::select! {

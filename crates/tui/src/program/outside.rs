@@ -8,7 +8,7 @@ use antiphon_project::error::ProjectError;
 use crossterm::event::EventStream;
 use tokio::process::Command;
 
-use super::signals::Signals;
+use super::signals::{Signals, stop_this_process};
 use super::{Program, unusable};
 use crate::composer::PROMPT_BYTES_MAX;
 use crate::inline_screen::Size;
@@ -81,7 +81,7 @@ impl Program<'_, '_> {
         loop {
             tokio::select! {
                 status = child.wait() => return status,
-                signals = suspended_outside(&mut self.signals) => signals.stop_this_process()?,
+                () = suspended_outside(&mut self.signals) => stop_this_process()?,
             }
         }
     }
@@ -92,9 +92,7 @@ impl Program<'_, '_> {
         terminal_mode::set_alternate(false);
         self.keys = None;
         TerminalMode::leave().map_err(unusable)?;
-        if let Some(signals) = &mut self.signals {
-            signals.stop_this_process().map_err(unusable)?;
-        }
+        stop_this_process().map_err(unusable)?;
         self.return_to_terminal()
     }
 
@@ -124,12 +122,9 @@ impl Program<'_, '_> {
     }
 }
 
-async fn suspended_outside(signals: &mut Option<Signals>) -> &mut Signals {
+async fn suspended_outside(signals: &mut Option<Signals>) {
     match signals {
-        Some(signals) => {
-            signals.suspended_outside().await;
-            signals
-        }
+        Some(signals) => signals.suspended_outside().await,
         None => std::future::pending().await,
     }
 }

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal as SignalNumber, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::suspend_signals::{SuspendSignal, SuspendSignals};
-
 /// A signal that arrives within this time after another program had the terminal, or after this one was continued, was
 /// part of that.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -29,7 +27,8 @@ pub(super) struct Signals {
     terminated: Signal,
     hung_up: Signal,
     interrupted: Signal,
-    suspending: SuspendSignals,
+    suspended: Signal,
+    continued: Signal,
     settled_at: Instant,
 }
 
@@ -40,7 +39,8 @@ impl Signals {
             terminated: of(SignalNumber::TERM)?,
             hung_up: of(SignalNumber::HUP)?,
             interrupted: of(SignalNumber::INT)?,
-            suspending: SuspendSignals::catch()?,
+            suspended: of(SignalNumber::TSTP)?,
+            continued: of(SignalNumber::CONT)?,
             settled_at: Instant::now(),
         })
     }
@@ -51,11 +51,9 @@ impl Signals {
             let asked = tokio::select! {
                 _ = self.terminated.recv() => return Asked::Quit,
                 _ = self.hung_up.recv() => return Asked::Quit,
-                asked = self.suspending.next() => match asked {
-                    SuspendSignal::Suspend => return Asked::Suspend,
-                    SuspendSignal::Continue => Asked::Continue,
-                },
+                _ = self.suspended.recv() => return Asked::Suspend,
                 _ = self.interrupted.recv() => Asked::Interrupt,
+                _ = self.continued.recv() => Asked::Continue,
             };
             if Instant::now() >= self.settled_at {
                 return asked;
@@ -66,21 +64,19 @@ impl Signals {
     /// Returns when the terminal suspends the process group while another program has the terminal. Other signals of the
     /// terminal are for that program. Cancel safe.
     pub(super) async fn suspended_outside(&mut self) {
-        while self.suspending.next().await == SuspendSignal::Continue {}
-    }
-
-    /// Stops this process until it is continued. Nothing happens where no shell could continue it.
-    pub(super) fn stop_this_process(&mut self) -> io::Result<()> {
-        // Not SIGTSTP, which the program catches. The foreground process sees it, and stops too.
-        kill_process(getpid(), SignalNumber::TTOU)?;
-        self.suspending.was_stopped();
-        Ok(())
+        self.suspended.recv().await;
     }
 
     /// What arrives now still belongs to what was before.
     pub(super) fn settle(&mut self) {
         self.settled_at = Instant::now() + SETTLING;
     }
+}
+
+/// Stops this process until it is continued. Nothing happens where no shell could continue it.
+pub(super) fn stop_this_process() -> io::Result<()> {
+    // Not SIGTSTP, which the program catches. The foreground process sees it, and stops too.
+    Ok(kill_process(getpid(), SignalNumber::TTOU)?)
 }
 
 /// The next signal; never one before they are caught.
