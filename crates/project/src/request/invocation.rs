@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::request::invocation_target::{SharedTerms, target_task};
 use crate::request::principal::Principal;
-use crate::request::request_error::{RequestError, invalid_request, refused};
+use crate::request::request_error::{RequestError, invalid_request, refused, refused_field};
 use crate::request::task_factory::TaskFactory;
 
 /// Targets of one invocation, at most.
