@@ -91,7 +91,7 @@ fn every_client_says_which_process_goes_on_when_the_owner_is_killed() {
     project.script("client", &[GO, GO]);
     let mut owner = begun(&project, "owner");
     project.wait_for_owner();
-    let mut text_run = || {
+    let text_run = || {
         let mut command = project.command(&["run", "--mode", "full", "--model", "scripted/client"]);
         command.args(["--script", "client.toml", "go"]);
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
