@@ -134,6 +134,10 @@ impl ProjectOwner {
         if works {
             return true;
         }
+        // A process that was alone does not read all tasks at its end.
+        if !self.environments.has_tasks_of_others() {
+            return false;
+        }
         let query = TaskQuery { which: TaskSelector::Unfinished, limit: LOOKED_AT_MAX };
         let Ok(unfinished) = self.orchestrator.tasks(query).await else { return true };
         let others = unfinished.iter().filter(|task| besides != Some(&task.root));

@@ -130,6 +130,11 @@ impl ProjectEnvironments {
         self.recovers.load(Ordering::Relaxed) && !self.is_server && !self.recovered.is_cancelled()
     }
 
+    /// Whether tasks of other processes are or were here.
+    pub(crate) fn has_tasks_of_others(&self) -> bool {
+        self.recovers.load(Ordering::Relaxed) || self.processes.all().len() > 1
+    }
+
     /// Whether an unfinished task goes on here, at once or later, without a person, a client or another process.
     pub(crate) fn continues(&self, task: &TaskSummary) -> bool {
         let recovers = self.recovers.load(Ordering::Relaxed);
