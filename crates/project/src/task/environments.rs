@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use antiphon_core::{Position, TaskCreated, TaskId, TaskSummary, WaitingFor};
@@ -47,6 +47,8 @@ pub struct ProjectEnvironments {
     project: Arc<Project>,
     /// What this process was started with.
     own: Environment,
+    /// The id of this process, if it gives anything to a task.
+    own_id: OnceLock<Uuid>,
     /// What tasks work with that were created through the interfaces of this process; absent when it is there for a
     /// task of its own: then the settings alone count for them.
     base: Option<TaskProcess>,
@@ -81,6 +83,7 @@ impl ProjectEnvironments {
         Self {
             project,
             own,
+            own_id: OnceLock::new(),
             base,
             is_server,
             mcp,
@@ -132,7 +135,8 @@ impl ProjectEnvironments {
 
     /// Whether tasks of other processes are or were here.
     pub(crate) fn has_tasks_of_others(&self) -> bool {
-        self.recovers.load(Ordering::Relaxed) || self.processes.all().len() > 1
+        let own = self.own_id.get();
+        self.recovers.load(Ordering::Relaxed) || self.processes.has_others(own)
     }
 
     /// Whether an unfinished task goes on here, at once or later, without a person, a client or another process.
@@ -206,6 +210,7 @@ impl ProjectEnvironments {
         id: Uuid,
         environment: Arc<ProcessEnvironment>,
     ) -> Result<ProcessLease, ProjectError> {
+        self.own_id.get_or_init(|| id);
         self.processes.insert(id, environment, Origin::Registered)
     }
 
