@@ -25,6 +25,7 @@ mod owner_change;
 mod participant;
 mod remaining_tasks;
 mod resumed_tasks;
+mod server_task;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
