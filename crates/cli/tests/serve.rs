@@ -154,7 +154,8 @@ fn a_tool_that_does_not_exist_is_refused_wherever_it_is_named() {
     let server = Server::start(folder.path());
     let token = token(folder.path());
     let ad_hoc = json!({"type": "ad_hoc", "system_prompt": "Saw.", "tools": ["saw"]});
-    let scribe = json!({"name": "scribe", "description": "Writes.", "context": "Write.", "tools": ["read"]});
+    let scribe =
+        json!({"name": "scribe", "description": "Writes.", "context": "Write.", "tools": ["read"]});
     let (status, made) = server.ask(&token, "POST", "/v1/agents", &scribe.to_string());
     assert_eq!(status, 201, "{made}");
     for (method, path, field, body) in [

@@ -141,9 +141,8 @@ impl Owner {
             if looks > 1 {
                 return;
             }
-            let works = looks > 0
-                || orchestrator.is_working()
-                || self.project.environments.is_recovering();
+            let works =
+                looks > 0 || orchestrator.is_working() || self.project.environments.is_recovering();
             pause = if works { PAUSE } else { PAUSE_MAX.min(pause * 2) };
             tokio::select! {
                 () = leaving.cancelled() => return,

@@ -45,7 +45,8 @@ fn the_task_of_a_killed_owner_goes_on_when_the_process_that_took_over_is_done() 
     // Before the tasks of other processes go on.
     let ended = client.end();
     ended.assert_whole();
-    let text = "tasks of processes that have ended go on in the background: see `antiphon tasks list`";
+    let text =
+        "tasks of processes that have ended go on in the background: see `antiphon tasks list`";
     assert!(ended.said.contains(text), "{}", ended.said);
     assert_all_done(&project);
 }
@@ -112,7 +113,8 @@ fn every_client_says_which_process_goes_on_when_the_owner_is_killed() {
         })
         .collect();
     let text = "the process that ran the tasks of this project has ended; ";
-    let lines = |end: &str| said.iter().filter(|said| said.contains(&format!("{text}{end}"))).count();
+    let lines =
+        |end: &str| said.iter().filter(|said| said.contains(&format!("{text}{end}"))).count();
     assert!(said.iter().all(|said| said.contains(text)), "{said:#?}");
     assert!(lines("this one goes on") >= 1 && lines("process ") >= 2, "{said:#?}");
 }

@@ -46,18 +46,22 @@ pub fn check_invocation(invocation: Invocation) -> Result<ValidInvocation, Error
         ContextScope::Shared => Some("shared"),
     };
     if let Some(scope) = scope {
-        return refuse("context", format!(
-            "context `{scope}`: this invocation has no parent task to take a context from: use \
+        return refuse(
+            "context",
+            format!(
+                "context `{scope}`: this invocation has no parent task to take a context from: use \
              `independent`, or POST /v1/tasks with a `session_id`"
-        ));
+            ),
+        );
     }
     match invocation.join {
         Join::Single | Join::All | Join::Detached => {}
         join @ (Join::Any | Join::Quorum { .. }) => {
             let join = join.as_str();
-            return refuse("join", format!(
-                "join `{join}` is only for agents: use `single`, `all` or `detached`"
-            ));
+            return refuse(
+                "join",
+                format!("join `{join}` is only for agents: use `single`, `all` or `detached`"),
+            );
         }
     }
     invocation.validate().or_else(|error| refuse(error.field(), error.to_string()))

@@ -112,7 +112,10 @@ fn an_error_in_a_message_names_its_field() {
     let not_base64 = "FILE: messages[1]: content[1].signature: it is not base64: remove it, or export the \
                       session again";
     for (content, expected) in [
-        (thinking("5"), "FILE: messages[1]: content[1].signature: invalid type: integer `5`, expected a string"),
+        (
+            thinking("5"),
+            "FILE: messages[1]: content[1].signature: invalid type: integer `5`, expected a string",
+        ),
         (thinking(r#""two words""#), not_base64),
         (thinking(r#""""#), not_base64),
         (thinking(r#""a===""#), not_base64),
