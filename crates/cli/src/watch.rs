@@ -227,11 +227,9 @@ impl WatchSession<'_, '_> {
                     Next::Continue
                 }
                 WatchedItem::Resting(state) => self.on_rest(&state).await?,
-                WatchedItem::OwnerHere => {
+                WatchedItem::OwnerChanged(change) => {
                     if !self.screen.is_json() {
-                        self.screen.note(
-                            "the process that ran the tasks of this project has ended; this one goes on",
-                        );
+                        self.screen.note(&change.text());
                     }
                     Next::Continue
                 }

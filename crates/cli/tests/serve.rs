@@ -149,6 +149,46 @@ fn what_cannot_be_a_task_of_this_project_is_refused() {
 }
 
 #[test]
+fn a_tool_that_does_not_exist_is_refused_wherever_it_is_named() {
+    let folder = ProjectFolder::new();
+    let server = Server::start(folder.path());
+    let token = token(folder.path());
+    let ad_hoc = json!({"type": "ad_hoc", "system_prompt": "Saw.", "tools": ["saw"]});
+    let scribe =
+        json!({"name": "scribe", "description": "Writes.", "context": "Write.", "tools": ["read"]});
+    let (status, made) = server.ask(&token, "POST", "/v1/agents", &scribe.to_string());
+    assert_eq!(status, 201, "{made}");
+    for (method, path, field, body) in [
+        ("POST", "/v1/tasks", "tools", json!({"message": "hi", "tools": ["read", "saw"]})),
+        (
+            "POST",
+            "/v1/invocations",
+            "targets[0].tools",
+            json!({"targets": [{"agent": ad_hoc, "message": "hi"}]}),
+        ),
+        (
+            "POST",
+            "/v1/agents",
+            "tools",
+            json!({"name": "sawyer", "description": "Saws.", "context": "Saw.", "tools": ["saw"]}),
+        ),
+        ("PUT", "/v1/agents/scribe", "tools", json!({"tools": ["read", "saw"]})),
+    ] {
+        let (status, said) = server.ask(&token, method, path, &body.to_string());
+        let said: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((status, &said["code"]), (422, &json!("DOMAIN_VIOLATION")), "{path}: {said}");
+        assert_eq!(said["details"]["field"], field, "{path}: {said}");
+        let reason = said["details"]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("there is no tool `saw`; available: "), "{path}: {said}");
+    }
+    // The tool of a server that does not run now may be there later.
+    let tools = json!({"tools": ["read", "todo", "call_agent", "mcp__files__list"]}).to_string();
+    assert_eq!(server.ask(&token, "PUT", "/v1/agents/scribe", &tools).0, 200);
+    assert_eq!(server.ask(&token, "GET", "/v1/tasks", "").1, r#"{"tasks":[]}"#);
+    server.end();
+}
+
+#[test]
 fn an_agent_of_the_project_brings_its_scene_and_the_client_can_only_take_away() {
     let folder = ProjectFolder::new();
     fs::create_dir_all(folder.path().join(".antiphon/agents")).unwrap();

@@ -112,7 +112,7 @@ impl ServerJournal {
         let list = TaskList { limit: Some(limit.min(PAGE)), id_prefix, ..TaskList::default() };
         let mut tasks = self.client.tasks(&list).await?.tasks;
         // An older server ignores the prefix, and another task must not be taken for this one.
-        tasks.retain(|task| task.task_id.as_str().starts_with(&prefix));
+        tasks.retain(|task| task.task_id.is_named_by(&prefix));
         Ok(tasks)
     }
 }

@@ -33,7 +33,7 @@ pub enum DomainError {
 
 impl DomainError {
     /// The reason, without the kind of rule.
-    pub(crate) fn reason(&self) -> String {
+    pub fn reason(&self) -> String {
         match self {
             Self::InvalidStateTransition { .. } => self.to_string(),
             Self::InvalidMessage { reason: text } | Self::DomainViolation { rule: text } => {

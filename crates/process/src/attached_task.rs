@@ -4,20 +4,21 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_api::{CreateTask, RunStarted, RunTarget, StartRun};
+use antiphon_api::{RunStarted, RunTarget, StartRun};
 use antiphon_client::{ClientError, RetryPolicy};
-use antiphon_core::port::{Clock as _, SystemClock};
-use antiphon_core::{Position, RawJson, TaskId, UserMessage};
+use antiphon_core::{Position, RawJson, TaskId};
 use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
-use antiphon_project::run_request::{RunRequest, RunSession};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::{Principal, TaskFactory as _};
 
-use crate::connection::{Connection, EndingOwner, Ownership, ProjectServer};
+use crate::connection::{ClientLock, Connection, EndingOwner, Ownership, ProjectServer};
 use crate::owner::Owner;
+use crate::owner_change::{KnownOwner, OwnerChange};
+use crate::remaining_tasks::{NextOwnership, RemainingTasks};
+use crate::server_task::create_task;
 use crate::task_stream::TaskStream;
 use antiphon_project::error::ProjectError;
 
@@ -26,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Pause before an owner that ends, and still answers, is asked again: its last calls may take minutes.
 pub(crate) const ENDING_PAUSE: Duration = Duration::from_millis(50);
+
+/// Pause between two looks whether the owner is there, while nothing is asked of it.
+const LOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// Pause before a server elsewhere that does not answer is asked again.
 const SERVER_PAUSE: Duration = Duration::from_millis(500);
@@ -50,9 +54,7 @@ pub struct OwnTask<'a> {
 /// Who runs the task from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextOwner {
-    /// This process, which was a client before.
-    Here,
-    /// Another process, or this one as before.
+    /// One that goes on with the task; it may be this process, or the same one as before.
     Found,
     /// The owner ends, and still answers: its last calls run. It is to be asked again after a pause.
     Ending,
@@ -72,6 +74,10 @@ pub struct AttachedTask<'a> {
     connection: Connection,
     /// Present when this process owns the journal.
     owner: Option<Owner>,
+    /// Present when this process takes the journal after its owner.
+    client: Option<ClientLock>,
+    /// Whose end the user does not know yet.
+    known_owner: KnownOwner,
     /// Deltas from before the task was started.
     deltas: Option<TaskStream>,
     /// The user wants this process to end at once.
@@ -84,8 +90,12 @@ impl<'a> AttachedTask<'a> {
     /// Takes the journal, or connects to its owner. No task is started yet.
     pub async fn open(mut own: OwnTask<'a>) -> Result<Self, ProjectError> {
         let (connection, owner) = connect(&mut own).await?;
+        let known_owner = KnownOwner::new(own.project, owner.is_some());
         let (deltas, task_id, place) = (None, None, TaskPlace::Project(Box::new(own)));
-        let mut task = Self { place, connection, owner, deltas, ends_at_once: false, task_id };
+        let (client, ends_at_once) = (None, false);
+        let mut task =
+            Self { place, connection, owner, client, known_owner, deltas, ends_at_once, task_id };
+        task.hold_client_lock();
         task.listen();
         Ok(task)
     }
@@ -94,9 +104,10 @@ impl<'a> AttachedTask<'a> {
     pub fn at_server(server: &ProjectServer) -> Result<Self, ProjectError> {
         let unnamed = || ProjectError::Failed("the server was not named with --server".to_owned());
         let connection = Connection::named(server).ok_or_else(unnamed)?;
-        let (owner, deltas, task_id) = (None, None, None);
-        let place = TaskPlace::NamedServer;
-        Ok(Self { place, connection, owner, deltas, ends_at_once: false, task_id })
+        let (owner, client, deltas, task_id) = (None, None, None, None);
+        let (place, known_owner) = (TaskPlace::NamedServer, KnownOwner::none());
+        let ends_at_once = false;
+        Ok(Self { place, connection, owner, client, known_owner, deltas, ends_at_once, task_id })
     }
 
     /// Where commands about the task go.
@@ -119,9 +130,48 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
-    /// The owner that this process is, if it is one.
-    pub fn into_owner(self) -> Option<Owner> {
-        self.owner
+    /// Whether the tasks of other processes go on here when the own one is done.
+    async fn has_others_left(&self) -> bool {
+        let Some(owner) = &self.owner else { return false };
+        owner.project.has_tasks_left(self.task_id.as_ref()).await
+    }
+
+    /// Ends the part of this process, and frees the journal. Returns the tasks of other processes that have to go on
+    /// here: the others are clients of this process, or they have ended and no other process goes on.
+    pub async fn into_remaining(self) -> Option<RemainingTasks> {
+        let others_left = self.has_others_left().await;
+        let Self { place: TaskPlace::Project(own), owner, connection, client, .. } = self else {
+            return None;
+        };
+        let OwnTask { project, environment, role, interface, .. } = *own;
+        let (project, environment) = (project.clone(), environment.clone());
+        let again = NextOwnership { project, environment, role, interface };
+        match owner {
+            Some(owner) if others_left => Some(RemainingTasks::new(owner, again)),
+            Some(owner) => {
+                owner.shutdown().await;
+                None
+            }
+            None => {
+                drop(client);
+                let Connection::Server(server, _) = connection else { return None };
+                if server.client.is_alive().await {
+                    return None;
+                }
+                let taken = again.take_if_left().await;
+                let owner = taken.inspect_err(|error| {
+                    tracing::warn!(%error, "tasks of other processes may wait for the next process");
+                });
+                owner.ok()?.map(|owner| RemainingTasks::new(owner, again))
+            }
+        }
+    }
+
+    /// Ends everything that runs here, and frees the journal.
+    pub async fn stop(self) {
+        if let Some(owner) = self.owner {
+            owner.shutdown().await;
+        }
     }
 
     /// Returns when a server wants the journal that this process owns.
@@ -152,12 +202,23 @@ impl<'a> AttachedTask<'a> {
         if let Some(owner) = self.owner.take() {
             owner.shutdown().await;
         }
+        self.hold_client_lock();
     }
 
     /// The next task is started with this, under an id that no earlier task has: what those got stays theirs.
     pub fn set_process(&mut self, process: TaskProcess) {
         if let TaskPlace::Project(own) = &mut self.place {
             own.role = OwnerRole::Run(process);
+        }
+    }
+
+    /// Tells the owner that this process goes on after it, unless this process is the owner.
+    fn hold_client_lock(&mut self) {
+        let TaskPlace::Project(own) = &self.place else { return };
+        if self.owner.is_some() {
+            self.client = None;
+        } else if self.client.is_none() {
+            self.client = ClientLock::hold(own.project);
         }
     }
 
@@ -318,12 +379,10 @@ impl<'a> AttachedTask<'a> {
 
     /// Goes on with the task after its owner has ended, or the connection to it broke.
     pub async fn attach_again(&mut self, task_id: &TaskId) -> Result<NextOwner, ProjectError> {
-        let was_owner = self.is_owner();
         self.connect_again().await?;
         let target = RunTarget::Attach(task_id.clone());
         Ok(match self.start_at_owner(target, None).await? {
             None => NextOwner::Ending,
-            Some(_) if self.is_owner() && !was_owner => NextOwner::Here,
             Some(_) => NextOwner::Found,
         })
     }
@@ -332,6 +391,31 @@ impl<'a> AttachedTask<'a> {
     pub fn serve(&mut self) {
         if let (TaskPlace::Project(own), Some(owner)) = (&self.place, &mut self.owner) {
             owner.serve(own.project);
+        }
+    }
+
+    /// The process that owns the journal now, when the user was told of another one: once for each owner.
+    pub fn take_owner_change(&mut self) -> Option<OwnerChange> {
+        let TaskPlace::Project(own) = &self.place else { return None };
+        self.known_owner.take_change(own.project, self.owner.is_some())
+    }
+
+    /// Says on standard error that another process owns the journal now.
+    pub(crate) fn report_owner_change(&mut self) {
+        let change = self.take_owner_change();
+        if let (TaskPlace::Project(own), Some(change)) = (&self.place, change) {
+            own.environment.warnings.report(&change.text());
+        }
+    }
+
+    /// Returns when the owner of the journal, another process, has ended. Cancel safe.
+    pub async fn owner_lost(&self) {
+        let TaskPlace::Project(own) = &self.place else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(LOOK_PAUSE).await;
+            if Ownership::owner_id(own.project).is_none() && self.has_lost_owner().await {
+                return;
+            }
         }
     }
 
@@ -363,6 +447,7 @@ impl<'a> AttachedTask<'a> {
         };
         let (connection, owner) = connect(own).await?;
         (self.connection, self.owner) = (connection, owner);
+        self.hold_client_lock();
         self.listen();
         // The other clients wait for it, and bring the environments of their tasks.
         self.serve();
@@ -387,48 +472,6 @@ impl<'a> AttachedTask<'a> {
         }
         Ok(())
     }
-}
-
-/// A run as a task of the API. What belongs to this machine is not sent.
-fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
-    let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
-    let request: RunRequest = request.to().map_err(unsendable)?;
-    let session_id = match request.session {
-        Some(RunSession::Stored { session_id, .. }) => Some(session_id),
-        Some(RunSession::File(file)) => {
-            return Err(ProjectError::InvalidInput(format!(
-                "{} is a file of this machine: import it with `antiphon sessions import`, then name the session",
-                file.display()
-            )));
-        }
-        Some(RunSession::New { .. }) => {
-            return Err(ProjectError::InvalidInput(
-                "a server chooses the id of a new session: name no session".to_owned(),
-            ));
-        }
-        None => None,
-    };
-    Ok(CreateTask {
-        agent: request.agent,
-        model: request.model,
-        system_prompt: request.system,
-        limits: request.limits,
-        output_schema: request.output_schema,
-        plan: request.plan,
-        session_id,
-        ..first_message(&request.prompt, request.blocks)?
-    })
-}
-
-/// A task with the prompt, or its blocks, as its message.
-fn first_message(prompt: &str, blocks: Option<RawJson>) -> Result<CreateTask, ProjectError> {
-    let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
-    let Some(blocks) = blocks else { return CreateTask::text(prompt).map_err(unsendable) };
-    let blocks = serde_json::from_str(blocks.as_str()).map_err(unsendable)?;
-    let content = antiphon_project::parse_blocks("blocks", blocks);
-    let content = content.map_err(|error| ProjectError::InvalidInput(error.message))?;
-    let message = UserMessage { content, timestamp: SystemClock.now() };
-    CreateTask::message(&message).map_err(unsendable)
 }
 
 /// Whether a stream of a server is opened again by itself: another process of the project may own the journal next.

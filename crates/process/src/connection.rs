@@ -1,6 +1,7 @@
 //! Where a command runs: in this process, which owns the journal, or through the server that owns it.
 //! The answer is the same, and once a command returns, the journal has it.
 
+mod client_lock;
 mod discovery;
 mod hand_over;
 mod inbox;
@@ -38,6 +39,7 @@ use antiphon_sqlite::SqliteJournal;
 use serde_json::value::to_raw_value;
 use uuid::Uuid;
 
+pub(crate) use client_lock::ClientLock;
 pub use discovery::ProjectServer;
 pub use inbox::{
     AcceptedInteraction, InboxTarget, OutgoingInteraction, ReceiptKind, RejectedInteraction,

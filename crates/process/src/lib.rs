@@ -11,6 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
+//! | [`RemainingTasks`] | tasks of other processes that go on here when the own one is done                |
 //! | [`ResumedTasks`]  | interrupted tasks that are resumed, wherever they run                             |
 //! | [`Participant`]   | this process until it ends, with any number of tasks                              |
 //! | [`ControlRequest`] | a control request of this process, executed by the owner or here                 |
@@ -22,8 +23,11 @@ mod attached_task;
 mod connection;
 mod control_request;
 mod owner;
+mod owner_change;
 mod participant;
+mod remaining_tasks;
 mod resumed_tasks;
+mod server_task;
 mod socket_file;
 mod task_stream;
 mod tree_reader;
@@ -37,7 +41,9 @@ pub use connection::{
 };
 pub use control_request::ControlRequest;
 pub use owner::{Owner, keys, token};
+pub use owner_change::OwnerChange;
 pub use participant::{FollowedTask, Participant};
+pub use remaining_tasks::RemainingTasks;
 pub use resumed_tasks::{ResumedEnd, ResumedTasks};
 pub use socket_file::{SOCKET, SocketFile, bind};
 pub use task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};

@@ -95,6 +95,7 @@ impl ResumedTasks<'_> {
                 Some(waited) => return waited,
             }
             attachment.serve();
+            attachment.report_owner_change();
             let connection = attachment.connection();
             let status = connection.reader().task_alone(task_id).await?.status;
             if matches!(status, TaskStatus::Pending | TaskStatus::Running) {

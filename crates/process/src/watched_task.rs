@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::attached_task::{AttachedTask, NextOwner};
 use crate::connection::{Connection, EndingOwner};
+use crate::owner_change::OwnerChange;
 use crate::task_stream::{TaskStream, TaskStreamEnd, TaskStreamItem};
 
 /// Events that are read from the journal at a time.
@@ -101,8 +102,8 @@ pub enum WatchedItem {
     Missed(u64),
     /// The task has ended, or is suspended until a user or a client acts. Every event before that was delivered.
     Resting(Box<TaskState>),
-    /// The owner of the journal has ended, and this process runs the tasks of the project from now on.
-    OwnerHere,
+    /// The owner of the journal has ended, and the tasks of the project go on.
+    OwnerChanged(OwnerChange),
     /// What became of an order of the user that the last owner did not confirm.
     Note(String),
 }
@@ -430,8 +431,10 @@ impl<'a, 'p> WatchedTask<'a, 'p> {
         }
         let mut items: Vec<WatchedItem> = self.order_again().await?.into_iter().collect();
         match self.attachment.attach_again(&self.task_id).await? {
-            NextOwner::Found => {}
-            NextOwner::Here => items.push(WatchedItem::OwnerHere),
+            NextOwner::Found => {
+                let change = self.attachment.take_owner_change();
+                items.extend(change.map(WatchedItem::OwnerChanged));
+            }
             NextOwner::Ending => {
                 let told = self.ending.waits();
                 items.extend(told.map(|text| WatchedItem::Note(text.to_owned())));

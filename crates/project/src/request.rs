@@ -12,4 +12,5 @@ pub mod request_drop;
 pub(crate) mod request_error;
 pub(crate) mod task_factory;
 pub(crate) mod task_request;
+pub(crate) mod tool_names;
 pub(crate) mod user_input;

@@ -79,6 +79,13 @@ impl BackgroundTasks {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
+    /// Tasks go on also behind a moment without such a step, unless one has come already. Returns whether they do.
+    pub(crate) fn goes_on_when_quiet(&self) -> bool {
+        self.stops_when_quiet.store(false, Ordering::Relaxed);
+        self.steps.reopen();
+        !self.is_draining()
+    }
+
     /// Refuses new work, and waits until everything that was called has answered, however long that takes.
     pub(crate) async fn hand_over(&self) {
         self.is_draining.store(true, Ordering::Relaxed);

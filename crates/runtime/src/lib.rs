@@ -70,6 +70,7 @@ pub use task::limits::{
     DEPTH_DEFAULT, FAN_OUT_DEFAULT, HANDOVERS_MAX, LimitContext, LimitReached, LimitScope,
     TASKS_DEFAULT, Totals, cost,
 };
+pub use task::missing_model::NO_MODEL;
 pub use task::outage::{ASKED_PAUSE_MAX, Outage, PAUSE_MAX};
 pub use task::schedule::deadline_clock::DeadlineClock;
 pub use task::schedule::run_slots::TASKS_RUNNING_MAX;

@@ -234,6 +234,11 @@ impl Orchestrator {
         self.services.background.until_quiet().await;
     }
 
+    /// Tasks go on also behind that moment, unless it has come already. Returns whether they do.
+    pub fn goes_on_when_quiet(&self) -> bool {
+        self.services.background.goes_on_when_quiet()
+    }
+
     /// Begins to stop for the next process: new work is refused, and no task takes another step. Returns when all
     /// calls of models and tools that run have answered, and their answers are recorded. Only a runner that works
     /// by itself is left as it is.

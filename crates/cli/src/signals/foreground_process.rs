@@ -7,7 +7,7 @@
 //! | what happens                           | then the foreground process                                     |
 //! |----------------------------------------|-----------------------------------------------------------------|
 //! | it gets a signal of the terminal       | does nothing, except at its end ([`hang_up`]): all have got it  |
-//! | it gets a signal of another process    | passes it on                                                    |
+//! | it gets a signal of another process    | passes it on; one to suspend, only if the working process has not got it too |
 //! | the working process is stopped         | stops too, and continues it when it is continued itself         |
 //! | it is killed                           | is gone, and the kernel kills the working process too           |
 //! | the working process ends               | ends with the same exit code                                    |
@@ -29,7 +29,7 @@ use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_si
 use crate::commands::may_work_for_others;
 use crate::terminal_mode::TerminalMode;
 use crate::{hang_up, keyboard, terminal_mode};
-use suspension::{pass_on, stop_with};
+use suspension::{Suspending, pass_on, stop_with};
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
@@ -119,7 +119,12 @@ enum End {
 
 fn watch(mut child: Child, received: &SignalFd) -> End {
     let own = std::process::id();
+    let mut suspending = Suspending::default();
     loop {
+        if suspending.is_for_this_process_alone(received) {
+            pass_on(&child, Signal::SIGTSTP);
+            continue;
+        }
         let info = match received.read_signal() {
             Ok(Some(info)) => info,
             Ok(None) | Err(Errno::EINTR) => continue,
@@ -132,10 +137,15 @@ fn watch(mut child: Child, received: &SignalFd) -> End {
                 if let Ok(Some(status)) = child.try_wait() {
                     return ended(status);
                 }
-                stop_with(&child, &info);
+                if stop_with(&child, &info) {
+                    suspending = Suspending::default();
+                }
             }
             Some(Signal::SIGUSR1) if is_of_child => return End::Code(left(&child)),
             Some(Signal::SIGHUP) if info.ssi_code > 0 => hang_up::tell_group(),
+            Some(Signal::SIGTSTP) if info.ssi_code <= 0 && info.ssi_pid != own => {
+                suspending.begin()
+            }
             // Other signals of the terminal have a positive code too, and go to the whole group.
             Some(signal) if info.ssi_code <= 0 && info.ssi_pid != own => pass_on(&child, signal),
             Some(_) | None => {}

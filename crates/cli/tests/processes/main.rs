@@ -14,6 +14,7 @@ mod beside;
 mod chat;
 mod ending_owner;
 mod interrupted_tree;
+mod left_behind;
 mod lingering;
 mod long_path;
 mod mcp;

@@ -247,6 +247,20 @@ pub enum InvocationError {
     SharedNeedsLocal,
 }
 
+impl InvocationError {
+    /// The field of the invocation that is to be changed.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::NoTargets
+            | Self::AdHocEmptyPrompt
+            | Self::NamedEmptyAgentId
+            | Self::TooManyTargets { .. } => "targets",
+            Self::SingleNeedsOneTarget { .. } | Self::QuorumNeedsTargets { .. } => "join",
+            Self::SharedNeedsSingle { .. } | Self::SharedNeedsLocal => "context",
+        }
+    }
+}
+
 /// An invocation that passed [`Invocation::validate`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]

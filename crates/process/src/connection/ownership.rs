@@ -66,6 +66,11 @@ impl Ownership {
         }
     }
 
+    /// The process that owns the journal.
+    pub(crate) fn owner_id(project: &Project) -> Option<u32> {
+        journal_owner::owner_of(&project.journal_path())
+    }
+
     /// The process that owns the journal, if it is stopped: it answers when it goes on.
     pub fn stopped_owner(project: &Project) -> Option<u32> {
         let owner = journal_owner::owner_of(&project.journal_path())?;
@@ -100,7 +105,8 @@ impl Reservation {
         }
     }
 
-    fn exists(project: &Project) -> bool {
+    /// Whether a process has reserved it.
+    pub(crate) fn exists(project: &Project) -> bool {
         let lock = File::open(project.state().join(NEXT_OWNER));
         lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }

@@ -1,9 +1,12 @@
 //! The process that holds the journal of a project and runs its tasks: those of its own user interface, and those
 //! of every other process of the user.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::TaskId;
+use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_runtime::Orchestrator;
 use antiphon_sqlite::SqliteJournal;
 
@@ -22,6 +25,9 @@ use crate::toolset::McpPool;
 
 /// How long running tasks may take to stop.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Unfinished tasks that an owner that is done looks at. Of more, the newest.
+const LOOKED_AT_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// Why a process owns a journal.
 #[derive(Debug, Clone)]
@@ -116,6 +122,26 @@ impl ProjectOwner {
     /// Whether the first task waits for MCP servers that have not listed their tools yet.
     pub fn waits_for_tools(&self) -> bool {
         self.tools.as_ref().is_some_and(|tools| !tools.are_ready())
+    }
+
+    /// Whether a task goes on here without a person or a client, besides those of a tree. When the journal cannot be
+    /// read, it may.
+    pub async fn has_tasks_left(&self, besides: Option<&TaskId>) -> bool {
+        let works = match besides {
+            Some(task_id) => self.orchestrator.is_working_besides(task_id).await,
+            None => self.orchestrator.is_working(),
+        };
+        if works {
+            return true;
+        }
+        // A process that was alone does not read all tasks at its end.
+        if !self.environments.has_tasks_of_others() {
+            return false;
+        }
+        let query = TaskQuery { which: TaskSelector::Unfinished, limit: LOOKED_AT_MAX };
+        let Ok(unfinished) = self.orchestrator.tasks(query).await else { return true };
+        let others = unfinished.iter().filter(|task| besides != Some(&task.root));
+        others.into_iter().any(|task| self.environments.continues(task))
     }
 
     /// Stops everything that still runs. The journal is free when the last clone of the orchestrator is gone.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::request::invocation_target::{SharedTerms, target_task};
 use crate::request::principal::Principal;
-use crate::request::request_error::{RequestError, invalid_request, refused};
+use crate::request::request_error::{RequestError, invalid_request, refused, refused_field};
 use crate::request::task_factory::TaskFactory;
 
 /// Targets of one invocation, at most.
@@ -32,7 +32,9 @@ const TARGET_KIND: &str = "http-target";
 
 /// Refuses an invocation that cannot be dispatched at the top level.
 pub fn check_invocation(invocation: Invocation) -> Result<ValidInvocation, ErrorResponse> {
-    let refuse = |message: String| Err(refused(ErrorCode::DomainViolation, message));
+    let refuse = |field: &str, message: String| {
+        Err(refused_field(ErrorCode::DomainViolation, field, message))
+    };
     let got = invocation.targets.len();
     if got > INVOCATION_TARGETS_MAX {
         let message = format!("`targets`: at most {INVOCATION_TARGETS_MAX}, got {got}");
@@ -44,21 +46,25 @@ pub fn check_invocation(invocation: Invocation) -> Result<ValidInvocation, Error
         ContextScope::Shared => Some("shared"),
     };
     if let Some(scope) = scope {
-        return refuse(format!(
-            "context `{scope}`: this invocation has no parent task to take a context from: use \
+        return refuse(
+            "context",
+            format!(
+                "context `{scope}`: this invocation has no parent task to take a context from: use \
              `independent`, or POST /v1/tasks with a `session_id`"
-        ));
+            ),
+        );
     }
     match invocation.join {
         Join::Single | Join::All | Join::Detached => {}
         join @ (Join::Any | Join::Quorum { .. }) => {
             let join = join.as_str();
-            return refuse(format!(
-                "join `{join}` is only for agents: use `single`, `all` or `detached`"
-            ));
+            return refuse(
+                "join",
+                format!("join `{join}` is only for agents: use `single`, `all` or `detached`"),
+            );
         }
     }
-    invocation.validate().or_else(|error| refuse(error.to_string()))
+    invocation.validate().or_else(|error| refuse(error.field(), error.to_string()))
 }
 
 /// Dispatches invocations of one principal.

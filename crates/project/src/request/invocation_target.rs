@@ -15,6 +15,7 @@ use crate::request::principal::Principal;
 use crate::request::request_error::{invalid_request, refused};
 use crate::request::task_factory::TaskFactory;
 use crate::request::task_request::TaskRequest;
+use crate::request::tool_names::check_tools;
 use crate::request::user_input::check_message;
 
 /// The tool that calls other agents. An ad-hoc agent has it when its tools name it.
@@ -99,29 +100,10 @@ impl Grants {
         if names.len() > NAMES_MAX || exact.len() > NAMES_MAX {
             return Err(invalid_request(format!("`tools`: at most {NAMES_MAX}")));
         }
-        check_known(orchestrator, names.iter().chain(exact))?;
+        check_tools(orchestrator, &[], names.iter().chain(exact))?;
         let calls_agents = names.iter().any(|tool| tool == CALL_AGENT);
         let agents = requested.as_ref().filter(|_| !calls_agents).map(|_| Vec::new());
         Ok(Self { tools: requested, agents })
-    }
-}
-
-fn check_known<'a>(
-    orchestrator: &Orchestrator,
-    names: impl Iterator<Item = &'a String>,
-) -> Result<(), ErrorResponse> {
-    let mut names = names.filter(|name| *name != CALL_AGENT).peekable();
-    if names.peek().is_none() {
-        return Ok(());
-    }
-    let known: Vec<String> = orchestrator.tools().iter().map(|tool| tool.name.clone()).collect();
-    match names.find(|name| !known.contains(name)) {
-        Some(name) => {
-            let known = known.join(", ");
-            let message = format!("`tools`: there is no tool `{name}`; available: {known}");
-            Err(refused(ErrorCode::DomainViolation, message))
-        }
-        None => Ok(()),
     }
 }
 

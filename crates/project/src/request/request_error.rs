@@ -1,5 +1,7 @@
 //! Why a request to a project was not done.
 
+use std::collections::BTreeMap;
+
 use antiphon_core::{ErrorCode, ErrorResponse};
 use antiphon_runtime::OrchestratorError;
 
@@ -36,6 +38,13 @@ pub fn invalid_request(message: impl Into<String>) -> ErrorResponse {
 /// A request that its caller may not make.
 pub fn forbidden(message: impl Into<String>) -> ErrorResponse {
     refused(ErrorCode::Forbidden, message)
+}
+
+/// A request with a wrong field: what it is, and why, in `details` too.
+pub(crate) fn refused_field(code: ErrorCode, field: &str, reason: String) -> ErrorResponse {
+    let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let details = BTreeMap::from([detail("field", field), detail("reason", &reason)]);
+    ErrorResponse { code, message: reason, details: Some(details) }
 }
 
 pub(crate) fn refused(code: ErrorCode, message: impl Into<String>) -> ErrorResponse {

@@ -11,11 +11,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{Position, TaskCreated, TaskId};
-use antiphon_runtime::{Orchestrator, TaskEnvironment};
+use antiphon_core::{Position, TaskCreated, TaskId, TaskSummary, WaitingFor};
+use antiphon_runtime::{NO_MODEL, Orchestrator, TaskEnvironment};
 use secrecy::SecretString;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,8 @@ pub struct ProjectEnvironments {
     project: Arc<Project>,
     /// What this process was started with.
     own: Environment,
+    /// The id of this process, if it gives anything to a task.
+    own_id: OnceLock<Uuid>,
     /// What tasks work with that were created through the interfaces of this process; absent when it is there for a
     /// task of its own: then the settings alone count for them.
     base: Option<TaskProcess>,
@@ -61,6 +63,8 @@ pub struct ProjectEnvironments {
     orchestrator: Mutex<Option<Orchestrator>>,
     /// Every task is recovered here, or is about to be.
     recovers: AtomicBool,
+    /// Fires when every task has been recovered here.
+    recovered: CancellationToken,
 }
 
 impl ProjectEnvironments {
@@ -79,6 +83,7 @@ impl ProjectEnvironments {
         Self {
             project,
             own,
+            own_id: OnceLock::new(),
             base,
             is_server,
             mcp,
@@ -88,6 +93,7 @@ impl ProjectEnvironments {
             orchestrator: Mutex::default(),
             // A server recovers every task when it starts.
             recovers: AtomicBool::new(is_server),
+            recovered: CancellationToken::new(),
         }
     }
 
@@ -111,13 +117,46 @@ impl ProjectEnvironments {
             return;
         }
         let Some(orchestrator) = self.orchestrator() else { return };
+        let recovered = self.recovered.clone();
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).spawn(async move {
             tokio::time::sleep(ATTACH_WAIT).await;
             while let Err(error) = orchestrator.recover().await {
                 tracing::warn!(%error, "the tasks of the owner before could not be recovered");
                 tokio::time::sleep(RECOVER_AGAIN_AFTER).await;
             }
+            recovered.cancel();
         });
+    }
+
+    /// Whether the tasks of the owner before are about to go on here.
+    pub fn is_recovering(&self) -> bool {
+        self.recovers.load(Ordering::Relaxed) && !self.is_server && !self.recovered.is_cancelled()
+    }
+
+    /// Whether tasks of other processes are or were here.
+    pub(crate) fn has_tasks_of_others(&self) -> bool {
+        let own = self.own_id.get();
+        self.recovers.load(Ordering::Relaxed) || self.processes.has_others(own)
+    }
+
+    /// Whether an unfinished task goes on here, at once or later, without a person, a client or another process.
+    pub(crate) fn continues(&self, task: &TaskSummary) -> bool {
+        let recovers = self.recovers.load(Ordering::Relaxed);
+        if !recovers && !self.processes.holds(&task.root) {
+            return false;
+        }
+        let is_recovering = self.is_recovering();
+        let lacks_model = task.wait.as_ref().is_some_and(|wait| wait.code == NO_MODEL);
+        match task.waiting_for {
+            // Those that work have a slot.
+            None => is_recovering,
+            // Another process has to bring what is missing.
+            Some(WaitingFor::Model) => is_recovering || !lacks_model,
+            Some(WaitingFor::Peer | WaitingFor::Storage) => true,
+            // It may take until the next month.
+            Some(WaitingFor::Budget) => false,
+            Some(WaitingFor::Approval | WaitingFor::Resume | WaitingFor::ToolResult) => false,
+        }
     }
 
     /// Fires when a server wants the journal.
@@ -171,6 +210,7 @@ impl ProjectEnvironments {
         id: Uuid,
         environment: Arc<ProcessEnvironment>,
     ) -> Result<ProcessLease, ProjectError> {
+        self.own_id.get_or_init(|| id);
         self.processes.insert(id, environment, Origin::Registered)
     }
 

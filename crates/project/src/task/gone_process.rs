@@ -44,7 +44,7 @@ impl RuntimeModels for OwnersModels {
         found.map_err(|error| match missing() {
             Some((provider, variable)) => format!(
                 "`{provider}` needs {variable}, which process {} lacks, and the process that started the task is \
-                 gone: set it and start `antiphon run` in this project, for example `antiphon run --resume last`",
+                 gone: set it and continue the task with `antiphon run --resume TASK`",
                 std::process::id()
             ),
             None => error,

@@ -24,6 +24,7 @@ use crate::reports::agent_detail::agent_problems;
 use crate::reports::presence::unknown_agent;
 use crate::request::task_factory::{DefinedAgent, TaskFactory};
 use crate::request::task_request::TaskRequest;
+use crate::request::tool_names::{check_tools, check_tools_of_agent};
 use crate::task::environments::ProjectEnvironments;
 use crate::task::task_builder::{Conversation, SystemPrompt, TaskBuilder, TaskSpec};
 use crate::task::task_process::TaskProcess;
@@ -83,6 +84,8 @@ impl ProjectTaskFactory {
 impl TaskFactory for ProjectTaskFactory {
     async fn task(&self, request: TaskRequest) -> Result<NewTask, ErrorResponse> {
         self.tools_ready().await;
+        let named = request.tools.iter().flatten();
+        check_tools(&self.orchestrator, &request.external_tools, named)?;
         let agent = request.agent.as_deref().map(|name| self.find(name)).transpose()?;
         let conversation = match request.session_id {
             Some(session_id) => self.session(session_id).await?,
@@ -187,6 +190,7 @@ impl TaskFactory for ProjectTaskFactory {
         name: &AgentName,
         change: AgentChange,
     ) -> Result<DefinedAgent, ErrorResponse> {
+        self.check_tools_of(&change)?;
         definitions::create(&self.files, name, change).await
     }
 
@@ -195,6 +199,7 @@ impl TaskFactory for ProjectTaskFactory {
         name: &AgentName,
         change: AgentChange,
     ) -> Result<DefinedAgent, ErrorResponse> {
+        self.check_tools_of(&change)?;
         definitions::change(&self.files, name, change).await
     }
 
@@ -206,6 +211,14 @@ impl TaskFactory for ProjectTaskFactory {
 impl ProjectTaskFactory {
     fn recorded_process(&self) -> Option<TaskProcess> {
         self.environments.as_ref().and_then(|environments| environments.recorded())
+    }
+
+    /// Other types than names are refused when the definition is read.
+    fn check_tools_of(&self, change: &AgentChange) -> Result<(), ErrorResponse> {
+        let named = change.tools.as_ref().and_then(|tools| tools.as_array());
+        let names = named.into_iter().flatten().filter_map(|name| name.as_str());
+        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        check_tools_of_agent(&self.orchestrator, &names)
     }
 
     fn find(&self, name: &str) -> Result<Arc<AgentDefinition>, ErrorResponse> {

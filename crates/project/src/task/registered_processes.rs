@@ -137,6 +137,16 @@ impl RegisteredProcesses {
         tables.processes.get_mut(&lease.id).is_some_and(|known| known.tasks.insert(task.clone()))
     }
 
+    /// Whether a process is known besides this one.
+    pub(super) fn has_others(&self, own: Option<&Uuid>) -> bool {
+        self.tables().processes.keys().any(|id| Some(id) != own)
+    }
+
+    /// Whether a task holds the lease of a process.
+    pub(super) fn holds(&self, task: &TaskId) -> bool {
+        self.tables().processes.values().any(|known| known.tasks.contains(task))
+    }
+
     /// The task that held this lease has ended.
     pub(super) fn release(&self, lease: ProcessLease, task: &TaskId) {
         let mut tables = self.tables();

@@ -77,6 +77,7 @@ impl CallingTask<'_> {
                 return Ok(self.every(exact, external, agents, context));
             }
             (AgentRef::AdHoc { tools: Some(own), .. }, _) => {
+                self.check_existing(own)?;
                 self.ad_hoc(own, &external, &mut left_out)
             }
             (AgentRef::AdHoc { tools: None, .. }, _) => {
@@ -182,6 +183,20 @@ impl CallingTask<'_> {
         names
     }
 
+    /// A name that no tool has is an error of the call, as in a request of a client.
+    fn check_existing(&self, names: &[String]) -> Result<(), DispatchRefusal> {
+        let (here, clients) = (self.deps.tools.tools(), &self.state.created.external_tools);
+        let exists = |name: &str| is_ours(name) || has(&here, name) || has(clients, name);
+        match names.iter().find(|tool| !exists(tool)) {
+            Some(tool) => {
+                let mut known: Vec<String> = here.iter().map(|tool| tool.name.clone()).collect();
+                known.extend(clients.iter().map(|tool| tool.name.clone()));
+                Err(DispatchRefusal::NoSuchTool { tool: tool.clone(), known })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_lent(&self, names: &[String]) -> Result<(), DispatchRefusal> {
         if names.is_empty() {
             return Ok(());
@@ -230,7 +245,8 @@ impl CallingTask<'_> {
 }
 
 /// Whether the orchestrator itself answers calls of a tool of this name. Such tools depend on more than the list.
-fn is_ours(name: &str) -> bool {
+/// Whether a tool is one of the runtime.
+pub(crate) fn is_ours(name: &str) -> bool {
     name == FINAL
         || supervisor_tools::is_ours(name)
         || peer_tools::is_peer_tool(name)

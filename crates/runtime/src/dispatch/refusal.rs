@@ -71,6 +71,14 @@ pub enum DispatchRefusal {
         /// Names of the caller's tools.
         known: Vec<String>,
     },
+    /// The call names a tool that does not exist.
+    #[error("`tools`: there is no tool `{tool}`; available: {}", list(known))]
+    NoSuchTool {
+        /// Name of the tool.
+        tool: String,
+        /// Names of the tools that exist.
+        known: Vec<String>,
+    },
     /// No runner fits the agent, the caller and this process.
     #[error("{agent} cannot run: {reason}")]
     NoExecutor {
@@ -132,7 +140,7 @@ impl DispatchRefusal {
             Self::Arguments { .. } => "invalid_arguments",
             Self::UnknownAgent { .. } => "unknown_agent",
             Self::MayNotCall { .. } => "may_not_call",
-            Self::UnknownTool { .. } => "unknown_tool",
+            Self::UnknownTool { .. } | Self::NoSuchTool { .. } => "unknown_tool",
             Self::NoExecutor { .. } => "no_executor",
             Self::NoModel { .. } => "no_model",
             Self::BadSchema { .. } => "bad_schema",
@@ -155,6 +163,7 @@ impl DispatchRefusal {
             | Self::UnknownAgent { .. }
             | Self::MayNotCall { .. }
             | Self::UnknownTool { .. }
+            | Self::NoSuchTool { .. }
             | Self::NoExecutor { .. }
             | Self::NoModel { .. }
             | Self::BadSchema { .. }

@@ -14,6 +14,7 @@ use antiphon_core::{
 
 use crate::budget::tree_usage;
 use crate::deps::BreakerState;
+use crate::dispatch::child_tools::is_ours;
 use crate::orchestrator::Orchestrator;
 use crate::orchestrator_error::OrchestratorError;
 use crate::runner::held_at_peer;
@@ -37,6 +38,11 @@ impl Orchestrator {
     /// Tools that tasks of this orchestrator can get.
     pub fn tools(&self) -> Vec<Arc<Tool>> {
         self.services.deps.tools.tools()
+    }
+
+    /// Whether a task of this orchestrator can get a tool of this name.
+    pub fn has_tool(&self, name: &str) -> bool {
+        is_ours(name) || self.tools().iter().any(|tool| tool.name == name)
     }
 
     /// States of the circuit breakers of the providers that were called, by name.

@@ -13,7 +13,7 @@ use crate::task::outage::{AnswerShown, Failure};
 use crate::task::step::TaskRun;
 
 /// Code of a wait for a model that cannot be called from here.
-const NO_MODEL: &str = "no_model";
+pub const NO_MODEL: &str = "no_model";
 
 /// The tasks whose model was missing at their last attempt.
 #[derive(Debug, Default)]

@@ -67,7 +67,7 @@ async fn the_targets_of_the_contract_are_read() {
             {"agent": {"type": "named", "agent_id": "coder"},
              "message": {"role": "user", "parts": [{"part_type": "text", "data": "one"}]},
              "executor": {"kind": "force", "type": "local"}},
-            {"agent": {"type": "ad_hoc", "system_prompt": "I am new.", "tools": ["look", "saw"]},
+            {"agent": {"type": "ad_hoc", "system_prompt": "I am new.", "tools": ["look"]},
              "message": {"content": [{"type": "text", "text": "two"}]}, "tools": {"kind": "none"}},
             {"system_prompt": "I am bare.", "prompt": "three", "tools": ["look"]},
         ],
@@ -89,10 +89,6 @@ async fn the_targets_of_the_contract_are_read() {
     let contents: Vec<&Value> =
         reported["results"].as_array().expect("results").iter().map(|r| &r["content"]).collect();
     assert_eq!(contents, ["one", "two", "three"], "{reported}");
-    let left_out = reported["left_out"].as_array().expect("what is left out");
-    assert_eq!(left_out.len(), 1, "{reported}");
-    assert_eq!(left_out[0]["task_id"], reported["results"][1]["task_id"]);
-    assert_eq!(left_out[0]["tool"], "saw");
     let mut tools = Vec::new();
     for result in reported["results"].as_array().expect("results") {
         let task_id = result["task_id"].as_str().expect("an id");
@@ -101,6 +97,20 @@ async fn the_targets_of_the_contract_are_read() {
     }
     let look = || Some(vec!["look".to_owned()]);
     assert_eq!(tools, [None, look(), look()]);
+}
+
+/// As in a request of a client.
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_refused_with_the_field_and_the_reason() {
+    let arguments = r#"{"system_prompt":"I am new.","prompt":"do","tools":["look","saw"]}"#;
+    let team = Team::new(
+        script(&[("Be brief", 0, &calls(arguments)), ("Be brief", 1, &says("so"))]),
+        Roster::default(),
+    );
+    let reported = reported(&done(&team).await);
+    assert_eq!(reported["error"], "unknown_tool", "{reported}");
+    let message = reported["message"].as_str().expect("a text");
+    assert!(message.starts_with("`tools`: there is no tool `saw`; available: "), "{message}");
 }
 
 /// What the agent `coder` with these tools has, called by one with `look` only, and the result of the call.

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use antiphon_core::{Message, Session, SessionId};
+use antiphon_core::{AssistantBlock, Message, Session, SessionId, Signature};
 use chrono::{DateTime, Utc};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -118,9 +118,8 @@ pub fn parse(text: &str) -> Result<Session, FormatError> {
 
 fn messages(text: &str) -> Result<Vec<Arc<Message>>, FormatError> {
     let read = |(index, raw): (usize, &RawValue)| {
-        serde_json::from_str::<Message>(raw.get())
-            .map(Arc::new)
-            .map_err(|error| FormatError::Message { index, reason: without_place(&error) })
+        let message = message(raw.get());
+        message.map(Arc::new).map_err(|reason| FormatError::Message { index, reason })
     };
     let MessagesOnly { messages } = serde_json::from_str(text).map_err(malformed)?;
     let messages = messages.unwrap_or_default();
@@ -132,6 +131,43 @@ fn messages(text: &str) -> Result<Vec<Arc<Message>>, FormatError> {
         }
     }
     messages.into_iter().enumerate().map(read).collect()
+}
+
+/// Reads one message. An error names the field, as in `content[0].signature`.
+fn message(text: &str) -> Result<Message, String> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let message: Message = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let (path, reason) = (error.path().to_string(), without_place(error.inner()));
+        // The path of the message itself.
+        if path == "." { reason } else { format!("{path}: {reason}") }
+    })?;
+    check_signatures(&message)?;
+    Ok(message)
+}
+
+/// Refuses a signature that is not base64. It is kept as it is written: some providers use the alphabet for addresses,
+/// and some leave the padding out.
+fn check_signatures(message: &Message) -> Result<(), String> {
+    let Message::Assistant(message) = message else { return Ok(()) };
+    for (index, block) in message.content.iter().enumerate() {
+        let signature = match block {
+            AssistantBlock::Thinking(thinking) => &thinking.signature,
+            AssistantBlock::ToolCall(call) => &call.signature,
+            AssistantBlock::Text(_) | AssistantBlock::Opaque(_) => &None,
+        };
+        if signature.as_ref().is_some_and(|Signature(text)| !is_base64(text)) {
+            return Err(format!(
+                "content[{index}].signature: it is not base64: remove it, or export the session again"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_base64(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_');
+    !digits.is_empty() && text.len() - digits.len() <= 2 && digits.chars().all(is_digit)
 }
 
 /// Writes the text of a session file: indented, with a line break at the end.

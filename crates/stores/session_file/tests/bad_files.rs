@@ -86,7 +86,7 @@ fn each_bad_content_has_its_own_message() {
         (
             "unknown stop reason",
             SEED.replace(r#""stop_reason": "tool_use""#, r#""stop_reason": "bored""#),
-            "FILE: messages[1]: unknown variant `bored`, expected one of `end_turn`, `length`, \
+            "FILE: messages[1]: stop_reason: unknown variant `bored`, expected one of `end_turn`, `length`, \
              `tool_use`, `error`, `aborted`, `unknown`",
         ),
         (
@@ -97,6 +97,38 @@ fn each_bad_content_has_its_own_message() {
     ];
     for (name, content, expected) in cases {
         assert_eq!(folder.error_of(content.as_bytes()), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_error_in_a_message_names_its_field() {
+    let folder = Folder::new();
+    let thinking = |signature: &str| {
+        let block = format!(
+            r#"{{"type": "thinking", "thinking": "so", "signature": {signature}}}, {{"type": "tool_call""#
+        );
+        SEED.replace(r#"{"type": "tool_call""#, &block)
+    };
+    let not_base64 = "FILE: messages[1]: content[1].signature: it is not base64: remove it, or export the \
+                      session again";
+    for (content, expected) in [
+        (
+            thinking("5"),
+            "FILE: messages[1]: content[1].signature: invalid type: integer `5`, expected a string",
+        ),
+        (thinking(r#""two words""#), not_base64),
+        (thinking(r#""""#), not_base64),
+        (thinking(r#""a===""#), not_base64),
+        (
+            SEED.replace(r#""output_tokens": 42"#, r#""output_tokens": -1"#),
+            "FILE: messages[1]: usage.output_tokens: invalid value: integer `-1`, expected u64",
+        ),
+    ] {
+        assert_eq!(folder.error_of(content.as_bytes()), expected);
+    }
+    // Providers use both alphabets, with padding and without; some sign with an id.
+    for signature in ["c2lnbmVk", "eA==", "ab-_", "a/b+", "6f9619ff-8b86-d011-b42d-00c04fc964ff"] {
+        parse(&thinking(&format!("\"{signature}\""))).unwrap();
     }
 }
 

@@ -44,20 +44,20 @@ impl Program<'_, '_> {
             Some(task_id) => self.attachment.attach_again(&task_id).await?,
             None => {
                 self.attachment.find_next_owner().await?;
-                if self.attachment.is_owner() { NextOwner::Here } else { NextOwner::Found }
+                NextOwner::Found
             }
         };
         self.stream = match next {
             NextOwner::Ending => TaskStream::ending(),
-            NextOwner::Here | NextOwner::Found => {
+            NextOwner::Found => {
                 self.rest = Rest::Unknown;
                 self.attachment.journal_stream(self.position)
             }
         };
-        if next == NextOwner::Here {
-            self.note(
-                "The process that ran the tasks of this project has ended; this one goes on.",
-            );
+        if next == NextOwner::Found
+            && let Some(change) = self.attachment.take_owner_change()
+        {
+            self.note(&change.text());
         }
         Ok(Next::Continue)
     }

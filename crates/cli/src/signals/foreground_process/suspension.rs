@@ -2,19 +2,53 @@
 
 use std::fs;
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::siginfo;
+use nix::sys::signalfd::{SignalFd, siginfo};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, kill_process};
 
 /// What the kernel says of a child that was stopped, in `si_code` of SIGCHLD (`CLD_STOPPED`).
 const STOPPED: i32 = 5;
 
+/// How long the working process may take to stop when another process has suspended the whole process group.
+const GROUP_WAIT: Duration = Duration::from_millis(300);
+
+/// A signal to suspend that another process has sent. It went to this process alone, or to the working process too,
+/// which then must not get it twice: it would be suspended once more when it is continued.
+#[derive(Default)]
+pub(super) struct Suspending(Option<Instant>);
+
+impl Suspending {
+    /// The signal has arrived.
+    pub(super) fn begin(&mut self) {
+        self.0.get_or_insert_with(|| Instant::now() + GROUP_WAIT);
+    }
+
+    /// Waits until the next signal has arrived, if there was one to suspend. True when the working process was not
+    /// stopped meanwhile.
+    pub(super) fn is_for_this_process_alone(&mut self, received: &SignalFd) -> bool {
+        let Some(end) = self.0 else { return false };
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).unwrap_or_default();
+        let is_over = poll(&mut [PollFd::new(received, PollFlags::IN)], Some(&left)) == Ok(0);
+        if is_over {
+            self.0 = None;
+        }
+        is_over
+    }
+}
+
 /// Stops this process too, if its child was stopped: not by another process with SIGSTOP, which is about the child alone.
-pub(super) fn stop_with(child: &Child, info: &siginfo) {
-    if info.ssi_code == STOPPED && info.ssi_status != Signal::SIGSTOP as i32 && is_stopped(child) {
+/// Returns whether it was.
+pub(super) fn stop_with(child: &Child, info: &siginfo) -> bool {
+    let stops =
+        info.ssi_code == STOPPED && info.ssi_status != Signal::SIGSTOP as i32 && is_stopped(child);
+    if stops {
         stop(child);
     }
+    stops
 }
 
 /// Sends a signal to the working process.

@@ -47,6 +47,11 @@ fn every_command_that_looks_answers_as_in_the_folder_of_the_project() {
     }
     let task = project.last();
     assert_same(&project, elsewhere.path(), &["tasks", "show", &task[..20]]);
+    // The random part, which lists show.
+    let short = &task.rsplit('-').next().unwrap()[..8];
+    let shown = project.antiphon_from(elsewhere.path(), &["tasks", "show", short]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    assert_same(&project, elsewhere.path(), &["tasks", "show", short]);
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "nothing is written here");
     server.end();
 }

@@ -167,6 +167,35 @@ async fn an_invalid_top_level_invocation_is_refused_and_creates_no_task() {
 }
 
 #[tokio::test]
+async fn every_refused_body_names_its_field_and_the_reason() {
+    let server = TestServer::new().await;
+    let one = || vec![named("reviewer", "x")];
+    let blank = json!({"agent": {"type": "ad_hoc", "system_prompt": " "}, "message": "x"});
+    let thinks = json!({"type": "user", "content": [{"type": "thinking", "thinking": "x"}],
+        "timestamp": "2026-01-20T10:00:00Z"});
+    for (path, body, field) in [
+        (INVOCATIONS, json!({"targets": []}), "targets"),
+        (INVOCATIONS, json!({"targets": [named(" ", "x")]}), "targets"),
+        (INVOCATIONS, json!({"targets": [blank]}), "targets"),
+        (INVOCATIONS, json!({"targets": [named("reviewer", "x"), named("mute", "y")]}), "join"),
+        (INVOCATIONS, json!({"targets": one(), "join": "any"}), "join"),
+        (INVOCATIONS, json!({"targets": one(), "context": "inherited"}), "context"),
+        (INVOCATIONS, json!({}), "targets"),
+        ("/v1/tasks", json!({}), "message"),
+        ("/v1/tasks", json!({"message": "x", "limits": 5}), "limits"),
+        ("/v1/tasks", json!({"message": "x", "history": [thinks]}), "history[0].content[0]"),
+        ("/v1/tasks", json!([]), "message"),
+        ("/v1/tasks", json!("x"), "body"),
+    ] {
+        let reply = post(server.address, path, &body).await.json();
+        assert_eq!(reply["details"]["field"], field, "{path} {body}: {reply}");
+        assert!(!reply["details"]["reason"].as_str().unwrap().is_empty(), "{reply}");
+    }
+    assert_eq!(tasks(&server).await, 0);
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn the_same_key_returns_the_same_tasks_also_when_interrupted_in_the_middle() {
     let server = TestServer::new().await;
     let body = json!({"targets": [named("reviewer", "one"), named("mute", "two")], "join": "all"});

@@ -123,7 +123,7 @@ async fn a_refusal_names_the_field_and_the_reason() {
     let mut undated = message("user", "x");
     undated["timestamp"] = json!("yesterday");
     for (messages, more, field, reason) in [
-        (vec![message("user", " ")], json!({}), "messages[0]", "must not be blank"),
+        (vec![message("user", " ")], json!({}), "messages[0].content", "must not be blank"),
         (vec![message("robot", "x")], json!({}), "messages[0].role", "unknown variant `robot`"),
         (vec![undated], json!({}), "messages[0].timestamp", "invalid"),
         (vec![message("user", "x")], json!({ "temperature": 2.5 }), "temperature", "from 0 to 2"),

@@ -84,7 +84,11 @@ impl AnswerError {
     pub fn message(field: &str, error: &DomainError) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         let message = format!("{field}: {error}");
-        Self { status, message, ..Self::field(field, error).coded("invalid_message") }
+        // The reason begins with the name of a field of the message.
+        let reason = error.reason();
+        let name = reason.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+        let field = name.map_or_else(|| field.to_owned(), |(name, _)| format!("{field}.{name}"));
+        Self { status, message, ..Self::field(field, reason).coded("invalid_message") }
     }
 
     /// The task waits for the decision of a person: 403, which no client retries by itself.

@@ -35,8 +35,28 @@ fn invalid<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> ApiE
     let refused = ApiError::invalid(format!("the body: {error}"));
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let located = serde_path_to_error::deserialize::<_, T>(&mut json).err();
-    let field = located.map(|located| located.path().to_string()).filter(|path| path != ".");
-    refused.of_field(field.as_deref().unwrap_or("body"), &error.to_string())
+    let Some(located) = located else { return refused.of_field("body", &error.to_string()) };
+    let (path, reason) = (located.path().to_string(), located.inner().to_string());
+    refused.of_field(&field_of(&path, &reason), &error.to_string())
+}
+
+/// The field at a path that an error is about: the error of a whole object may name the field in it.
+fn field_of(path: &str, reason: &str) -> String {
+    let missing = reason.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+    let nested = reason.split_once(": ").filter(|(place, _)| is_path(place));
+    let named = missing.or(nested).map(|(name, _)| name);
+    match (path, named) {
+        (".", None) => "body".to_owned(),
+        (".", Some(name)) => name.to_owned(),
+        (path, Some(name)) => format!("{path}.{name}"),
+        (path, None) => path.to_owned(),
+    }
+}
+
+/// Whether a text is a place in a message, such as `content[0]`.
+fn is_path(text: &str) -> bool {
+    let index = text.strip_prefix("content[").and_then(|rest| rest.strip_suffix(']'));
+    index.is_some_and(|index| index.chars().all(|c| c.is_ascii_digit()))
 }
 
 impl<T: JsonSchema> OperationInput for Json<T> {

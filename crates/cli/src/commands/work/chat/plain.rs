@@ -120,6 +120,13 @@ impl PlainChat {
                     attachment.serve();
                     continue;
                 }
+                () = attachment.owner_lost() => {
+                    attachment.find_next_owner().await?;
+                    if let Some(change) = attachment.take_owner_change() {
+                        terminal::write(&format!("\n{}\nPrompt: ", change.text()))?;
+                    }
+                    continue;
+                }
             };
             match line.as_str() {
                 "/quit" => return Ok(Wanted::Quit),
