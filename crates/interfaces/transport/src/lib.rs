@@ -40,6 +40,7 @@ mod stream;
 pub use access::api_keys::{Keys, RATE_PER_MINUTE_DEFAULT};
 pub use access::caller::{Caller, Decider, OwnProcess};
 pub use access::exposure::ExposedAgents;
+pub use access::own_work::{OwnWork, no_session};
 pub use access::request_guard::set_rate_limit_headers;
 pub use access::shared_limit::Reservation;
 pub use access::token::{TOKEN_BYTES_MIN, Token, TokenError};
