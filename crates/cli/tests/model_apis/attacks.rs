@@ -79,6 +79,15 @@ fn oversized_and_hostile_bodies_are_refused() {
         for hostile in ["", "[]", "\u{0}", "null", "\"text\""] {
             refused(path, &target.ask("POST", path, &library, hostile), 400);
         }
+        // What an error repeats of a request is bounded.
+        let long = "x".repeat(5 << 20);
+        for field in ["model", "stream", "temperature", "tool_choice"] {
+            let mut body = body.clone();
+            body[field] = json!(long);
+            let answer = target.ask("POST", path, &library, &body.to_string());
+            assert!((400..500).contains(&answer.status), "{path} {field}: {}", answer.status);
+            assert!(answer.body.len() < 32 * 1024, "{path} {field}: {}", answer.body.len());
+        }
         // Of a field that is there twice, the last one counts, as for OpenAI.
         let twice = body.to_string().replacen('{', "{\"model\":\"nobody\",", 1);
         let answer = target.ask("POST", path, &[], &twice);
