@@ -6,7 +6,7 @@ use crate::client::{Target, requests};
 use crate::project_server::{Answer, until};
 
 /// Bytes of a body that the server takes.
-const BODY_BYTES_MAX: usize = 32 << 20;
+const BODY_BYTES_MAX: usize = 16 << 20;
 
 /// Asserts that an answer is an error in the shape of its route, and names its request.
 fn refused(path: &str, answer: &Answer, status: u16) {

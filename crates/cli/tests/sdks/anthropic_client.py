@@ -115,7 +115,7 @@ def rest() -> None:
     fails(anthropic.AuthenticationError, "authentication_error", client.with_options(api_key="wrong").models.list)
     fails(anthropic.AuthenticationError, "authentication_error", lambda: client.with_options(api_key="wrong").messages.create(model=MODEL, max_tokens=9, messages=[]))
     fails(anthropic.NotFoundError, "not_found_error", lambda: client.get("/v1/messages/nothing", cast_to=object))
-    fails(anthropic.RequestTooLargeError, "request_too_large", lambda: create("x" * (33 << 20)))
+    fails(anthropic.RequestTooLargeError, "request_too_large", lambda: create("x" * (17 << 20)))
     bearer = anthropic.Anthropic(base_url=URL, auth_token=KEY, api_key=None, max_retries=0)
     equal(bearer.messages.create(model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "hello"}]).type, "message")
     with client.messages.stream(model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "stall"}]) as stream:

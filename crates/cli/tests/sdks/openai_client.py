@@ -139,7 +139,7 @@ def guard() -> None:
     error = fails(openai.AuthenticationError, "invalid_api_key", client.with_options(api_key="wrong").models.list)
     assert error.request_id, "no x-request-id"
     error = fails(openai.NotFoundError, None, lambda: client.get("/chat/nothing", cast_to=object))
-    big = [{"role": "user", "content": "x" * (33 << 20)}]
+    big = [{"role": "user", "content": "x" * (17 << 20)}]
     fails(openai.APIStatusError, None, lambda: client.chat.completions.create(model=MODEL, messages=big))
     names = [model.id for model in client.models.list()]
     assert MODEL in names and client.models.retrieve(MODEL).owned_by == "scripted", names

@@ -107,11 +107,12 @@ fn thinking(body: &Value) -> Result<Option<NonZeroU32>, AnswerError> {
 
 /// The effort of `output_config`; the highest word is Anthropic's own.
 fn effort(body: &Value) -> Result<Option<ReasoningEffort>, AnswerError> {
-    match &body["output_config"]["effort"] {
-        Value::String(word) if word == "max" => Ok(Some(ReasoningEffort::XHigh)),
-        effort => Option::deserialize(effort)
-            .map_err(|error| AnswerError::field("output_config.effort", error)),
+    let effort = &body["output_config"]["effort"];
+    if effort == "max" {
+        return Ok(Some(ReasoningEffort::XHigh));
     }
+    let effort = Option::deserialize(effort);
+    effort.map_err(|error| AnswerError::field("output_config.effort", error))
 }
 
 /// The JSON Schema of the answer.

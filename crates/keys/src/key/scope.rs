@@ -38,6 +38,7 @@ impl KeyScope {
         self == Self::All || other == Self::Own
     }
 
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub(crate) fn is_all(&self) -> bool {
         *self == Self::All
     }
