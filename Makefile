@@ -79,6 +79,7 @@ test-peers: setup
 	@scripts/step "A small model" scripts/local-model true
 	@scripts/step "OpenAI's client" python3 crates/interfaces/openai_api/tests/chat/openai_sdk.py --install
 	@scripts/step "SDKs of A2A" scripts/a2a-sdks
+	@scripts/step "SDKs of OpenAI, Anthropic and Vercel" scripts/model-sdks
 	@scripts/step "Codex CLI and Claude Code" scripts/foreign-clients
 	@scripts/step "Schemathesis" python3 crates/interfaces/http/tests/server/fuzz.py --install
 	@scripts/step "Tests against real peers" $(CARGO) nextest run --workspace --locked --profile peers

@@ -7,14 +7,82 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::Method;
 use memchr::memmem;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-const PATH: &str = "/v1/chat/completions";
+const SYSTEM: &str = "You are a reviewer. Be short.";
+const QUESTION: &str = "Look at the last change. What is wrong with it?";
+
+/// The API that requests are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Chat,
+    Responses,
+    Messages,
+}
+
+impl Api {
+    pub(crate) const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
+        }
+    }
+
+    fn body(self, model: &str, stream: bool) -> Value {
+        let said = json!({ "role": "user", "content": QUESTION });
+        match self {
+            Self::Chat => json!({
+                "model": model, "stream": stream,
+                "messages": [{ "role": "system", "content": SYSTEM }, said],
+            }),
+            Self::Responses => json!({
+                "model": model, "stream": stream, "instructions": SYSTEM, "input": [said],
+            }),
+            Self::Messages => json!({
+                "model": model, "stream": stream, "system": SYSTEM, "messages": [said],
+                "max_tokens": 1000,
+            }),
+        }
+    }
+
+    /// Whether an event has text of the answer.
+    fn has_text(self, frame: &[u8]) -> bool {
+        match self {
+            Self::Chat => {
+                let content = memmem::find(frame, b"\"content\":\"");
+                content.is_some_and(|at| frame.get(at + 11).is_some_and(|byte| *byte != b'"'))
+            }
+            Self::Responses => memmem::find(frame, b"response.output_text.delta").is_some(),
+            Self::Messages => memmem::find(frame, b"text_delta").is_some(),
+        }
+    }
+
+    /// Whether an event is the last one of a whole answer.
+    fn is_end(self, frame: &[u8]) -> bool {
+        match self {
+            Self::Chat => frame.ends_with(b"[DONE]"),
+            Self::Responses => memmem::find(frame, b"event: response.completed").is_some(),
+            Self::Messages => memmem::find(frame, b"event: message_stop").is_some(),
+        }
+    }
+}
 
 /// The request and its server.
 #[derive(Debug, Clone)]
 pub(crate) struct Load {
+    api: Api,
     address: Address,
     body: Bytes,
     stream: bool,
@@ -36,13 +104,9 @@ impl ResponseTimes {
 }
 
 impl Load {
-    pub(crate) fn new(address: Address, model: &str, stream: bool) -> Self {
-        let messages = json!([
-            { "role": "system", "content": "You are a reviewer. Be short." },
-            { "role": "user", "content": "Look at the last change. What is wrong with it?" },
-        ]);
-        let body = json!({ "model": model, "messages": messages, "stream": stream });
-        Self { address, body: body.to_string().into(), stream }
+    pub(crate) fn new(api: Api, address: Address, model: &str, stream: bool) -> Self {
+        let body = api.body(model, stream).to_string().into();
+        Self { api, address, body, stream }
     }
 
     /// Runs this many clients for this long.
@@ -76,7 +140,7 @@ impl Load {
         let mut times = ResponseTimes::default();
         while Instant::now() < until {
             let started = Instant::now();
-            let response = connection.ask(Method::POST, PATH, self.body.clone()).await?;
+            let response = connection.ask(Method::POST, self.api.path(), self.body.clone()).await?;
             if !response.status().is_success() {
                 let messages = response.into_body().collect().await?.to_bytes();
                 return Err(String::from_utf8_lossy(&messages).into_owned().into());
@@ -85,10 +149,10 @@ impl Load {
                 let mut frames = Frames::new(response.into_body());
                 let (mut first, mut done) = (None, false);
                 while let Some(frame) = frames.next().await? {
-                    if first.is_none() && has_text(&frame) {
+                    if first.is_none() && self.api.has_text(&frame) {
                         first = Some(started.elapsed());
                     }
-                    done |= frame.ends_with(b"[DONE]");
+                    done |= self.api.is_end(&frame);
                 }
                 times.first.push(first.filter(|_| done).ok_or("an answer broke off")?);
             } else {
@@ -101,10 +165,4 @@ impl Load {
         }
         Ok(times)
     }
-}
-
-/// Whether a chunk contains text.
-fn has_text(frame: &[u8]) -> bool {
-    let content = memmem::find(frame, b"\"content\":\"");
-    content.is_some_and(|at| frame.get(at + 11).is_some_and(|byte| *byte != b'"'))
 }

@@ -15,7 +15,7 @@ mod upstream;
 use std::time::Duration;
 
 use antiphon_bench::{Address, Error, ModelProcess, Process, Project, Times, raise_files};
-use load::{Load, ResponseTimes};
+use load::{Api, Load, ResponseTimes};
 use tokio::runtime::{Builder, Runtime};
 
 /// Concurrent requests to a model that answers at once.
@@ -92,7 +92,7 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
             // A new server for each: nothing is left of the one before.
             let project = project(None)?;
             let served = project.serve(&[])?;
-            let asking = Load::new(served.address()?, "scripted/instant", stream);
+            let asking = Load::new(Api::Chat, served.address()?, "scripted/instant", stream);
             runtime.block_on(asking.ask(at_once, WARM_UP))?;
             let (process, client) = (served.process(), Process::own());
             let before = (process.usage()?, client.usage()?);
@@ -118,7 +118,7 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
 fn added(runtime: &Runtime) -> Result<(), Error> {
     println!("added to a model server of 0 ms that is asked in turn; milliseconds, durable\n");
     println!(
-        "{:34}{:>10}{:>20}{:>20}{:>20}",
+        "{:40}{:>10}{:>20}{:>20}{:>20}",
         "", "at a time", "direct p50, p99", "through p50, p99", "added p50, p99"
     );
     for at_once in AT_ONCE_ADDED {
@@ -126,20 +126,20 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
             let upstream = ModelProcess::start(&[upstream::WORD])?;
             let project = project(Some(&upstream))?;
             let served = project.serve(&[])?;
-            let directly = Load::new(Address::new(upstream.socket()?), "m", stream);
-            let through = Load::new(served.address()?, "upstream/m", stream);
-            let both = runtime.block_on(in_turn(&directly, &through, at_once))?;
-            let (direct, through_antiphon) = both;
-            if stream {
-                row(
-                    "streamed, to the first token",
-                    at_once,
-                    &direct.first,
-                    &through_antiphon.first,
-                );
-                row("streamed, to the end", at_once, &direct.end, &through_antiphon.end);
-            } else {
-                row("whole", at_once, &direct.end, &through_antiphon.end);
+            let directly = Load::new(Api::Chat, Address::new(upstream.socket()?), "m", stream);
+            let address = served.address()?;
+            let through =
+                Api::ALL.map(|api| Load::new(api, address.clone(), "upstream/m", stream));
+            let (direct, through) = runtime.block_on(in_turn(&directly, &through, at_once))?;
+            for (api, through) in Api::ALL.into_iter().zip(&through) {
+                let name = |what: &str| format!("{}: {what}", api.as_str());
+                if stream {
+                    let first = name("streamed, to the first token");
+                    row(&first, at_once, &direct.first, &through.first);
+                    row(&name("streamed, to the end"), at_once, &direct.end, &through.end);
+                } else {
+                    row(&name("whole"), at_once, &direct.end, &through.end);
+                }
             }
             served.end()?;
         }
@@ -150,24 +150,28 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
 
 async fn in_turn(
     directly: &Load,
-    through: &Load,
+    through: &[Load; 3],
     at_once: usize,
-) -> Result<(ResponseTimes, ResponseTimes), Error> {
+) -> Result<(ResponseTimes, [ResponseTimes; 3]), Error> {
     directly.ask(at_once, WARM_UP).await?;
-    through.ask(at_once, WARM_UP).await?;
-    let (mut direct, mut through_antiphon) = (ResponseTimes::default(), ResponseTimes::default());
+    for load in through {
+        load.ask(at_once, WARM_UP).await?;
+    }
+    let (mut direct, mut times) = (ResponseTimes::default(), [(); 3].map(|()| ResponseTimes::default()));
     for _ in 0..TURNS {
         direct.add(directly.ask(at_once, TURN).await?);
-        through_antiphon.add(through.ask(at_once, TURN).await?);
+        for (load, times) in through.iter().zip(&mut times) {
+            times.add(load.ask(at_once, TURN).await?);
+        }
     }
-    Ok((direct, through_antiphon))
+    Ok((direct, times))
 }
 
 fn row(name: &str, at_once: usize, direct: &Times, through: &Times) {
     let (direct, through) =
         ([50, 99].map(|p| direct.percentile_ms(p)), [50, 99].map(|p| through.percentile_ms(p)));
     println!(
-        "{name:34}{at_once:>10}{:>11.2}{:>9.2}{:>11.2}{:>9.2}{:>11.2}{:>9.2}",
+        "{name:40}{at_once:>10}{:>11.2}{:>9.2}{:>11.2}{:>9.2}{:>11.2}{:>9.2}",
         direct[0],
         direct[1],
         through[0],

@@ -176,6 +176,7 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             an_approval_is_listed_as_it_was_requested,
             approvals_are_listed_the_oldest_first,
             pending_approvals_are_found_by_the_root_of_their_tree,
+            approvals_are_found_by_the_payer_of_their_task,
             a_decision_ends_an_approval,
             an_approval_is_decided_once_and_in_its_own_task,
             an_approval_that_is_requested_again_stays_the_first_one,

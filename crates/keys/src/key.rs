@@ -3,6 +3,7 @@
 pub(crate) mod key_id;
 pub(crate) mod key_name;
 pub(crate) mod level;
+pub(crate) mod scope;
 pub(crate) mod secret;
 
 use antiphon_core::{AgentName, SpendLimits};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::key_id::{KEY_ID_CHARS, KeyId, KeyIdError};
 pub use self::key_name::KeyName;
 pub use self::level::{Level, LevelError};
+pub use self::scope::{KeyScope, KeyScopeError};
 pub use self::secret::{KEY_CHARS, KEY_PREFIX, SECRET_CHARS};
 use crate::rate::RateLimit;
 
@@ -28,6 +30,9 @@ pub struct Key {
     /// Whether a person or an agent holds it.
     #[serde(default, skip_serializing_if = "KeyHolder::is_person")]
     pub holder: KeyHolder,
+    /// Whose work it sees.
+    #[serde(default, skip_serializing_if = "KeyScope::is_all")]
+    pub scope: KeyScope,
     /// When it was created.
     pub created_at: DateTime<Utc>,
     /// From this time on it is refused; it never expires when absent.
@@ -82,6 +87,8 @@ pub struct NewKey {
     pub level: Level,
     /// Whether a person or an agent holds it.
     pub holder: KeyHolder,
+    /// Whose work it sees.
+    pub scope: KeyScope,
     /// From this time on it is refused; it never expires when absent.
     pub expires_at: Option<DateTime<Utc>>,
     /// Requests per minute; the server's default when absent.
@@ -97,6 +104,7 @@ impl NewKey {
             name,
             level,
             holder: KeyHolder::Person,
+            scope: KeyScope::All,
             expires_at: None,
             rate_per_minute: None,
             spend: SpendLimits::default(),

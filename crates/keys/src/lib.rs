@@ -53,8 +53,8 @@ mod ring_error;
 pub use antiphon_core::SpendLimits;
 pub use file::{FILE_BYTES_MAX, LOCK_WAIT};
 pub use key::{
-    KEY_CHARS, KEY_ID_CHARS, KEY_PREFIX, Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyStatus,
-    Level, LevelError, NewKey, SECRET_CHARS,
+    KEY_CHARS, KEY_ID_CHARS, KEY_PREFIX, Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyScope,
+    KeyScopeError, KeyStatus, Level, LevelError, NewKey, SECRET_CHARS,
 };
 pub use presented_key::{AUTHORIZATION_BYTES_MAX, PresentedKey, parse_authorization};
 pub use rate::{

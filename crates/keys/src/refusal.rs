@@ -6,6 +6,7 @@ use crate::key::KeyHolder;
 use crate::key::key_id::KeyId;
 use crate::key::key_name::KeyName;
 use crate::key::level::Level;
+use crate::key::scope::KeyScope;
 use crate::rate::RateLimit;
 
 /// What an accepted key allows its client.
@@ -19,6 +20,8 @@ pub struct KeyGrant {
     pub level: Level,
     /// Whether a person or an agent holds the key.
     pub holder: KeyHolder,
+    /// Whose work the client sees.
+    pub scope: KeyScope,
     /// Requests per minute; the server's default when absent.
     pub rate_per_minute: Option<RateLimit>,
     /// What the client may spend.
@@ -57,12 +60,15 @@ impl KeyGrant {
     /// Whether the grant still allows all that `earlier`, a grant of the same key, allowed. The key may have
     /// been changed in between.
     pub fn covers(&self, earlier: &Self) -> bool {
-        self.id == earlier.id && self.holder == earlier.holder && self.level.allows(earlier.level)
+        self.id == earlier.id
+            && self.holder == earlier.holder
+            && self.scope.covers(earlier.scope)
+            && self.level.allows(earlier.level)
     }
 
     /// Whether the client may decide what a person is asked (approve, allow always, trust) where that
-    /// requires `needed`. An agent's key never may.
+    /// requires `needed`. A key of an agent, and one that sees only its own work, never may.
     pub fn may_decide(&self, needed: Level) -> bool {
-        self.holder.is_person() && self.may(needed)
+        self.holder.is_person() && self.scope.is_all() && self.may(needed)
     }
 }

@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::file::{Document, FILE_BYTES_MAX, FileLocation, Lock, OpenState, Record, record};
 use crate::key::secret::{Digest, KeyGenerator};
-use crate::key::{Key, KeyId, KeyStatus, NewKey};
+use crate::key::{Key, KeyId, KeyStatus, Level, NewKey};
 use crate::presented_key::PresentedKey;
 use crate::refusal::{KeyGrant, KeyRefusal};
 use crate::ring_error::{KeyRingError, unusable};
@@ -127,6 +127,9 @@ impl KeyRing {
         if !new.holder.may_have(new.level) {
             return Err(KeyRingError::AgentAdmin);
         }
+        if !new.scope.is_all() && (new.level == Level::Admin || !new.holder.is_person()) {
+            return Err(KeyRingError::OwnScope);
+        }
         self.change(|document, generator| {
             if !document.make_room(now) {
                 return Err(KeyRingError::Full);
@@ -140,6 +143,7 @@ impl KeyRing {
                 name: new.name,
                 level: new.level,
                 holder: new.holder,
+                scope: new.scope,
                 created_at: now,
                 expires_at: new.expires_at,
                 rotated_at: None,

@@ -136,7 +136,8 @@ impl From<KeyRingError> for ProjectError {
             | KeyRingError::Inactive { .. }
             | KeyRingError::ExpiresInThePast
             | KeyRingError::GraceTooLong
-            | KeyRingError::AgentAdmin => Self::InvalidInput(message),
+            | KeyRingError::AgentAdmin
+            | KeyRingError::OwnScope => Self::InvalidInput(message),
         }
     }
 }

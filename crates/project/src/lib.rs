@@ -57,7 +57,7 @@ pub use reports::presence::{
 };
 pub use reports::queued_interactions::{Inboxes, QUEUED_INTERACTIONS_MAX, queued_interactions};
 pub use reports::request_status::{request_answer, request_status};
-pub use reports::sessions::{forked, imported, session_of, session_summary};
+pub use reports::sessions::{forked, imported, own_sessions, session_of, session_summary};
 pub use reports::task_tree::{
     TREE_TASKS_MAX, TreeScope, peer_tasks_below, peers_below, task_and_descendants,
 };

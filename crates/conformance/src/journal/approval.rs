@@ -94,6 +94,30 @@ pub(super) async fn pending_approvals_are_found_by_the_root_of_their_tree(
     equal("those that still wait", &listed(&journal, of(1)).await?, &ids(&[1, 3])?)
 }
 
+/// Tasks 1 and 3 are of one payer, task 2 of another, task 4 of the owner.
+pub(super) async fn approvals_are_found_by_the_payer_of_their_task(
+    journal: TestJournal,
+) -> Outcome {
+    for (number, payer) in [(1, Some("ada")), (2, Some("eve")), (3, Some("ada")), (4, None)] {
+        let session = SessionId::parse("s").during("a session id")?;
+        let payer = payer.map(str::to_owned);
+        let created = TaskCreated { payer, ..TaskCreated::new("scribe", session) };
+        journal.write(draft(&task(number), Expected::NoTask, vec![created.into()])).await?;
+        let ask = vec![requested(number)?.into()];
+        journal.write(draft(&task(number), at(1), ask)).await?;
+    }
+    let all = |payer: &str| ApprovalSelector::AllOf(payer.to_owned());
+    let pending = |payer: &str| ApprovalSelector::PendingOf(payer.to_owned());
+    for (payer, expected) in [("ada", vec![1, 3]), ("eve", vec![2]), ("bob", vec![])] {
+        equal("those of the payer", &listed(&journal, all(payer)).await?, &ids(&expected)?)?;
+        equal("those that wait", &listed(&journal, pending(payer)).await?, &ids(&expected)?)?;
+    }
+    let answer = vec![decided(1, Decision::Deny, "ada")?.into()];
+    journal.write(draft(&task(1), at(2), answer)).await?;
+    equal("decided ones stay", &listed(&journal, all("ada")).await?, &ids(&[1, 3])?)?;
+    equal("but do not wait", &listed(&journal, pending("ada")).await?, &ids(&[3])?)
+}
+
 pub(super) async fn a_decision_ends_an_approval(journal: TestJournal) -> Outcome {
     journal.create(&task(1)).await?;
     let answers = [

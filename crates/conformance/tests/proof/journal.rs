@@ -115,6 +115,7 @@ const FAULTS: &[(Fault, &str)] = &[
         Fault::ListsPendingApprovalsOfEveryTree,
         "pending_approvals_are_found_by_the_root_of_their_tree",
     ),
+    (Fault::ListsApprovalsOfEveryPayer, "approvals_are_found_by_the_payer_of_their_task"),
     (Fault::IgnoresPayers, "tasks_are_found_by_every_condition_of_a_filter"),
     (Fault::KeepsAllowedOnesPending, "a_decision_ends_an_approval"),
     (Fault::LetsTheLastAnswerCount, "an_approval_is_decided_once_and_in_its_own_task"),

@@ -34,16 +34,19 @@ const BELOW: &str = "/a2a/{agent}/{*operation}";
 /// Routes through which an agent's key may send messages. What it may ask for is restricted to the agent's own.
 pub(crate) const AGENT_WRITABLE: [&str; 3] = [RPC, RPC_SLASH, BELOW];
 
+/// Routes for keys that see their own work alone: each operation checks the tasks that it names.
+pub(crate) const OWN_WORK: [&str; 5] = [RPC, RPC_SLASH, BELOW, card::WELL_KNOWN, card::OF_AGENT];
+
 /// Errors of requests that reach no handler, in the shape of their binding.
 pub(crate) fn error_shapes() -> Vec<ErrorShape> {
     let is_rpc = |path: &str, _: &HeaderMap| path.trim_end_matches('/').split('/').count() == 3;
     let body = |status, error: &ErrorResponse| {
         Binding::JsonRpc(JsonRpcId::Null).wrap_error(&A2aError::native(status, error))
     };
-    let rpc = ErrorShape { path: PATHS, applies: is_rpc, body };
+    let rpc = ErrorShape { path: PATHS, applies: is_rpc, body, request_id: None };
     let body =
         |status, error: &ErrorResponse| Binding::Http.wrap_error(&A2aError::native(status, error));
-    vec![rpc, ErrorShape { path: PATHS, applies: |_, _| true, body }]
+    vec![rpc, ErrorShape { path: PATHS, applies: |_, _| true, body, request_id: None }]
 }
 
 /// How a request and its response are written.

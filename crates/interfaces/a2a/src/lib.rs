@@ -27,7 +27,7 @@ mod watcher;
 use std::sync::Arc;
 
 pub use antiphon_interface_transport::ExposedAgents;
-use antiphon_interface_transport::Interface;
+use antiphon_interface_transport::{Interface, OwnWork};
 
 pub use crate::exposure::A2aConfig;
 pub use crate::push::PushError;
@@ -59,6 +59,7 @@ impl A2a {
         Interface {
             open,
             agent_writable,
+            own_work: bindings::OWN_WORK.map(|route| (route, OwnWork::Handler)).into(),
             error_shapes,
             ..Interface::new(move || bindings::routes(a2a))
         }

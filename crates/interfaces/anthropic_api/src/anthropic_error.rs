@@ -5,10 +5,17 @@ use antiphon_interface_transport::answer::AnswerError;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::message_request::NO_THREADS;
+
 /// The body of an error.
 pub(crate) fn body(error: &AnswerError) -> Value {
     let kind = if error.spent.is_some() { "billing_error" } else { kind(error.status) };
-    json!({ "type": "error", "error": { "type": kind, "message": error.message } })
+    let mut body =
+        json!({ "type": "error", "error": { "type": kind, "message": error.message } });
+    if error.code.as_deref() == Some(NO_THREADS) {
+        body["error"]["details"] = json!({ "error_code": NO_THREADS, "unsupported": ["thread"] });
+    }
+    body
 }
 
 /// The body of an error of a request that reached no handler.

@@ -19,7 +19,7 @@ use antiphon_interface_transport::answer::{
 use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, Tag, TransformOperation, post_with,
 };
-use antiphon_interface_transport::{AppState, Caller, ErrorShape, Interface, Json};
+use antiphon_interface_transport::{AppState, Caller, ErrorShape, Interface, Json, OwnWork};
 use axum::extract::{FromRequest, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -31,15 +31,24 @@ pub use crate::models::models;
 
 const MESSAGES: &str = "/v1/messages";
 
-const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
+const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
+/// Routes for keys that see their own work alone: none names any work.
+const OWN_WORK: [&str; 2] = [MESSAGES, COUNT_TOKENS];
+
+const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
 
 /// The routes of messages. Models are on a route of OpenAI's API: give it [`models()`].
 pub fn interface() -> Interface {
-    let shape = |path, applies| ErrorShape { path, applies, body: anthropic_error::reshape };
+    let shape = |path, applies| ErrorShape {
+        path,
+        applies,
+        body: anthropic_error::reshape,
+        request_id: Some("request-id"),
+    };
     Interface {
         agent_writable: vec![MESSAGES],
+        own_work: OWN_WORK.map(|route| (route, OwnWork::Handler)).into(),
         error_shapes: vec![
             shape(MESSAGES, |_, _| true),
             shape("/v1/models", |_, headers| models::is_for(headers)),
@@ -61,7 +70,7 @@ fn routes() -> ApiRouter<Arc<AppState>> {
         let route = route.describe("count_tokens", Tag::Chat, summary);
         with_errors(route.input::<Json<RawJson>>().response::<200, axum::Json<RawJson>>())
     });
-    ApiRouter::new().api_route(MESSAGES, create).api_route("/v1/messages/count_tokens", count)
+    ApiRouter::new().api_route(MESSAGES, create).api_route(COUNT_TOKENS, count)
 }
 
 /// Describes the errors, which have Anthropic's shape.
@@ -134,9 +143,6 @@ fn with_task(mut response: Response, task_id: &TaskId) -> Response {
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(task_id.as_str()) {
         headers.insert(TASK, id);
-    }
-    if let Ok(id) = HeaderValue::from_str(&format!("req_{task_id}")) {
-        headers.insert(REQUEST_ID, id);
     }
     response
 }

@@ -4,12 +4,16 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use antiphon_core::{ModelOptions, RawJson, Sampling, Temperature, Tool, ToolChoice};
+use antiphon_core::{ModelOptions, RawJson, ReasoningEffort, Sampling, Temperature, Tool, ToolChoice};
 use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, AnswerStorage};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::turns;
+
+/// Code of the refusal of a conversation that is kept on the server.
+pub(crate) const NO_THREADS: &str = "thread_unsupported_request";
 
 /// Bytes of text per token, roughly.
 const TOKEN_BYTES: usize = 4;
@@ -31,6 +35,9 @@ impl MessageRequest {
         if !body["container"].is_null() {
             return Err(unsupported("container"));
         }
+        if !body["thread"].is_null() {
+            return Err(no_threads());
+        }
         let tools = tools(body)?;
         let temperature: Option<f64> = field(body, "temperature")?;
         let temperature = temperature.map(Temperature::new).transpose().map_err(|error| {
@@ -49,13 +56,14 @@ impl MessageRequest {
                 sampling: Sampling {
                     top_p: field(body, "top_p")?,
                     stop: stop.unwrap_or_default(),
+                    reasoning_effort: effort(body)?,
                     parallel_tool_calls,
                     ..Sampling::default()
                 },
             },
             max_tokens: field::<NonZeroU32>(body, "max_tokens")?,
             tools,
-            schema: None,
+            schema: schema(body)?,
             storage: AnswerStorage::Stored,
         };
         Ok(Self { answer, stream: field(body, "stream")?.unwrap_or_default() })
@@ -67,6 +75,11 @@ pub(crate) fn estimate(body: &Value) -> usize {
     let parts = [&body["system"], &body["messages"], &body["tools"]];
     let bytes: usize = parts.into_iter().map(|part| part.to_string().len()).sum();
     (bytes / TOKEN_BYTES).max(1)
+}
+
+/// Clients that keep a conversation on the server learn by the code that they have to send the whole of it.
+fn no_threads() -> AnswerError {
+    unsupported("thread").coded(NO_THREADS)
 }
 
 fn unsupported(name: &str) -> AnswerError {
@@ -88,6 +101,31 @@ fn thinking(body: &Value) -> Result<Option<NonZeroU32>, AnswerError> {
         Some("enabled" | "adaptive") => field(&body["thinking"], "budget_tokens"),
         Some(_) => {
             Err(AnswerError::field("thinking.type", "expected `enabled`, `adaptive` or `disabled`"))
+        }
+    }
+}
+
+/// The effort of `output_config`; the highest word is Anthropic's own.
+fn effort(body: &Value) -> Result<Option<ReasoningEffort>, AnswerError> {
+    let effort = &body["output_config"]["effort"];
+    if effort == "max" {
+        return Ok(Some(ReasoningEffort::XHigh));
+    }
+    let effort = Option::deserialize(effort);
+    effort.map_err(|error| AnswerError::field("output_config.effort", error))
+}
+
+/// The JSON Schema of the answer.
+fn schema(body: &Value) -> Result<Option<RawJson>, AnswerError> {
+    const NAME: &str = "output_config.format";
+    let format = &body["output_config"]["format"];
+    match (format["type"].as_str(), &format["schema"]) {
+        (None, _) if format.is_null() => Ok(None),
+        (Some("json_schema"), schema @ Value::Object(_)) => {
+            RawJson::of(schema).map(Some).map_err(|error| AnswerError::field(NAME, error))
+        }
+        (Some(_) | None, _) => {
+            Err(AnswerError::field(NAME, "expected `json_schema` with a `schema`"))
         }
     }
 }

@@ -15,9 +15,11 @@ mod usage;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use antiphon_core::TaskId;
 use antiphon_interface_transport::openapi::ApiRouter;
-use antiphon_interface_transport::{ApiError, AppState, Interface};
+use antiphon_interface_transport::{ApiError, AppState, Caller, Interface, OwnWork};
 use axum::Extension;
+use axum::http::StatusCode;
 
 use crate::webhooks::{self, ConfiguredWebhooks, Webhooks};
 
@@ -35,9 +37,39 @@ pub fn interface(webhooks: Option<Webhooks>) -> Interface {
         signed: vec![webhooks::ROUTE],
         agent_writable: vec!["/v1/agents/{name}/inbox", "/v1/tasks", "/v1/tasks/{id}/messages"],
         admin: vec!["/v1/agents", "/v1/agents/{name}", "/v1/approvals/{id}", "/v1/budget/allow"],
+        own_work: OWN_WORK.to_vec(),
         ..Interface::new(move || routes(webhooks))
     }
 }
+
+/// Routes for keys that see their own work alone.
+const OWN_WORK: [(&str, OwnWork); 24] = [
+    ("/v1/tasks", OwnWork::Handler),
+    ("/v1/tasks/cancel", OwnWork::Handler),
+    ("/v1/tasks/{id}", OwnWork::Task),
+    ("/v1/tasks/{id}/tree", OwnWork::Task),
+    ("/v1/tasks/{id}/rest", OwnWork::Task),
+    ("/v1/tasks/{id}/events", OwnWork::Task),
+    ("/v1/tasks/{id}/diff", OwnWork::Task),
+    ("/v1/tasks/{id}/cancel", OwnWork::Task),
+    ("/v1/tasks/{id}/interrupt", OwnWork::Task),
+    ("/v1/tasks/{id}/pause", OwnWork::Task),
+    ("/v1/tasks/{id}/resume", OwnWork::Task),
+    ("/v1/tasks/{id}/messages", OwnWork::Task),
+    ("/v1/tasks/{id}/tool_results", OwnWork::Task),
+    ("/v1/events", OwnWork::Handler),
+    ("/v1/journal", OwnWork::Handler),
+    ("/v1/invocations", OwnWork::Handler),
+    ("/v1/sessions", OwnWork::Handler),
+    ("/v1/sessions/{id}", OwnWork::Session),
+    ("/v1/sessions/{id}/export", OwnWork::Session),
+    ("/v1/sessions/{id}/fork", OwnWork::Session),
+    ("/v1/approvals", OwnWork::Handler),
+    ("/v1/approvals/{id}", OwnWork::Approval),
+    // Definitions belong to the project; every key reads them.
+    ("/v1/agents", OwnWork::Handler),
+    ("/v1/agents/{name}", OwnWork::Handler),
+];
 
 fn routes(webhooks: ConfiguredWebhooks) -> ApiRouter<Arc<AppState>> {
     ApiRouter::new()
@@ -72,6 +104,14 @@ fn cut_page<T>(items: &mut Vec<T>, limit: NonZeroUsize) -> Option<&T> {
     let has_next = items.len() > limit.get();
     items.truncate(limit.get());
     items.last().filter(|_| has_next)
+}
+
+/// Refuses a task as a cursor that no page can have given to the caller.
+async fn check_cursor(state: &AppState, caller: &Caller, task_id: &TaskId) -> Result<(), ApiError> {
+    let found = state.summary_for(caller, task_id).await;
+    found.map(drop).map_err(|error| {
+        if error.status() == StatusCode::NOT_FOUND { unknown_cursor() } else { error }
+    })
 }
 
 /// The refusal of a cursor that no page gave.

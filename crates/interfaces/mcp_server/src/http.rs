@@ -13,7 +13,7 @@ use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, EVENT_STREAM, Tag, TransformOperation, get_with,
 };
 use antiphon_interface_transport::{
-    ApiError, AppState, Caller, ExposedAgents, Interface, Reservation, read_body, stream_slot,
+    ApiError, AppState, Caller, ExposedAgents, Interface, OwnWork, Reservation, read_body, stream_slot,
 };
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -53,7 +53,10 @@ impl McpServer {
     /// Its route. An agent's key may use it, within the agent's own permissions.
     pub fn interface(&self) -> Interface {
         let server = self.clone();
-        Interface { agent_writable: vec![PATH], ..Interface::new(move || routes(server)) }
+        Interface {
+            agent_writable: vec![PATH],
+            own_work: vec![(PATH, OwnWork::Handler)],
+            ..Interface::new(move || routes(server)) }
     }
 
     /// The service, which is made with the first request.

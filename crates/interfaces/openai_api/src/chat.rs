@@ -9,7 +9,6 @@ pub(crate) mod schema;
 
 use std::sync::Arc;
 
-use antiphon_core::port::{Clock, SystemClock};
 use antiphon_interface_transport::answer::{
     self, AnswerAgents, AnswerError, AnswerReply, Continuation, MissingModel, StartedAnswer,
 };
@@ -71,9 +70,9 @@ async fn create(
     let model = request.model.clone();
     let started =
         StartedAnswer::create(&state, caller, headers, target, request, continuation).await?;
-    let StartedAnswer { task_id, model: answering, watcher, attached } = started;
+    let StartedAnswer { task_id, created_at, model: answering, watcher, attached } = started;
     let model = model.unwrap_or_else(|| answering.to_string());
-    let header = CompletionHeader { task_id, created: SystemClock.now().timestamp(), model };
+    let header = CompletionHeader { task_id, created: created_at.timestamp(), model };
     let format = ChatFormat { shape, header, include_usage, text: String::new() };
     Ok((AnswerReply { state, format, watcher, attached }, stream))
 }

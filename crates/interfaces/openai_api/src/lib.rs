@@ -16,7 +16,7 @@ use std::sync::Arc;
 use antiphon_core::TaskId;
 use antiphon_interface_transport::answer::AnswerAgents;
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
-use antiphon_interface_transport::{AppState, ErrorShape, Interface, Json};
+use antiphon_interface_transport::{AppState, ErrorShape, Interface, Json, OwnWork};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
@@ -29,6 +29,18 @@ const CHAT: &str = "/v1/chat/completions";
 
 const RESPONSES: &str = "/v1/responses";
 
+/// Routes for keys that see their own work alone: each looks up the responses that it names for its caller.
+const OWN_WORK: [&str; 8] = [
+    CHAT,
+    RESPONSES,
+    "/v1/responses/{id}",
+    "/v1/responses/{id}/cancel",
+    "/v1/responses/{id}/input_items",
+    "/v1/conversations",
+    "/v1/models",
+    "/v1/models/{*id}",
+];
+
 const TASK: HeaderName = HeaderName::from_static("x-antiphon-task");
 
 /// The routes of chat completions, responses and models.
@@ -39,9 +51,15 @@ pub fn interface() -> Interface {
 /// The same, beside another API that lists models on the same route.
 pub fn interface_beside(other: OtherModels) -> Interface {
     let paths = ["/v1/chat", RESPONSES, "/v1/conversations", "/v1/models"];
-    let shape = |path| ErrorShape { path, applies: |_, _| true, body: openai_error::reshape };
+    let shape = |path| ErrorShape {
+        path,
+        applies: |_, _| true,
+        body: openai_error::reshape,
+        request_id: Some("x-request-id"),
+    };
     Interface {
         agent_writable: vec![CHAT, RESPONSES],
+        own_work: OWN_WORK.map(|route| (route, OwnWork::Handler)).into(),
         error_shapes: paths.map(shape).into(),
         ..Interface::new(move || routes(other))
     }

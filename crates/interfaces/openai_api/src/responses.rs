@@ -135,7 +135,7 @@ async fn start(
     let target = answer::target(&*state.deps.task_factory, agents, model, MissingModel::Refused)?;
     let started =
         StartedAnswer::create(&state, caller, headers, target, wanted, continuation).await?;
-    let StartedAnswer { task_id, watcher, attached, .. } = started;
+    let StartedAnswer { task_id, created_at, watcher, attached, .. } = started;
     let ResponseRequest { continues, store, stream, background, tools, mut echoed } = request;
     if let Continues::Conversation(id) = &continues {
         echoed["conversation"] = json!({ "id": id });
@@ -144,7 +144,7 @@ async fn start(
     let header = ResponseHeader {
         id: format!("{prefix}{task_id}"),
         task_id,
-        created: SystemClock.now().timestamp(),
+        created: created_at.timestamp(),
         echoed,
     };
     let format = ResponseFormat::new(header, tools);

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 
+use crate::error_text::bounded;
 use crate::openapi::{
     DescribedStatus, GenContext, Operation, OperationOutput, ResponseDescription, fails,
 };
@@ -339,6 +340,10 @@ impl IntoResponse for ApiError {
     fn into_response(mut self) -> Response {
         if self.body.details.is_none() {
             self.body.details = field_details(&self.body.message);
+        }
+        self.body.message = bounded(self.body.message);
+        for value in self.body.details.iter_mut().flat_map(BTreeMap::values_mut) {
+            *value = bounded(std::mem::take(value));
         }
         let is_retryable =
             matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS);

@@ -6,6 +6,7 @@ use antiphon_core::ErrorResponse;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
+use crate::access::own_work::OwnWork;
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
 
@@ -25,6 +26,8 @@ pub struct ErrorShape {
     pub applies: fn(&str, &HeaderMap) -> bool,
     /// Writes the body.
     pub body: ShapeError,
+    /// Header of each response that holds an id of the request, if clients of the API show one.
+    pub request_id: Option<&'static str>,
 }
 
 impl ErrorShape {
@@ -49,6 +52,8 @@ pub struct Interface {
     pub agent_writable: Vec<&'static str>,
     /// Routes whose changes need level `admin`: their handlers have a [`Decider`](crate::Decider).
     pub admin: Vec<&'static str>,
+    /// Routes for keys that see their own work alone, and what in them is checked. Such a key may use no other route.
+    pub own_work: Vec<(&'static str, OwnWork)>,
     /// Shapes of errors that are not the native one; the first that applies.
     pub error_shapes: Vec<ErrorShape>,
 }
@@ -62,6 +67,7 @@ impl Interface {
             signed: Vec::new(),
             agent_writable: Vec::new(),
             admin: Vec::new(),
+            own_work: Vec::new(),
             error_shapes: Vec::new(),
         }
     }
@@ -73,6 +79,7 @@ impl Interface {
         self.signed.extend(other.signed);
         self.agent_writable.extend(other.agent_writable);
         self.admin.extend(other.admin);
+        self.own_work.extend(other.own_work);
         self.error_shapes.extend(other.error_shapes);
         let (routes, others) = (self.routes, other.routes);
         Self { routes: Box::new(move || routes().merge(others())), ..self }

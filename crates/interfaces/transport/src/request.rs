@@ -5,3 +5,4 @@ pub(crate) mod headers;
 pub mod idempotency;
 pub(crate) mod json;
 pub(crate) mod params;
+pub(crate) mod request_id;

@@ -7,6 +7,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::request::request_id;
 use crate::state::AppState;
 
 /// The route of a request that matches none, in metrics.
@@ -31,6 +32,7 @@ pub(crate) async fn log_request(
         http.method = %method,
         http.route = route,
         http.status = status.as_u16(),
+        http.request_id = request_id::of(response.headers()),
         took_ms = took.as_millis(),
         "answered"
     );

@@ -49,6 +49,7 @@ pub(crate) fn check(
         name: key.name.clone(),
         level: key.level,
         holder: key.holder.clone(),
+        scope: key.scope,
         rate_per_minute: key.rate_per_minute,
         spend: key.spend,
     })

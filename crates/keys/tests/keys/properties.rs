@@ -75,6 +75,7 @@ impl Modeled {
             name: key.name,
             level: key.level,
             holder: key.holder,
+            scope: key.scope,
             rate_per_minute: key.rate_per_minute,
             spend: key.spend,
         })

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::{fs, time::Duration};
 
 use antiphon_keys::{
-    GRACE_MAX, Key, KeyGrant, KeyHolder, KeyRefusal, KeyRingError, KeyStatus, Level, NewKey,
+    GRACE_MAX, Key, KeyGrant, KeyHolder, KeyRefusal, KeyRingError, KeyScope, KeyStatus, Level, NewKey,
     RateLimit, SpendLimits,
 };
 use chrono::TimeDelta;
@@ -19,6 +19,7 @@ fn full(world: &World) -> NewKey {
         name: "nightly build".parse().unwrap(),
         level: Level::Write,
         holder: KeyHolder::Agent("reviewer".parse().unwrap()),
+        scope: KeyScope::All,
         expires_at: Some(world.now() + TimeDelta::days(1)),
         rate_per_minute: Some(RateLimit::per_minute(60).unwrap()),
         spend: SpendLimits {
@@ -39,6 +40,7 @@ fn a_new_key_is_listed_with_all_its_fields_and_accepted() {
         name: new.name.clone(),
         level: new.level,
         holder: new.holder.clone(),
+        scope: new.scope,
         created_at: time(START),
         expires_at: new.expires_at,
         rotated_at: None,
@@ -55,6 +57,7 @@ fn a_new_key_is_listed_with_all_its_fields_and_accepted() {
         name: new.name,
         level: new.level,
         holder: new.holder,
+        scope: new.scope,
         rate_per_minute: new.rate_per_minute,
         spend: new.spend,
     };
@@ -210,6 +213,12 @@ fn an_invalid_change_is_refused_with_advice_and_nothing_is_written() {
     let agent = KeyHolder::Agent("reviewer".parse().unwrap());
     let admin = NewKey { holder: agent, ..new_key("a", Level::Admin) };
     assert_eq!(ring.create(admin).unwrap_err(), KeyRingError::AgentAdmin);
+    let own = |new| NewKey { scope: KeyScope::Own, ..new };
+    let agent = KeyHolder::Agent("reviewer".parse().unwrap());
+    let agents = NewKey { holder: agent, ..new_key("a", Level::Write) };
+    for new in [own(new_key("a", Level::Admin)), own(agents)] {
+        assert_eq!(ring.create(new).unwrap_err(), KeyRingError::OwnScope);
+    }
     assert!(!world.folder().exists());
 
     let (key, secret) = ring.create(new_key("a", Level::Read)).unwrap();

@@ -37,6 +37,10 @@ impl Connection {
         let all = match query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => false,
+            ApprovalSelector::AllOf(_) | ApprovalSelector::PendingOf(_) => {
+                let message = "a server lists the approvals of a key for that key alone";
+                return Err(ProjectError::InvalidInput(message.to_owned()));
+            }
             ApprovalSelector::PendingIn(root) => {
                 let first = ApprovalQuery { all: false, limit: None, cursor: query.after };
                 let all = server.approvals(first, port::ApprovalQuery::MAX).await?;

@@ -5,12 +5,15 @@
 
 use std::num::NonZeroUsize;
 
-use antiphon_core::port::{TaskQuery, TaskSelector};
+use antiphon_core::port::{SessionQuery, TaskFilter, TaskQuery, TaskSelector};
 use antiphon_core::{HistoryRef, ImportedTimes, Session, SessionId, SessionSummary, TaskId};
 use antiphon_runtime::{ImportedConversation, Orchestrator, OrchestratorError, PriorHistory};
 
 /// Tasks of one session that are read, at most.
 const SESSION_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
+
+/// Tasks of one payer that are read at a time.
+const OWN_TASKS_PAGE: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// Summary of a session; `None` when the journal has no such session.
 pub async fn session_summary(
@@ -29,6 +32,36 @@ pub async fn session_summary(
         created_at: oldest.session_created_at(),
         updated_at: newest.session_updated_at(),
     }))
+}
+
+/// Sessions whose newest task an API key pays for, the one with the newest task first. Looks through the tasks of the
+/// key alone.
+pub async fn own_sessions(
+    orchestrator: &Orchestrator,
+    payer: String,
+    query: SessionQuery,
+) -> Result<Vec<SessionSummary>, OrchestratorError> {
+    let SessionQuery { mut before, limit } = query;
+    let mut sessions = Vec::new();
+    loop {
+        let payer = Some(payer.clone());
+        let filter = TaskFilter { payer, before: before.clone(), ..TaskFilter::default() };
+        let page = TaskQuery { which: TaskSelector::Matching(filter), limit: OWN_TASKS_PAGE };
+        let tasks = orchestrator.tasks(page).await?;
+        let Some(last) = tasks.last() else { return Ok(sessions) };
+        before = Some(last.task_id.clone());
+        for task in tasks {
+            let which = TaskSelector::Session(task.session_id.clone());
+            let newest = TaskQuery { which, limit: NonZeroUsize::MIN };
+            let newest = orchestrator.tasks(newest).await?.into_iter().next();
+            if newest.is_some_and(|newest| newest.task_id == task.task_id) {
+                sessions.extend(session_summary(orchestrator, &task.session_id).await?);
+            }
+            if sessions.len() == limit.get() {
+                return Ok(sessions);
+            }
+        }
+    }
 }
 
 /// A session with all of its messages.
@@ -58,6 +91,7 @@ pub fn imported(session: Session) -> ImportedConversation {
             created_at: session.created_at,
             updated_at: session.updated_at,
         }),
+        payer: None,
         key: None,
     }
 }
@@ -75,6 +109,7 @@ pub async fn forked(
         system_prompt: state.created.system_prompt.clone(),
         before: PriorHistory::Task(HistoryRef { task_id: last, seq: state.seq }),
         times: None,
+        payer: None,
         key: None,
     })
 }

@@ -232,8 +232,7 @@ impl ProjectTaskFactory {
         let query = TaskQuery { which, limit: NonZeroUsize::MIN };
         let last = self.orchestrator.tasks(query).await.map_err(|error| unavailable(&error))?;
         let Some(last) = last.into_iter().next() else {
-            let message = format!("there is no session `{session_id}`");
-            return Err(refusal(ErrorCode::NotFound, message));
+            return Err(no_session(&session_id));
         };
         if !last.status.is_terminal() {
             let message = format!("its last task has not ended: {}", last.task_id);
@@ -242,6 +241,11 @@ impl ProjectTaskFactory {
         let conversation = Conversation::after_task(&self.orchestrator, session_id, last.task_id);
         conversation.await.map_err(|error| unavailable(&error))
     }
+}
+
+/// The refusal to continue a session that does not exist.
+pub fn no_session(session_id: &SessionId) -> ErrorResponse {
+    refusal(ErrorCode::NotFound, format!("there is no session `{session_id}`"))
 }
 
 fn invalid(error: ProjectError) -> ErrorResponse {

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AgentName, SpendWindow};
 use antiphon_keys::{
-    Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyStatus, Level, NewKey, RateLimit, SpendLimits,
+    Key, KeyHolder, KeyId, KeyIdError, KeyName, KeyScope, KeyStatus, Level, NewKey, RateLimit,
+    SpendLimits,
 };
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
@@ -38,6 +39,7 @@ Examples:
   antiphon keys new --name dashboard
   antiphon keys new --name nightly --level write --expires 30d --rate 60/min
   antiphon keys new --name ci --level write --daily-usd 2 --monthly-usd 20
+  antiphon keys new --name ada --level write --scope own
   antiphon keys new --name helper --agent reviewer --level write --json | jq -r .secret")]
     New {
         /// Name of the key.
@@ -46,6 +48,9 @@ Examples:
         /// Level: `read`, `write` or `admin`.
         #[arg(long, default_value = "read")]
         level: Level,
+        /// Whose work the key sees: `all`, or its `own` alone, which no other key with `own` sees.
+        #[arg(long, default_value = "all")]
+        scope: KeyScope,
         /// Lifetime, such as `30d` or `12h`; unlimited when absent.
         #[arg(long, value_name = "TIME", value_parser = lifetime)]
         expires: Option<humantime::Duration>,
@@ -107,10 +112,21 @@ impl Keys {
     pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let project = Project::find(environment)?;
         match self {
-            Self::New { name, level, expires, rate, daily_usd, monthly_usd, agent, json } => {
+            Self::New {
+                name,
+                level,
+                scope,
+                expires,
+                rate,
+                daily_usd,
+                monthly_usd,
+                agent,
+                json,
+            } => {
                 let new = NewKey {
                     name,
                     level,
+                    scope,
                     holder: agent.map_or(KeyHolder::Person, KeyHolder::Agent),
                     expires_at: expires.map(|time| until(time.into())).transpose()?,
                     rate_per_minute: rate.map(|Rate(limit)| limit),
@@ -229,7 +245,7 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
     }
     let now = SystemClock.now();
     let head =
-        ["ID", "NAME", "LEVEL", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE", "BUDGET"];
+        ["ID", "NAME", "LEVEL", "SCOPE", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE", "BUDGET"];
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(keys.iter().map(|key| {
         let expires = key.expires_at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());
@@ -237,6 +253,7 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
             key.id.to_string(),
             escaped(key.name.as_str()).into_owned(),
             key.level.to_string(),
+            key.scope.to_string(),
             match &key.holder {
                 KeyHolder::Person => "person".to_owned(),
                 KeyHolder::Agent(agent) => format!("agent {agent}"),

@@ -178,9 +178,17 @@ impl JournalState {
 
     pub(super) fn approvals(&self, query: &ApprovalQuery) -> Vec<Approval> {
         let requested = self.tasks.values().flat_map(|task| &task.approvals);
+        let is_of = |approval: &Approval, payer: &String| {
+            let task = self.tasks.get(&approval.task_id);
+            task.is_some_and(|task| task.summary.payer.as_ref() == Some(payer))
+        };
         let listed = requested.filter(|(_, approval)| match &query.which {
             ApprovalSelector::All => true,
             ApprovalSelector::Pending => approval.status == ApprovalStatus::Pending,
+            ApprovalSelector::AllOf(payer) => is_of(approval, payer),
+            ApprovalSelector::PendingOf(payer) => {
+                approval.status == ApprovalStatus::Pending && is_of(approval, payer)
+            }
             ApprovalSelector::PendingIn(root) => {
                 let task = self.tasks.get(&approval.task_id);
                 approval.status == ApprovalStatus::Pending

@@ -96,6 +96,7 @@ pub(super) enum Fault {
     ForgetsWhenApprovalsExpire,
     ListsApprovalsByTask,
     ListsPendingApprovalsOfEveryTree,
+    ListsApprovalsOfEveryPayer,
     IgnoresPayers,
     KeepsAllowedOnesPending,
     LetsTheLastAnswerCount,

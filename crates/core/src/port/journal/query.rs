@@ -87,6 +87,10 @@ pub enum ApprovalSelector {
     All,
     /// Approvals without a decision.
     Pending,
+    /// Approvals of the tasks that this API key pays for.
+    AllOf(String),
+    /// Approvals without a decision, of the tasks that this API key pays for.
+    PendingOf(String),
     /// Approvals without a decision, of the tasks of the tree with this root.
     PendingIn(TaskId),
     /// The approval with this id, if it exists.

@@ -6,11 +6,11 @@ use antiphon_api::{ApprovalList, ApprovalQuery, DecideApproval};
 use antiphon_core::port::{self, ApprovalSelector};
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
-use antiphon_interface_transport::{ApiError, AppState, Decider, Json, PathId, QueryParams};
+use antiphon_interface_transport::{ApiError, AppState, Caller, Decider, Json, PathId, QueryParams};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
 
-use crate::routes::{cut_page, page_size, unknown_cursor};
+use crate::routes::{check_cursor, cut_page, page_size, unknown_cursor};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let list = get_with(list, |route| {
@@ -32,16 +32,22 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     QueryParams(query): QueryParams<ApprovalQuery>,
 ) -> Result<axum::Json<ApprovalList>, ApiError> {
     let limit = page_size(query.limit)?;
     let orchestrator = &state.deps.orchestrator;
-    if let Some(cursor) = query.cursor.clone()
-        && orchestrator.approvals(ApprovalSelector::One(cursor)).await?.is_empty()
-    {
-        return Err(unknown_cursor());
+    if let Some(cursor) = query.cursor.clone() {
+        let found = orchestrator.approvals(ApprovalSelector::One(cursor)).await?.into_iter().next();
+        let task_id = found.map(|approval| approval.task_id).ok_or_else(unknown_cursor)?;
+        check_cursor(&state, &caller, &task_id).await?;
     }
-    let which = if query.all { ApprovalSelector::All } else { ApprovalSelector::Pending };
+    let which = match (query.all, caller.own_payer()) {
+        (true, None) => ApprovalSelector::All,
+        (false, None) => ApprovalSelector::Pending,
+        (true, Some(payer)) => ApprovalSelector::AllOf(payer),
+        (false, Some(payer)) => ApprovalSelector::PendingOf(payer),
+    };
     // One more approval says that there is another page.
     let (after, one_more) = (query.cursor, limit.saturating_add(1));
     let page = port::ApprovalQuery { which, after, limit: one_more };

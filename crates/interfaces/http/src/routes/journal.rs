@@ -7,7 +7,7 @@ use antiphon_api::{JournalPage, JournalPageQuery};
 use antiphon_core::port::{Page, Read};
 use antiphon_core::{ErrorCode, Event};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
-use antiphon_interface_transport::{ApiError, AppState, QueryParams};
+use antiphon_interface_transport::{ApiError, AppState, Caller, QueryParams};
 use axum::extract::State;
 
 use crate::routes::page_size;
@@ -25,11 +25,19 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 async fn page(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     QueryParams(query): QueryParams<JournalPageQuery>,
 ) -> Result<axum::Json<JournalPage>, ApiError> {
     let limit = page_size(query.limit)?;
-    if let Some(task_id) = &query.task_id {
-        state.summary(task_id).await?;
+    match &query.task_id {
+        Some(task_id) => {
+            state.summary_for(&caller, task_id).await?;
+        }
+        None if caller.own_payer().is_some() => {
+            let message = "`task_id`: this key has scope `own`: send the id of a task of its own";
+            return Err(ApiError::new(ErrorCode::Forbidden, message));
+        }
+        None => {}
     }
     let read = Read { task_id: query.task_id, after: query.after.unwrap_or_default(), limit };
     let Page { mut events, next, head } = state.deps.orchestrator.read(read).await?;

@@ -1,17 +1,18 @@
 //! Sessions: listed, shown, exported, imported and forked. Only a person may import a session, because the
 //! model reads its messages later as the user's words.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use antiphon_api::{SessionDetail, SessionFile, SessionImported, SessionList, SessionQuery};
-use antiphon_core::port::{self, TaskQuery, TaskSelector};
+use antiphon_core::port;
 use antiphon_core::{ErrorCode, Session, SessionId, SessionSummary};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with, post_with};
 use antiphon_interface_transport::{
-    ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency,
+    ApiError, AppState, Caller, Json, PathId, QueryParams, idempotency, no_session,
 };
-use antiphon_project::{Principal, forbidden, forked, imported, session_of, session_summary};
+use antiphon_project::{
+    Principal, forbidden, forked, imported, own_sessions, session_of, session_summary,
+};
 use antiphon_runtime::{AcceptedTask, ImportedConversation};
 use antiphon_session_file::FormatError;
 use axum::extract::State;
@@ -19,7 +20,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::routes::{cut_page, page_size, unknown_cursor};
+use crate::routes::{check_cursor, cut_page, page_size};
 
 pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
     let all = get_with(list, |route| {
@@ -66,19 +67,20 @@ pub(crate) fn routes() -> ApiRouter<Arc<AppState>> {
 
 async fn list(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     QueryParams(query): QueryParams<SessionQuery>,
 ) -> Result<axum::Json<SessionList>, ApiError> {
     let limit = page_size(query.limit)?;
     let orchestrator = &state.deps.orchestrator;
     if let Some(cursor) = query.cursor.clone() {
-        let existing = TaskQuery { which: TaskSelector::One(cursor), limit: NonZeroUsize::MIN };
-        if orchestrator.tasks(existing).await?.is_empty() {
-            return Err(unknown_cursor());
-        }
+        check_cursor(&state, &caller, &cursor).await?;
     }
     // One more session says that there is another page.
     let page = port::SessionQuery { before: query.cursor, limit: limit.saturating_add(1) };
-    let mut sessions = orchestrator.sessions(page).await?;
+    let mut sessions = match caller.own_payer() {
+        None => orchestrator.sessions(page).await?,
+        Some(payer) => own_sessions(orchestrator, payer, page).await?,
+    };
     let next_cursor = cut_page(&mut sessions, limit).map(|last| last.last_task.clone());
     Ok(axum::Json(SessionList { sessions, next_cursor }))
 }
@@ -110,6 +112,10 @@ async fn import(
     headers: HeaderMap,
     Json(SessionFile(file)): Json<SessionFile>,
 ) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
+    if caller.own_payer().is_some() {
+        let message = "a key of scope `own` cannot import sessions, whose ids may be those of others";
+        return Err(forbidden(message).into());
+    }
     if caller.agent().is_some() {
         let message =
             "an agent's key cannot import sessions: the model reads them as the user's words";
@@ -118,7 +124,7 @@ async fn import(
     let key = idempotency::key(&caller, Principal::IMPORTS, &headers)?;
     let session = antiphon_session_file::parse(file.get());
     let session = session.map_err(|error| unreadable(&error))?;
-    store(&state, ImportedConversation { key, ..imported(session) }).await
+    store(&state, ImportedConversation { key, payer: caller.payer(), ..imported(session) }).await
 }
 
 async fn fork(
@@ -130,7 +136,7 @@ async fn fork(
     let key = idempotency::key(&caller, Principal::FORKS, &headers)?;
     let last = find(&state, &session_id).await?.last_task;
     let fork = forked(&state.deps.orchestrator, last).await?;
-    store(&state, ImportedConversation { key, ..fork }).await
+    store(&state, ImportedConversation { key, payer: caller.payer(), ..fork }).await
 }
 
 /// A session file that cannot be read, with the message that is wrong, if it is one.
@@ -161,6 +167,5 @@ async fn store(
 
 async fn find(state: &AppState, session_id: &SessionId) -> Result<SessionSummary, ApiError> {
     let found = session_summary(&state.deps.orchestrator, session_id).await?;
-    let none = || format!("there is no session `{session_id}`: see GET /v1/sessions");
-    found.ok_or_else(|| ApiError::new(ErrorCode::NotFound, none()))
+    found.ok_or_else(|| no_session(session_id))
 }

@@ -16,6 +16,7 @@ use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, ide
 use antiphon_project::{
     TREE_TASKS_MAX, TreeScope, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
+use antiphon_project::project_task_factory::no_session;
 use antiphon_runtime::{AcceptedTask, NewTask, TaskState};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -64,6 +65,9 @@ pub(crate) async fn create(
     Json(wire): Json<CreateTask>,
 ) -> Result<(StatusCode, axum::Json<TaskAccepted>), ApiError> {
     let key = idempotency::key(&caller, CREATED, &headers)?;
+    if let Some(session_id) = &wire.session_id {
+        state.check_session(&caller, session_id, |id| no_session(id).into()).await?;
+    }
     let followed = wire.followed;
     let access = if wire.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted };
     let (factory, principal) = (&*state.deps.task_factory, caller.principal());

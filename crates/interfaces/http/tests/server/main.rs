@@ -24,6 +24,7 @@ mod listeners;
 mod listing;
 mod metrics;
 mod openapi;
+mod own_scope;
 mod sessions;
 mod shutdown;
 mod smuggling;

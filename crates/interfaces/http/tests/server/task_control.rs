@@ -10,7 +10,7 @@ use crate::tasks::accepted;
 use crate::world::TestServer;
 
 /// Waits until the journal has an event of this type for the task.
-async fn until(server: &TestServer, task_id: &TaskId, kind: &str) {
+pub(crate) async fn until(server: &TestServer, task_id: &TaskId, kind: &str) {
     let mut events = server.orchestrator.follow(Some(task_id.clone()), Position(0));
     while events.next().await.unwrap().body.event_type() != kind {}
 }

@@ -1,10 +1,10 @@
 //! Responses in the journal: looked up, continued and canceled by their ids.
 //!
-//! A response belongs to the API key that asked for it, or to the owner. Another key gets 404, as for a response that
-//! does not exist; the owner's token reaches all. The journal has every task; a task with `store: false` is not found as a
+//! A key of scope `own` finds the responses that it asked for, and gets 404 for any other, as for a response that does
+//! not exist. The journal has every task; a task with `store: false` is not found as a
 //! response.
 //!
-//! The id of a conversation that a key has not used is that of a new one, which is the key's own: a session whose id
+//! The id of a conversation that such a key has not used is that of a new one, which is the key's own: a session whose id
 //! follows from both. So a key does not learn whether another one uses the id.
 
 use std::num::NonZeroUsize;
@@ -67,15 +67,8 @@ async fn visible(
         Err(error) => return Err(AnswerError::native(error).await),
     };
     let is_visible =
-        found.created.parent.is_none() && may_see(caller, found.created.payer.as_deref());
+        found.created.parent.is_none() && caller.may_see_payer(found.created.payer.as_deref());
     Ok(is_visible.then_some(found))
-}
-
-fn may_see(caller: &Caller, payer: Option<&str>) -> bool {
-    match caller.payer() {
-        None => true,
-        Some(own) => payer == Some(own.as_str()),
-    }
 }
 
 /// What a request continues.
@@ -148,7 +141,7 @@ async fn own_session(
     caller: &Caller,
     named: SessionId,
 ) -> Result<SessionId, AnswerError> {
-    let Some(payer) = caller.payer() else { return Ok(named) };
+    let Some(payer) = caller.seen_payer() else { return Ok(named) };
     if last_of(state, caller, named.clone()).await?.is_some() {
         return Ok(named);
     }

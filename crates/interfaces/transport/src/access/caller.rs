@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use antiphon_core::{AgentName, ErrorCode, Provenance, Sender, SourceName, TaskSummary};
 use antiphon_keys::{
-    KeyGrant, KeyHolder, KeyRefusal, Level, Peer, RateDecision, parse_authorization,
+    KeyGrant, KeyHolder, KeyRefusal, KeyScope, Level, Peer, RateDecision, parse_authorization,
 };
 use antiphon_project::Principal;
 use axum::extract::FromRequestParts;
@@ -147,16 +147,32 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may see a root task through an interface for foreign clients: its own key pays for it. The
-    /// owner and persons' keys of level `admin` see all of them.
-    pub fn may_see(&self, task: &TaskSummary) -> bool {
-        let is_own = task.payer.is_some() && task.payer == self.payer();
-        task.parent.is_none() && (is_own || self.decider("").is_some())
+    /// The payer of the only tasks that the caller may see, on every interface: the id of a key of scope `own`. `None`
+    /// when it may see those of all payers.
+    pub fn own_payer(&self) -> Option<String> {
+        match self {
+            Self::Owner => None,
+            Self::Key(allowed) => match allowed.scope {
+                KeyScope::All => None,
+                KeyScope::Own => self.payer(),
+            },
+        }
     }
 
-    /// The payer of the only tasks that the caller may see; `None` when it may see those of all payers.
+    /// The payer of the only tasks that the caller may see and continue through an interface for foreign clients. An
+    /// agent's key continues nothing but its own work, whatever it may read.
     pub fn seen_payer(&self) -> Option<String> {
-        if self.decider("").is_some() { None } else { self.payer() }
+        if self.agent().is_some() { self.payer() } else { self.own_payer() }
+    }
+
+    /// Whether the caller may see a task of this payer through an interface for foreign clients.
+    pub fn may_see_payer(&self, payer: Option<&str>) -> bool {
+        self.seen_payer().is_none_or(|own| payer == Some(own.as_str()))
+    }
+
+    /// Whether the caller may see a root task through an interface for foreign clients.
+    pub fn may_see(&self, task: &TaskSummary) -> bool {
+        task.parent.is_none() && self.may_see_payer(task.payer.as_deref())
     }
 
     /// Where a message comes from that the caller sends in the name of a source: it is no word of a person.

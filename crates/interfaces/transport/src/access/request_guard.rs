@@ -23,10 +23,11 @@ use futures_util::FutureExt;
 use crate::access::caller::{Caller, KeyCheck, unauthorized};
 use crate::access::key_watch::ConnectionKey;
 use crate::access::open_requests::OpenRequest;
+use crate::access::own_work;
 use crate::api_error::{ApiError, NativeError};
 use crate::connection::listeners::ListenerKind;
 use crate::interface::ErrorShape;
-use crate::request::head;
+use crate::request::{head, request_id};
 use crate::request::headers::single_header;
 use crate::request::json::too_large;
 use crate::state::AppState;
@@ -53,7 +54,7 @@ struct Checked {
 /// Passes a request on to its handler, or refuses it.
 pub(crate) async fn guard(
     State(state): State<Arc<AppState>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     // A chunked request may hide another one after it when its length is given too (request smuggling):
@@ -68,7 +69,7 @@ pub(crate) async fn guard(
         Ok(Checked { caller, key }) => {
             let verdict = key.as_ref().map(|key| key.verdict);
             let mut response =
-                match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &request) {
+                match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &mut request).await {
                     Ok(open) => {
                         let answering = answer(&state, caller, request, next);
                         while_allowed(answering, key, open, connection.as_ref()).await
@@ -82,6 +83,9 @@ pub(crate) async fn guard(
     };
     if let Some(shape) = shape {
         response = reshaped(response, shape);
+        if let Some(name) = shape.request_id {
+            request_id::set(response.headers_mut(), name);
+        }
     }
     if is_last {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -195,12 +199,12 @@ fn route(request: &Request) -> Option<&str> {
 }
 
 /// Checks the rate limit and the level of the key, the announced length of the body, and how many requests of
-/// the key are open. Counts the request of a key.
-fn check_allowed(
+/// the key are open, and whether a key that sees its own work alone asks for that. Counts the request of a key.
+async fn check_allowed(
     state: &AppState,
     caller: Option<&Caller>,
     verdict: Option<&RateDecision>,
-    request: &Request,
+    request: &mut Request,
 ) -> Result<Option<OpenRequest>, ApiError> {
     if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
         return Err(ApiError::rate_limited(verdict));
@@ -216,10 +220,13 @@ fn check_allowed(
     if length.is_some_and(|length| length > bytes_max as u64) {
         return Err(too_large(bytes_max));
     }
-    match caller {
-        Some(Caller::Key(grant)) => state.open_requests.open(grant.id).map(Some),
-        Some(Caller::Owner) | None => Ok(None),
-    }
+    let open = match caller {
+        Some(Caller::Key(grant)) => Some(state.open_requests.open(grant.id)?),
+        Some(Caller::Owner) | None => None,
+    };
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    own_work::check(state, caller, matched.as_ref().map(MatchedPath::as_str), request).await?;
+    Ok(open)
 }
 
 /// Adds the `X-RateLimit-…` headers of a verdict to a response.

@@ -6,6 +6,7 @@ use antiphon_keys::Level;
 use axum::http::{HeaderMap, Method};
 
 use crate::access::caller::level_for;
+use crate::access::own_work::OwnWork;
 use crate::interface::{ErrorShape, Interface};
 use crate::openapi::ApiRouter;
 use crate::state::AppState;
@@ -17,14 +18,16 @@ pub(crate) struct RouteAccess {
     signed: Vec<&'static str>,
     agent_writable: Vec<&'static str>,
     admin: Vec<&'static str>,
+    own_work: Vec<(&'static str, OwnWork)>,
     error_shapes: Vec<ErrorShape>,
 }
 
 impl RouteAccess {
     /// Builds the routes, and takes their access apart.
     pub(crate) fn split(interface: Interface) -> (ApiRouter<Arc<AppState>>, Self) {
-        let Interface { routes, open, signed, agent_writable, admin, error_shapes } = interface;
-        (routes(), Self { open, signed, agent_writable, admin, error_shapes })
+        let Interface { routes, open, signed, agent_writable, admin, own_work, error_shapes } =
+            interface;
+        (routes(), Self { open, signed, agent_writable, admin, own_work, error_shapes })
     }
 
     /// Whether a request needs no credentials, by its path or by the route that matches it.
@@ -48,6 +51,12 @@ impl RouteAccess {
     /// The shape of an error, if it is not the native one.
     pub(crate) fn error_shape(&self, path: &str, headers: &HeaderMap) -> Option<ErrorShape> {
         self.error_shapes.iter().find(|shape| shape.is_for(path, headers)).copied()
+    }
+
+    /// What a route shows a key of scope `own`; nothing when absent.
+    pub(crate) fn own_work(&self, route: &str) -> Option<OwnWork> {
+        let found = self.own_work.iter().find(|(listed, _)| *listed == route);
+        found.map(|(_, work)| *work)
     }
 
     /// Whether an agent's key may change something through a route.

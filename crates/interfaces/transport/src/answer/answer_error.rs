@@ -17,6 +17,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use crate::api_error::{ApiError, RETRY_AFTER_S, budget_details, budget_retry_after_s};
+use crate::error_text::bounded;
 
 /// Longest native error that is converted, in bytes.
 const NATIVE_BYTES_MAX: usize = 64 * 1024;
@@ -46,14 +47,14 @@ pub struct AnswerError {
 impl AnswerError {
     /// A field is wrong: 400.
     pub fn field(param: impl Into<String>, message: impl std::fmt::Display) -> Self {
-        let (param, reason) = (param.into(), message.to_string());
+        let (param, reason) = (bounded(param.into()), bounded(message.to_string()));
         let error = Self::new(StatusCode::BAD_REQUEST, format!("`{param}`: {reason}"));
         Self { param: Some(param), ..error }.because(reason)
     }
 
     /// The same error with the reason alone, for the native shape.
     pub fn because(mut self, reason: impl Into<String>) -> Self {
-        self.details.insert("reason".to_owned(), reason.into());
+        self.details.insert("reason".to_owned(), bounded(reason.into()));
         self
     }
 
@@ -61,7 +62,7 @@ impl AnswerError {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
-            message: message.into(),
+            message: bounded(message.into()),
             param: None,
             code: None,
             spent: None,
@@ -83,7 +84,7 @@ impl AnswerError {
     /// A message breaks a rule of canonical messages: 422.
     pub fn message(field: &str, error: &DomainError) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
-        let message = format!("{field}: {error}");
+        let message = bounded(format!("{field}: {error}"));
         // The reason begins with the name of a field of the message.
         let reason = error.reason();
         let name = reason.strip_prefix('`').and_then(|rest| rest.split_once('`'));

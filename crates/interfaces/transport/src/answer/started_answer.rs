@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use antiphon_core::port::IdempotencyKey;
+use antiphon_core::port::{Clock, IdempotencyKey, SystemClock};
 use antiphon_core::{ModelRef, TaskId};
 use antiphon_runtime::{
     AcceptedTask, AttachedTask, NewTask, Orchestrator, OrchestratorError, TaskWatch,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use chrono::{DateTime, Utc};
 
 use super::answer_error::AnswerError;
 use super::answer_task::{self, AnswerRequest, AnswerTarget};
@@ -22,6 +23,8 @@ const CONTINUE: HeaderName = HeaderName::from_static("x-antiphon-continue");
 pub struct StartedAnswer {
     /// Id of the task.
     pub task_id: TaskId,
+    /// When it was created: a repeated request names the time of the first one.
+    pub created_at: DateTime<Utc>,
     /// The model that answers.
     pub model: ModelRef,
     /// Watches the task.
@@ -99,11 +102,17 @@ impl StartedAnswer {
         };
         // Only a new task joins the trace of its request.
         let AcceptedTask { task_id, deduplicated } = accepted;
-        if !deduplicated {
+        let created_at = if deduplicated {
+            match state.summary(&task_id).await {
+                Ok(first) => first.created_at,
+                Err(error) => return Err(AnswerError::native(error).await),
+            }
+        } else {
             state.trace(headers, &task_id);
-        }
+            SystemClock.now()
+        };
         let watcher = AnswerWatcher::new(&orchestrator, task_id.clone(), watch);
-        Ok(Self { task_id, model, watcher, attached })
+        Ok(Self { task_id, created_at, model, watcher, attached })
     }
 }
 

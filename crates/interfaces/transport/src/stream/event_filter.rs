@@ -26,6 +26,8 @@ pub struct EventFilter {
     pub root: Option<TaskId>,
     /// Event types, as in `events.schema.json`.
     pub types: Option<Vec<&'static str>>,
+    /// API key that pays for the task.
+    pub payer: Option<String>,
     tasks: HashMap<TaskId, TaskOrigin>,
 }
 
@@ -35,6 +37,7 @@ struct TaskOrigin {
     agent: String,
     session_id: SessionId,
     root: TaskId,
+    payer: Option<String>,
 }
 
 impl EventFilter {
@@ -83,11 +86,15 @@ impl EventFilter {
         let Some(known) = self.tasks.get(task_id) else { return Ok(false) };
         Ok(self.agent.as_ref().is_none_or(|agent| *agent == known.agent)
             && self.session_id.as_ref().is_none_or(|session_id| *session_id == known.session_id)
-            && self.root.as_ref().is_none_or(|root| *root == known.root))
+            && self.root.as_ref().is_none_or(|root| *root == known.root)
+            && self.payer.as_ref().is_none_or(|payer| known.payer.as_ref() == Some(payer)))
     }
 
     fn needs_task(&self) -> bool {
-        self.agent.is_some() || self.session_id.is_some() || self.root.is_some()
+        self.agent.is_some()
+            || self.session_id.is_some()
+            || self.root.is_some()
+            || self.payer.is_some()
     }
 
     /// Caches what an event says of its task.
@@ -108,7 +115,7 @@ impl EventFilter {
         if self.tasks.len() >= TASKS_CACHED_MAX {
             self.tasks.clear();
         }
-        let TaskSummary { task_id, agent, session_id, root, .. } = task;
-        self.tasks.insert(task_id, TaskOrigin { agent, session_id, root });
+        let TaskSummary { task_id, agent, session_id, root, payer, .. } = task;
+        self.tasks.insert(task_id, TaskOrigin { agent, session_id, root, payer });
     }
 }

@@ -100,6 +100,8 @@ pub struct ImportedConversation {
     pub before: PriorHistory,
     /// When it began and was last changed, where it comes from; now when absent.
     pub times: Option<ImportedTimes>,
+    /// Id of the API key that created it; the owner when absent.
+    pub payer: Option<String>,
     /// Makes a repeated request return the first task.
     pub key: Option<IdempotencyKey>,
 }
@@ -117,6 +119,7 @@ impl ImportedConversation {
             system_prompt: self.system_prompt,
             history,
             imported: self.times,
+            payer: self.payer,
             ..TaskCreated::new(self.agent, session_id)
         };
         let mut events = events(created, copied, None);

@@ -141,6 +141,8 @@ macro_rules! approval_list {
 
 const APPROVALS: &str = approval_list!("true");
 const PENDING: &str = approval_list!("approvals.status = 'pending'");
+const ALL_OF: &str = approval_list!("tasks.payer = ?3");
+const PENDING_OF: &str = approval_list!("approvals.status = 'pending' AND tasks.payer = ?3");
 const PENDING_IN: &str = approval_list!("approvals.status = 'pending' AND approvals.root = ?3");
 const ONE_APPROVAL: &str = approval_list!("approval_id = ?3");
 
@@ -150,6 +152,12 @@ pub(crate) fn approvals(connection: &Connection, query: &ApprovalQuery) -> ListR
     match &query.which {
         ApprovalSelector::All => select(connection, APPROVALS, (limit, after), approval),
         ApprovalSelector::Pending => select(connection, PENDING, (limit, after), approval),
+        ApprovalSelector::AllOf(payer) => {
+            select(connection, ALL_OF, (limit, after, payer), approval)
+        }
+        ApprovalSelector::PendingOf(payer) => {
+            select(connection, PENDING_OF, (limit, after, payer), approval)
+        }
         ApprovalSelector::PendingIn(root) => {
             select(connection, PENDING_IN, (limit, after, root.as_str()), approval)
         }
@@ -327,12 +335,12 @@ mod tests {
         let connection = in_memory().unwrap();
         let indexed = [ROOTS, UNFINISHED, IN_SESSION, AGENTS, SESSIONS].map(|[_, indexed]| indexed);
         let in_order = [&[ALL, ONE, QUEUED][..], &indexed].concat();
-        for statement in in_order.iter().chain(&[APPROVALS, PENDING, PENDING_IN, ONE_APPROVAL]) {
+        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ALL_OF, PENDING_OF, PENDING_IN, ONE_APPROVAL]) {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
         // The first loop returns rows, or a list of rows; the other loops look up by key.
-        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING, PENDING_IN]) {
+        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING, ALL_OF, PENDING_OF, PENDING_IN]) {
             let plan = plan(&connection, statement);
             assert!(
                 !plan.lines().skip(1).any(|line| line.starts_with("SCAN") && line != "SCAN listed"),

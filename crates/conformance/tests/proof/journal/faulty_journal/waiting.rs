@@ -27,6 +27,11 @@ impl FaultyJournal {
         {
             query.which = ApprovalSelector::Pending;
         }
+        if self.fault == Fault::ListsApprovalsOfEveryPayer
+            && matches!(query.which, ApprovalSelector::AllOf(_))
+        {
+            query.which = ApprovalSelector::All;
+        }
         if self.fault == Fault::KeepsAllowedOnesPending && query.which == ApprovalSelector::Pending
         {
             let all = ApprovalQuery { which: ApprovalSelector::All, ..query };

@@ -75,7 +75,7 @@ async fn journal(
 ) -> Result<Response, ApiError> {
     let types = query.types.as_deref().map(EventFilter::types).transpose()?;
     if let Some(root) = &query.root {
-        let top = state.summary(root).await?.root;
+        let top = state.summary_for(&caller, root).await?.root;
         if top != *root {
             let message = format!("`root`: {root} has a parent; the root of its tree is {top}");
             return Err(ApiError::invalid(message));
@@ -93,6 +93,7 @@ async fn journal(
     filter.session_id = query.session_id;
     filter.root = query.root;
     filter.types = types;
+    filter.payer = caller.own_payer();
     let scope = StreamScope::Journal { filter, after, head };
     event_stream(&state, &caller, scope, deltas(query.deltas))
 }

@@ -6,28 +6,30 @@ use std::sync::Arc;
 use antiphon_api::{TaskPage, TaskQuery as ListQuery};
 use antiphon_core::TaskStatus;
 use antiphon_core::port::{TaskFilter, TaskQuery, TaskSelector};
-use antiphon_interface_transport::{ApiError, AppState, QueryParams};
+use antiphon_interface_transport::{ApiError, AppState, Caller, QueryParams};
 use axum::extract::State;
 
-use crate::routes::{cut_page, page_size, unknown_cursor};
+use crate::routes::{check_cursor, cut_page, page_size};
+
+/// Tasks with a prefix that are looked through for those of a key that sees its own work alone.
+const PREFIX_TASKS_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// Statuses of tasks that have not ended.
 const UNFINISHED: &str = "pending,running,input_required";
 
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
+    caller: Caller,
     QueryParams(query): QueryParams<ListQuery>,
 ) -> Result<axum::Json<TaskPage>, ApiError> {
     let limit = page_size(query.limit)?;
+    let own = caller.own_payer();
     let by_prefix = query.id_prefix.is_some();
     if let Some(cursor) = query.cursor.clone() {
-        let existing = TaskQuery { which: TaskSelector::One(cursor), limit: NonZeroUsize::MIN };
-        if state.deps.orchestrator.tasks(existing).await?.is_empty() {
-            return Err(unknown_cursor());
-        }
+        check_cursor(&state, &caller, &cursor).await?;
     }
     let which = match &query.id_prefix {
-        None => TaskSelector::Matching(filter(query)?),
+        None => TaskSelector::Matching(TaskFilter { payer: own.clone(), ..filter(query)? }),
         Some(prefix) => {
             let alone = ListQuery {
                 limit: query.limit,
@@ -43,7 +45,10 @@ pub(crate) async fn list(
     };
     // One more task says that there is another page.
     let one_more = limit.saturating_add(1);
-    let mut tasks = state.deps.orchestrator.tasks(TaskQuery { which, limit: one_more }).await?;
+    // A prefix selects among all tasks: those of others are left out here.
+    let read = if by_prefix && own.is_some() { PREFIX_TASKS_MAX } else { one_more };
+    let mut tasks = state.deps.orchestrator.tasks(TaskQuery { which, limit: read }).await?;
+    tasks.retain(|task| own.is_none() || task.payer == own);
     // A prefix has no second page: a client gives a longer one.
     let last = cut_page(&mut tasks, limit).filter(|_| !by_prefix);
     let next_cursor = last.map(|last| last.task_id.clone());
