@@ -6,6 +6,7 @@ mod approvals;
 mod attach;
 mod backup;
 mod budget;
+mod card_key;
 pub(crate) mod chat;
 pub(crate) mod completions;
 mod config;
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     Token(token::Token),
+    CardKey(card_key::CardKeyOf),
     Trust(trust::Trust),
     Import(import::Import),
     #[command(subcommand)]
@@ -128,6 +130,7 @@ impl Command {
             | Self::Reply(_)
             | Self::Keys(_)
             | Self::Token(_)
+            | Self::CardKey(_)
             | Self::Trust(_)
             | Self::Import(_)
             | Self::Projects(_)
@@ -183,6 +186,7 @@ impl Command {
             Self::Serve(_) => Err(not_through_server("serve")),
             Self::Keys(_) => Err(not_through_server("keys")),
             Self::Token(_) => Err(not_through_server("token")),
+            Self::CardKey(_) => Err(not_through_server("card-key")),
             Self::Trust(_) => Err(not_through_server("trust")),
             Self::Import(_) => Err(not_through_server("import")),
             Self::Projects(_) => Err(not_through_server("projects")),
@@ -226,6 +230,7 @@ impl Command {
             Self::Serve(serve) => serve.run(environment).await,
             Self::Keys(keys) => keys.run(environment),
             Self::Token(_) => token::Token::run(environment),
+            Self::CardKey(_) => card_key::CardKeyOf::run(environment),
             Self::Trust(trust) => trust.run(environment),
             Self::Import(import) => import.run(environment),
             Self::Projects(projects) => projects.run(environment),
