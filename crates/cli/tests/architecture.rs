@@ -309,10 +309,11 @@ const ADAPTERS: [&str; 14] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 16] = [
+const WIRING: [&str; 17] = [
     "commands/acp.rs",
     "commands/attach.rs",
     "commands/backup.rs",
+    "commands/card_key.rs",
     "commands/demo.rs",
     "commands/doctor.rs",
     "commands/journal.rs",
