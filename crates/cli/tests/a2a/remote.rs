@@ -43,7 +43,7 @@ fn card(url: &str) -> Value {
 fn metadata_addresses_are_not_reached() {
     for address in ["http://169.254.169.254/", "https://[fe80::1]/", "https://[fd00:ec2::254]/"] {
         let said = failure(address);
-        assert!(said.contains("never") || said.contains("not allowed") || said.contains("refused"), "{address}: {said}");
+        assert!(said.contains("not a public"), "{address}: {said}");
     }
 }
 
@@ -56,6 +56,37 @@ fn an_interface_at_another_host_than_its_card_is_refused() {
     assert!(said.contains("another host"), "{said}");
     victim.set_nonblocking(true).unwrap();
     assert!(victim.accept().is_err(), "something was sent there");
+}
+
+/// Two projects: `here` has the keys of the other one, or those of a stranger.
+#[test]
+fn a_card_has_to_be_signed_with_a_key_that_the_user_has() {
+    let there = World::new("[a2a]\nagents = [\"helper\"]");
+    let server = there.serve();
+    let (key, stranger) = (there.run(&["card-key"]), World::new("").run(&["card-key"]));
+    for (keys, is_accepted) in [(key, true), (stranger, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("keys.json");
+        std::fs::write(&file, keys).unwrap();
+        let here = World::new(&format!(
+            "[a2a.remote.painter]\ncard = \"http://{}/\"\ntoken_env = \"THERE\"\ncard_keys = \"{}\"",
+            server.address,
+            file.display()
+        ));
+        let mut command = here.command(&["run", "--agent", "painter", "A bird"]);
+        let output = command.env("THERE", &server.token).output().unwrap();
+        let (said, wrong) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.success(), is_accepted, "{said}{wrong}");
+        if is_accepted {
+            assert!(said.contains("You said A bird"), "{said}");
+        } else {
+            assert!(wrong.contains("none of its signatures"), "{wrong}");
+        }
+    }
+    // Nothing was sent by the one that refused.
+    let listed = server.rpc(&server.token, "helper", "ListTasks", &json!({}));
+    assert_eq!(listed["result"]["totalSize"], 1, "{listed}");
 }
 
 #[test]
