@@ -76,7 +76,8 @@ impl Interface {
                     "io.modelcontextprotocol/clientInfo": { "name": "bench", "version": "1" },
                     "io.modelcontextprotocol/clientCapabilities": {},
                 });
-                let params = json!({ "name": "helper", "arguments": { "message": TEXT }, "_meta": meta });
+                let params =
+                    json!({ "name": "helper", "arguments": { "message": TEXT }, "_meta": meta });
                 json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params })
             }
         };
@@ -86,7 +87,9 @@ impl Interface {
 
 /// The part `interfaces`.
 pub(crate) fn compare(runtime: &Runtime) -> Result<(), Error> {
-    println!("added by each interface to a model server of 0 ms, all asked in turn, one at a time; milliseconds, durable\n");
+    println!(
+        "added by each interface to a model server of 0 ms, all asked in turn, one at a time; milliseconds, durable\n"
+    );
     println!(
         "{:34}{:>10}{:>20}{:>20}{:>20}",
         "", "at a time", "direct p50, p99", "through p50, p99", "added p50, p99"

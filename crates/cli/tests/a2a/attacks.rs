@@ -18,7 +18,8 @@ fn a_request_needs_a_key_a_known_host_and_no_foreign_origin() {
     let server = world.serve();
     let (address, token) = (&server.address, &server.token);
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "ListTasks" }).to_string();
-    let (host, key) = (format!("host: {address}\r\n"), format!("authorization: Bearer {token}\r\n"));
+    let (host, key) =
+        (format!("host: {address}\r\n"), format!("authorization: Bearer {token}\r\n"));
     for (head, status) in [
         (host.clone(), 401),
         (format!("{host}authorization: Bearer {}\r\n", "0".repeat(64)), 401),

@@ -18,7 +18,8 @@ const EDITS: &str = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name = 
 
 const STALLS: &str = "[[reply]]\nsteps = [{ text = \"One moment\" }, { stall = true }]\n";
 
-const BREAKS: &str = "[[reply]]\nsteps = [{ error = { kind = \"invalid_request\", message = \"it broke\" } }]\n";
+const BREAKS: &str =
+    "[[reply]]\nsteps = [{ error = { kind = \"invalid_request\", message = \"it broke\" } }]\n";
 
 /// Reads a value as the schema has it. Nothing may be lost on the way.
 fn typed<T: DeserializeOwned + serde::Serialize>(value: &Value) -> T {
@@ -242,8 +243,10 @@ fn methods_of_version_1_alone_do_not_exist_and_batches_are_read() {
     assert_eq!(editor.line()["error"]["code"], -32600);
     editor.write("[1]");
     assert_eq!(editor.line()["error"]["code"], -32600);
-    let list = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "session/list", "params": {} });
-    let cancel = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } });
+    let list =
+        |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "session/list", "params": {} });
+    let cancel =
+        json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } });
     editor.write(&json!([list(900), cancel, list(901)]).to_string());
     let mut answered: Vec<u64> = (0..2).map(|_| editor.line()["id"].as_u64().unwrap()).collect();
     answered.sort_unstable();

@@ -138,8 +138,7 @@ fn read(path: &Path) -> Result<String, AccessError> {
 
 /// Writes a new key, unless another process has written one meanwhile: all use the first.
 fn create(path: &Path) -> io::Result<()> {
-    let made =
-        EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+    let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
     let der = made.map_err(|_| io::Error::other("there are no random numbers"))?;
     let mut file = tempfile::NamedTempFile::new_in(parent_of(path))?;
     writeln!(file, "{PEM_BEGIN}")?;

@@ -223,8 +223,7 @@ impl Server {
             Err(error) => return self.editor.answer(&id, Err(error)).await,
         };
         let editor = Arc::clone(&self.editor);
-        let mut answer =
-            PromptAnswer::new(Arc::clone(&editor), id, running.session.id.to_string());
+        let mut answer = PromptAnswer::new(Arc::clone(&editor), id, running.session.id.to_string());
         requests.spawn(async move {
             let ended = turn::run(editor, &running, content, &mut answer).await;
             drop(running);

@@ -135,8 +135,7 @@ impl Server {
             self.replay(&session).await?;
         }
         let session = self.insert(session)?;
-        let state =
-            if session.is_running() { SessionState::Running } else { SessionState::Idle };
+        let state = if session.is_running() { SessionState::Running } else { SessionState::Idle };
         self.editor.update_v2(session.id.as_str(), state.update()).await;
         Ok((opened_v2(&session), None))
     }

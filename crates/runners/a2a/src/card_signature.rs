@@ -137,7 +137,8 @@ fn without_signatures(card: &Value) -> Value {
 fn without_empty(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) => {
-            let kept = fields.into_iter().filter_map(|(name, value)| Some((name, without_empty(value)?)));
+            let kept =
+                fields.into_iter().filter_map(|(name, value)| Some((name, without_empty(value)?)));
             let kept: serde_json::Map<String, Value> = kept.collect();
             (!kept.is_empty()).then_some(Value::Object(kept))
         }

@@ -28,10 +28,7 @@ async fn open(world: &World, path: &str, more: &str) -> Reply {
 async fn a_card_declares_its_interfaces() {
     let world = listed().await;
     let port = world.server.address.port();
-    for (path, agent) in [
-        ("/.well-known/agent-card.json", "other"),
-        (CARD, "helper"),
-    ] {
+    for (path, agent) in [("/.well-known/agent-card.json", "other"), (CARD, "helper")] {
         let reply = open(&world, path, "").await;
         assert_eq!(reply.status, 200, "{reply:?}");
         assert!(reply.head.contains("etag: \"") && reply.head.contains("cache-control: "));
@@ -109,7 +106,9 @@ async fn the_tag_of_a_card_is_that_of_what_is_signed() {
     let world = listed().await;
     let (first, second) = (open(&world, CARD, "").await, open(&world, CARD, "").await);
     assert_ne!(first.json()["signatures"], second.json()["signatures"]);
-    let tag = |reply: &Reply| reply.head.lines().find(|line| line.starts_with("etag: ")).unwrap().to_owned();
+    let tag = |reply: &Reply| {
+        reply.head.lines().find(|line| line.starts_with("etag: ")).unwrap().to_owned()
+    };
     assert_eq!(tag(&first), tag(&second));
     let other = open(&world, "/.well-known/agent-card.json", "").await;
     assert_ne!(tag(&first), tag(&other), "another card");

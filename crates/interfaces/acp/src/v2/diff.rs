@@ -40,7 +40,6 @@ fn patch(path: &str, (old, new): (&str, &str), is_new: bool) -> Option<String> {
     let diff = TextDiff::configure().timeout(COMPARING_MAX).diff_lines(old, new);
     let mut unified = diff.unified_diff();
     let hunks = unified.context_radius(CONTEXT_LINES).to_string();
-    let (mode, before) =
-        if is_new { ("new file mode 100644\n", "/dev/null") } else { ("", path) };
+    let (mode, before) = if is_new { ("new file mode 100644\n", "/dev/null") } else { ("", path) };
     Some(format!("diff --git {path} {path}\n{mode}--- {before}\n+++ {path}\n{hunks}"))
 }

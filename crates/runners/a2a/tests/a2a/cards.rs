@@ -190,7 +190,11 @@ async fn a_card_that_has_to_be_signed_is_refused_unless_it_is() {
     }
     for wrong in ["", "{}", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"RSA\"}]}"] {
         let card_keys = Some(wrong.to_owned());
-        let config = RemoteAgentConfig { card: "http://127.0.0.1:1/".to_owned(), card_keys, ..RemoteAgentConfig::default() };
+        let config = RemoteAgentConfig {
+            card: "http://127.0.0.1:1/".to_owned(),
+            card_keys,
+            ..RemoteAgentConfig::default()
+        };
         let error = RemoteAgents::default().add("there", &config).unwrap_err().to_string();
         assert!(error.contains("`card_keys`"), "{wrong}: {error}");
     }
