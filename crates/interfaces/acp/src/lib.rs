@@ -29,6 +29,7 @@ mod schema;
 mod server;
 mod session;
 mod session_requests;
+mod task_plan;
 mod tool_call_update;
 mod turn;
 mod turn_updates;

@@ -51,10 +51,10 @@ pub(crate) async fn ask(
     if options.len() < OPTIONS_MIN {
         return Asked::Pending(approval.approval_id);
     }
-    let question = question(session_id, &approval, options);
+    let question = asked_in(editor, &question(session_id, &approval, options));
     // Once there is an answer, its request to the owner is not given up.
     let asked = tokio::select! {
-        asked = editor.request::<RequestPermissionResponse>(METHOD, &asked_in(editor, &question)) => asked,
+        asked = editor.request::<RequestPermissionResponse>(METHOD, &question) => asked,
         () = withdrawn.cancelled() => return Asked::Over,
     };
     let outcome = match asked {

@@ -23,7 +23,7 @@ use crate::schema::{
     StopReason,
 };
 
-/// The only plan of a session: the child tasks.
+/// The only plan of a session: things to do, and child tasks.
 const PLAN: &str = "tasks";
 
 /// The foreground state of a session.
@@ -85,26 +85,20 @@ pub(crate) fn initialized() -> Value {
 /// An update of version 1; `None` where version 2 has none.
 pub(crate) fn update(update: &SessionUpdate) -> Option<Value> {
     let mut rewritten = json!(update);
-    match update {
-        SessionUpdate::CurrentModeUpdate(_) => return None,
-        SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_) => {
-            rewritten["sessionUpdate"] = json!("tool_call_update");
-            rewrite_content(&mut rewritten);
-        }
-        SessionUpdate::Plan(plan) => {
-            let plan = json!({ "type": "items", "planId": PLAN, "entries": plan.entries });
-            rewritten = json!({ "sessionUpdate": "plan_update", "plan": plan });
-        }
-        SessionUpdate::AvailableCommandsUpdate(update) => {
-            rewritten["availableCommands"] = commands(update);
-        }
-        SessionUpdate::ConfigOptionUpdate(update) => {
-            rewritten["configOptions"] = options(&update.config_options);
-        }
-        _ if rewritten.get("content").is_some() && rewritten.get("messageId").is_none() => {
-            rewritten["messageId"] = json!(Uuid::new_v4().to_string());
-        }
-        _ => {}
+    if let SessionUpdate::CurrentModeUpdate(_) = update {
+        return None;
+    } else if let SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_) = update {
+        rewritten["sessionUpdate"] = json!("tool_call_update");
+        rewrite_content(&mut rewritten);
+    } else if let SessionUpdate::Plan(plan) = update {
+        let plan = json!({ "type": "items", "planId": PLAN, "entries": plan.entries });
+        rewritten = json!({ "sessionUpdate": "plan_update", "plan": plan });
+    } else if let SessionUpdate::AvailableCommandsUpdate(update) = update {
+        rewritten["availableCommands"] = commands(update);
+    } else if let SessionUpdate::ConfigOptionUpdate(update) = update {
+        rewritten["configOptions"] = options(&update.config_options);
+    } else if rewritten.get("content").is_some() && rewritten.get("messageId").is_none() {
+        rewritten["messageId"] = json!(Uuid::new_v4().to_string());
     }
     Some(rewritten)
 }
