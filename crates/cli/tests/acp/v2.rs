@@ -255,3 +255,31 @@ fn methods_of_version_1_alone_do_not_exist_and_batches_are_read() {
     let again = editor.ask("initialize", &json!({ "protocolVersion": 1 }));
     assert_eq!(again["result"]["protocolVersion"], 2, "{again}");
 }
+
+const LISTS: &str = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name = \"todo\", arguments = { items = [{ text = \"read\", status = \"done\" }] } } }]\n\
+    [[reply]]\nsteps = [{ text = \"listed\" }]\n";
+
+#[test]
+fn plans_and_commands_have_the_shapes_of_version_2() {
+    let world = World::new(&[("lists", LISTS)]);
+    let commands = crate::project_folder::home(world.path()).join(".claude/commands");
+    std::fs::create_dir_all(&commands).unwrap();
+    let text = "---\ndescription: Fixes.\nargument-hint: [issue]\n---\nFix $1.\n";
+    std::fs::write(commands.join("fix.md"), text).unwrap();
+    let mut editor = editor(&world, "lists");
+    let opened = editor.ask("session/new", &json!({ "cwd": world.path() }));
+    let opened: v2::NewSessionResponse = typed(&opened["result"]);
+    assert_eq!(opened.available_commands[0].name, "fix");
+    let Some(v2::AvailableCommandInput::Text(input)) = &opened.available_commands[0].input else {
+        panic!("{opened:?}");
+    };
+    assert_eq!(input.hint, "[issue]");
+    editor.prompt(&opened.session_id.to_string(), "Plan");
+    assert_eq!(idle(&mut editor), "end_turn");
+    let plan = updates(&editor).into_iter().find_map(|update| match update {
+        v2::SessionUpdate::PlanUpdate(update) => Some(update.plan),
+        _ => None,
+    });
+    let Some(v2::PlanUpdateContent::Items(items)) = plan else { panic!("{plan:?}") };
+    assert_eq!(items.entries[0].content, "read");
+}
