@@ -102,7 +102,7 @@ impl Server {
         let stored = connection.session(summary).await.map_err(failed)?;
         let root = session.participant.project().root().to_owned();
         for message in &stored.messages {
-            if let (Version::V2, Message::User(user)) = (self.editor.version(), message) {
+            if let (Version::V2, Message::User(user)) = (self.editor.version(), &**message) {
                 self.editor.update_v2(session.id.as_str(), v2::user_message(user)).await;
                 continue;
             }

@@ -30,7 +30,6 @@
 //! | 11.3, 11.5 | paths and queries of HTTP+JSON, in camelCase                    | `both_bindings_do_the_same`, `queries_are_read_like_parameters` |
 
 use antiphon_a2a_api::ExposedAgents;
-use antiphon_core::AgentName;
 use serde_json::{Value, json};
 
 use crate::world::{World, error, message, request};
