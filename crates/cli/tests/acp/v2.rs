@@ -269,8 +269,11 @@ fn plans_and_commands_have_the_shapes_of_version_2() {
     let mut editor = editor(&world, "lists");
     let opened = editor.ask("session/new", &json!({ "cwd": world.path() }));
     let opened: v2::NewSessionResponse = typed(&opened["result"]);
-    assert_eq!(opened.available_commands[0].name, "fix");
-    let Some(v2::AvailableCommandInput::Text(input)) = &opened.available_commands[0].input else {
+    let v2::AvailableCommand::Command(command) = &opened.available_commands[0] else {
+        panic!("{opened:?}");
+    };
+    assert_eq!(command.name, "fix");
+    let Some(v2::AvailableCommandInput::Text(input)) = &command.input else {
         panic!("{opened:?}");
     };
     assert_eq!(input.hint, "[issue]");

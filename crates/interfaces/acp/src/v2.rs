@@ -119,6 +119,7 @@ pub(crate) fn options(options: &[SessionConfigOption]) -> Value {
 pub(crate) fn commands(update: &AvailableCommandsUpdate) -> Value {
     let mut commands = json!(update.available_commands);
     for command in commands.as_array_mut().into_iter().flatten() {
+        command["type"] = json!("command");
         if let Some(input) = command.get_mut("input").and_then(Value::as_object_mut) {
             input.insert("type".to_owned(), json!("text"));
         }
