@@ -68,13 +68,25 @@ impl Connection {
         path: &str,
         body: Bytes,
     ) -> Result<Response<Incoming>, Error> {
-        self.ask_as(None, method, path, body).await
+        self.ask_with(&[], method, path, body).await
     }
 
     /// The same with an idempotency key: repeated with the same key, it is the same request.
     pub async fn ask_as(
         &mut self,
         key: Option<&str>,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Error> {
+        let key = key.map(|key| ("idempotency-key", key));
+        self.ask_with(key.as_slice(), method, path, body).await
+    }
+
+    /// The same with these headers.
+    pub async fn ask_with(
+        &mut self,
+        headers: &[(&str, &str)],
         method: Method,
         path: &str,
         body: Bytes,
@@ -87,8 +99,8 @@ impl Connection {
         if let Some(token) = &self.address.token {
             request = request.header(AUTHORIZATION, token);
         }
-        if let Some(key) = key {
-            request = request.header("idempotency-key", key);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         self.sender.ready().await?;
         Ok(self.sender.send_request(request.body(Full::new(body))?).await?)

@@ -9,6 +9,7 @@
 //! use it.
 
 mod disk;
+mod interfaces;
 mod load;
 mod upstream;
 
@@ -35,8 +36,12 @@ const TURN: Duration = Duration::from_millis(700);
 type Part = fn(&Runtime) -> Result<(), Error>;
 
 /// What is measured: everything, or the names after `--`.
-const PARTS: [(&str, Part); 3] =
-    [("disk", disk::compare), ("throughput", throughput), ("added", added)];
+const PARTS: [(&str, Part); 4] = [
+    ("disk", disk::compare),
+    ("throughput", throughput),
+    ("added", added),
+    ("interfaces", interfaces::compare),
+];
 
 /// Answers at once, with as much text as `upstream`.
 const SCRIPT: &str = r#"

@@ -309,9 +309,10 @@ const ADAPTERS: [&str; 14] = [
 ];
 
 /// The files of the binary that wire adapters, or whose command is about one.
-const WIRING: [&str; 20] = [
+const WIRING: [&str; 21] = [
     "commands/definitions/attach.rs",
     "commands/interfaces/acp.rs",
+    "commands/interfaces/card_key.rs",
     "commands/interfaces/mcp/serve.rs",
     "commands/interfaces/serve.rs",
     "commands/interfaces/serve/a2a.rs",

@@ -81,7 +81,8 @@ impl World {
             }
         });
         let cwd = self.path().display().to_string();
-        Editor { child, input, lines, next_id: 1, cwd, updates: Vec::new(), asked: Vec::new() }
+        let (updates, asked, answers) = (Vec::new(), Vec::new(), Vec::new());
+        Editor { child, input, lines, next_id: 1, cwd, updates, asked, answers }
     }
 }
 
@@ -96,13 +97,19 @@ pub(crate) struct Editor {
     pub(crate) updates: Vec<Value>,
     /// Requests of the agent that have no answer yet.
     pub(crate) asked: Vec<Value>,
+    /// Answers of the agent that came while something else was waited for.
+    answers: Vec<Value>,
 }
 
 impl Editor {
     pub(crate) fn write(&mut self, line: &str) {
+        self.write_part(&format!("{line}\n"));
+    }
+
+    /// Writes a part of a line.
+    pub(crate) fn write_part(&mut self, part: &str) {
         let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_bytes()).unwrap();
-        input.write_all(b"\n").unwrap();
+        input.write_all(part.as_bytes()).unwrap();
         input.flush().unwrap();
     }
 
@@ -136,11 +143,15 @@ impl Editor {
 
     /// The answer to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Value {
+        if let Some(place) = self.answers.iter().position(|answer| answer["id"] == id) {
+            return self.answers.remove(place);
+        }
         loop {
             let line = self.line();
             if line.get("method").is_none() && line["id"] == id {
                 return line;
             }
+            self.keep_answer(line);
         }
     }
 
@@ -180,16 +191,24 @@ impl Editor {
                 return found.clone();
             }
             assert!(Instant::now() < end, "no such update: {:#?}", self.updates);
-            self.line();
+            let line = self.line();
+            self.keep_answer(line);
         }
     }
 
     /// Waits until the agent asks something.
     pub(crate) fn until_asked(&mut self) -> Value {
         while self.asked.is_empty() {
-            self.line();
+            let line = self.line();
+            self.keep_answer(line);
         }
         self.asked.remove(0)
+    }
+
+    fn keep_answer(&mut self, line: Value) {
+        if line.get("method").is_none() {
+            self.answers.push(line);
+        }
     }
 
     /// The text of the agent's messages so far.

@@ -105,3 +105,64 @@ fn a_spoofed_title_stays_on_one_line_and_is_escaped() {
     editor.notify("session/cancel", &json!({ "sessionId": session }));
     editor.answer(prompt);
 }
+
+const ASKS: &str = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name = \"bash\", arguments = { command = \"touch asked.txt\" } } }]\n\
+    [[reply]]\nsteps = [{ text = \"done\" }]\n";
+
+/// An editor that dies before its person has answered has allowed nothing, and the next one is asked again.
+#[test]
+fn an_editor_that_dies_with_a_question_open_has_allowed_nothing() {
+    let world = World::new(&[("asks", ASKS)]);
+    let mut first = world.editor("asks");
+    let session = first.new_session();
+    first.start_prompt(&session, "Touch it");
+    first.until_asked();
+    // Half of an answer is none.
+    first.write_part("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}");
+    first.kill();
+    let pending = world.json(&["approvals", "list", "--json"]);
+    assert_eq!(pending[0]["status"], "pending", "{pending}");
+    assert!(!world.path().join("asked.txt").exists());
+    let mut second = world.editor("asks");
+    assert!(second.load(&session)["result"].is_object());
+    let prompt = second.start_prompt(&session, "Go on");
+    let question = second.until_asked();
+    let refusal = json!({ "outcome": { "outcome": "selected", "optionId": "deny" } });
+    second.write(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": refusal }).to_string());
+    assert_eq!(second.answer(prompt)["result"]["stopReason"], "end_turn");
+    assert!(!world.path().join("asked.txt").exists());
+}
+
+/// Answers to a question that are not of its form decide nothing.
+#[test]
+fn malformed_answers_to_a_question_allow_nothing() {
+    for result in [
+        json!({ "result": null }),
+        json!({ "result": {} }),
+        json!({ "result": "allow_once" }),
+        json!({ "result": { "outcome": "allow_once" } }),
+        json!({ "result": { "outcome": { "outcome": "selected" } } }),
+        json!({ "result": { "outcome": { "outcome": "selected", "optionId": ["allow_once"] } } }),
+        json!({ "result": { "outcome": { "outcome": "approved", "optionId": "allow_once" } } }),
+        json!({ "error": { "code": -32601, "message": "no such method" } }),
+        json!({ "result": { "outcome": { "outcome": "selected", "optionId": "allow_once" } }, "error": { "code": 1, "message": "x" } }),
+    ] {
+        let world = World::new(&[("asks", ASKS)]);
+        let mut editor = world.editor("asks");
+        let session = editor.new_session();
+        let prompt = editor.start_prompt(&session, "Touch it");
+        let question = editor.until_asked();
+        let mut line = result.clone();
+        line["jsonrpc"] = json!("2.0");
+        line["id"] = question["id"].clone();
+        editor.write(&line.to_string());
+        let is_note =
+            |it: &Value| it["content"]["text"].as_str().is_some_and(|it| it.contains("approvals"));
+        editor.until_update(is_note);
+        let approvals = world.json(&["approvals", "list", "--json"]);
+        assert_eq!(approvals[0]["status"], "pending", "{result}: {approvals}");
+        assert!(!world.path().join("asked.txt").exists(), "{result}");
+        editor.notify("session/cancel", &json!({ "sessionId": session }));
+        assert_eq!(editor.answer(prompt)["result"]["stopReason"], "cancelled", "{result}");
+    }
+}

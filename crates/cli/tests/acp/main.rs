@@ -11,3 +11,4 @@ mod hostile;
 mod killed;
 mod sessions;
 mod turns;
+mod v2;

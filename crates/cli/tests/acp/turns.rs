@@ -105,3 +105,22 @@ fn a_cancel_ends_the_command_that_runs_and_the_session_goes_on() {
     assert_eq!(editor.prompt(&session, "Hi")["result"]["stopReason"], "end_turn");
     assert!(editor.text().ends_with("Hello, editor."), "{}", editor.text());
 }
+
+const LISTS: &str = "[[reply]]\nwhen = { turn = 0 }\nsteps = [{ call = { name = \"todo\", arguments = { items = [{ text = \"read\", status = \"done\" }, { text = \"write\", status = \"in_progress\" }, { text = \"test\" }] } } }]\n\
+    [[reply]]\nsteps = [{ text = \"listed\" }]\n";
+
+#[test]
+fn the_list_of_things_to_do_is_the_plan() {
+    let world = World::new(&[("lists", LISTS)]);
+    let mut editor = world.editor("lists");
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "Plan")["result"]["stopReason"], "end_turn");
+    let plan = editor.until_update(|update| update["sessionUpdate"] == "plan");
+    let entries: Vec<_> = plan["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["content"].as_str().unwrap(), entry["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(entries, [("read", "completed"), ("write", "in_progress"), ("test", "pending")]);
+}

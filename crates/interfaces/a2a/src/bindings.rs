@@ -103,6 +103,11 @@ pub(crate) fn routes(a2a: A2a) -> ApiRouter<Arc<AppState>> {
         let route = describe(route, "a2a_card", "The card of an agent.");
         route.responds(200, "application/json", "The card.")
     });
+    let public_key = get_with(card::public_key, |route| {
+        let summary = "The public key that cards are signed with (RFC 7517).";
+        let route = describe(route, "a2a_card_key", summary);
+        route.responds(200, "application/jwk-set+json", "A set of JSON Web Keys.")
+    });
     let rpc = |id: &'static str| {
         post_with(json_rpc::call, move |route| {
             let summary = "The JSON-RPC binding of A2A 1.0 (docs/a2a.md).";
@@ -122,6 +127,7 @@ pub(crate) fn routes(a2a: A2a) -> ApiRouter<Arc<AppState>> {
     ApiRouter::new()
         .api_route(card::WELL_KNOWN, first)
         .api_route(card::OF_AGENT, of_agent)
+        .api_route(card::PUBLIC_KEY, public_key)
         .api_route(RPC, rpc("a2a_rpc"))
         .api_route(RPC_SLASH, rpc("a2a_rpc_slash"))
         .api_route(BELOW, below)

@@ -1,4 +1,5 @@
-//! Agent cards. A card is public when the user lists the exposed agents; the extended card needs credentials.
+//! Agent cards, each signed with the server's key. A card is public when the user lists the exposed agents; the extended
+//! card needs credentials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +10,19 @@ use a2a::{
 };
 use antiphon_core::{AgentDefinition, AgentName};
 use antiphon_interface_transport::AppState;
-use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use crate::A2a;
 use crate::bindings::{Binding, agent_name};
+use crate::card_key::canonical;
 use crate::error::A2aError;
 use crate::message::INPUT_MODES;
 
@@ -30,11 +32,20 @@ pub(crate) const WELL_KNOWN: &str = "/.well-known/agent-card.json";
 /// The card of an agent.
 pub(crate) const OF_AGENT: &str = "/a2a/{agent}/.well-known/agent-card.json";
 
+/// The public key that cards are signed with.
+pub(crate) const PUBLIC_KEY: &str = "/.well-known/jwks.json";
+
 /// Routes of cards.
-pub(crate) const ROUTES: [&str; 2] = [WELL_KNOWN, OF_AGENT];
+pub(crate) const ROUTES: [&str; 3] = [WELL_KNOWN, OF_AGENT, PUBLIC_KEY];
 
 /// Name of the security scheme.
 const BEARER: &str = "bearer";
+
+/// The level that a key needs. An empty list would be signed differently by different SDKs.
+const LEVEL: &str = "write";
+
+/// How long a client may use what it has read.
+const CACHE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "private, max-age=60")];
 
 /// `GET /.well-known/agent-card.json`.
 pub(crate) async fn first(
@@ -45,7 +56,7 @@ pub(crate) async fn first(
     let (parts, _) = request.into_parts();
     let visible = a2a.config.visible(&state, &parts);
     match visible.first() {
-        Some(agent) => respond(&parts, &card(&state, &a2a, &parts, agent, Detail::Public)),
+        Some(agent) => respond(&state, &a2a, &parts, agent),
         None => {
             let message = "no agent is exposed here: see docs/a2a.md";
             Binding::Http.error(&A2aError::no_agent(message))
@@ -61,21 +72,51 @@ pub(crate) async fn of_agent(
 ) -> Response {
     let (parts, _) = request.into_parts();
     match a2a.config.find(&state, &parts, agent_name(&parts)) {
-        Ok(agent) => respond(&parts, &card(&state, &a2a, &parts, &agent, Detail::Public)),
+        Ok(agent) => respond(&state, &a2a, &parts, &agent),
         Err(error) => Binding::Http.error(&error),
     }
 }
 
+/// `GET /.well-known/jwks.json`.
+pub(crate) async fn public_key(Extension(a2a): Extension<A2a>) -> Response {
+    let kind = [(CONTENT_TYPE, "application/jwk-set+json")];
+    (CACHE, kind, a2a.card_key.public().to_string()).into_response()
+}
+
 /// How much a card says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
+enum Detail {
     Public,
     /// With the tools and the model of the agent.
     Extended,
 }
 
-/// The card of an agent.
-pub(crate) fn card(
+/// The extended card of an agent, signed.
+pub(crate) fn extended(
+    state: &AppState,
+    a2a: &A2a,
+    parts: &Parts,
+    agent: &AgentName,
+) -> Result<AgentCard, A2aError> {
+    let card = card(state, a2a, parts, agent, Detail::Extended);
+    let canonical = canonical(&card).map_err(|error| A2aError::internal(error.to_string()))?;
+    signed(a2a, parts, card, &canonical)
+}
+
+fn signed(
+    a2a: &A2a,
+    parts: &Parts,
+    card: AgentCard,
+    canonical: &[u8],
+) -> Result<AgentCard, A2aError> {
+    let public_url = format!("{}{PUBLIC_KEY}", a2a.config.base_url(parts));
+    let signature = a2a.card_key.sign(canonical, &public_url);
+    let signature = signature.map_err(|_| A2aError::internal("the card cannot be signed"))?;
+    Ok(AgentCard { signatures: Some(vec![signature]), ..card })
+}
+
+/// The card of an agent, unsigned.
+fn card(
     state: &AppState,
     a2a: &A2a,
     parts: &Parts,
@@ -122,7 +163,7 @@ pub(crate) fn card(
         documentation_url: None,
         icon_url: None,
         security_schemes: Some(security),
-        security_requirements: Some(vec![HashMap::from([(BEARER.to_owned(), Vec::new())])]),
+        security_requirements: Some(vec![HashMap::from([(BEARER.to_owned(), modes(&[LEVEL]))])]),
         signatures: None,
     }
 }
@@ -151,17 +192,23 @@ fn skills(
     }]
 }
 
-fn respond(parts: &Parts, card: &AgentCard) -> Response {
-    let body = serde_json::to_string(card).unwrap_or_default();
-    let digest = Sha256::digest(body.as_bytes());
+/// The public card. A signature differs each time: the tag is that of what is signed, and by which key.
+fn respond(state: &AppState, a2a: &A2a, parts: &Parts, agent: &AgentName) -> Response {
+    let card = card(state, a2a, parts, agent, Detail::Public);
+    let Ok(canonical) = canonical(&card) else {
+        return Binding::Http.error(&A2aError::internal("the card cannot be written"));
+    };
+    let digest = Sha256::new().chain_update(a2a.card_key.id()).chain_update(&canonical).finalize();
     let tag = format!("\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest));
-    let cache = [(CACHE_CONTROL, "private, max-age=60")];
     let known =
         parts.headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut response = if known {
-        (StatusCode::NOT_MODIFIED, cache).into_response()
+        (StatusCode::NOT_MODIFIED, CACHE).into_response()
     } else {
-        (cache, [(CONTENT_TYPE, "application/json")], body).into_response()
+        match signed(a2a, parts, card, &canonical) {
+            Ok(card) => (CACHE, Json(card)).into_response(),
+            Err(error) => return Binding::Http.error(&error),
+        }
     };
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(ETAG, tag);

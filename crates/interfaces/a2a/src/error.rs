@@ -81,6 +81,11 @@ impl A2aError {
         Self { status: StatusCode::NOT_FOUND, ..error }
     }
 
+    /// The server cannot do it.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(error_code::INTERNAL_ERROR, message)
+    }
+
     pub(crate) fn stopping() -> Self {
         let error = Self::new(error_code::INTERNAL_ERROR, "the server is shutting down: ask again");
         Self { status: StatusCode::SERVICE_UNAVAILABLE, reason: "UNAVAILABLE", ..error }

@@ -1,6 +1,6 @@
 //! Which agents are exposed, to whom, and at which address.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use antiphon_core::{AgentName, TaskSummary};
 use antiphon_interface_transport::{AppState, Caller, ExposedAgents};
@@ -21,19 +21,19 @@ pub struct A2aConfig {
     pub is_tls: bool,
     /// Hosts of push notifications beside public ones.
     pub push_hosts: OutboundRules,
-    /// Where configurations of push notifications are stored. Its parent exists.
-    pub push_folder: PathBuf,
+    /// The state folder, which exists: configurations of push notifications are stored in it, and the key of agent cards.
+    pub state: PathBuf,
 }
 
 impl A2aConfig {
     /// All agents for clients on this machine, without TLS.
-    pub fn new(push_folder: PathBuf) -> Self {
+    pub fn new(state: &Path) -> Self {
         Self {
             agents: ExposedAgents::AllOnLoopback,
             url: None,
             is_tls: false,
             push_hosts: OutboundRules::default(),
-            push_folder,
+            state: state.to_owned(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! |----------------------------------------------------|-----------------------------------------------------|
 //! | `GET /.well-known/agent-card.json`                 | the card of the first exposed agent                 |
 //! | `GET /a2a/{agent}/.well-known/agent-card.json`     | the card of an agent                                |
+//! | `GET /.well-known/jwks.json`                       | the public key that cards are signed with           |
 //! | `POST /a2a/{agent}`                                | JSON-RPC                                            |
 //! | `/a2a/{agent}/message:send`, `message:stream`, `tasks…`, `extendedAgentCard` | HTTP+JSON                 |
 //!
@@ -14,6 +15,7 @@
 mod approval;
 mod bindings;
 mod card;
+mod card_key;
 mod error;
 mod exposure;
 mod message;
@@ -29,22 +31,39 @@ use std::sync::Arc;
 pub use antiphon_interface_transport::ExposedAgents;
 use antiphon_interface_transport::{Interface, OwnWork};
 
+pub use crate::card_key::{CardKey, CardKeyError};
 pub use crate::exposure::A2aConfig;
 pub use crate::push::PushError;
 use crate::push::PushService;
+
+/// Folder of push notification configurations, in the state folder.
+const PUSH_FOLDER: &str = "a2a-push";
+
+/// Why there is no A2A interface.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The stored push notification configurations cannot be read.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// There is no key for agent cards.
+    #[error(transparent)]
+    CardKey(#[from] CardKeyError),
+}
 
 /// The A2A interface of a server.
 #[derive(Clone)]
 pub struct A2a {
     pub(crate) config: Arc<A2aConfig>,
+    pub(crate) card_key: Arc<CardKey>,
     pub(crate) push: PushService,
 }
 
 impl A2a {
-    /// The interface with these settings. Reads the push notification configurations that are stored.
-    pub fn new(config: A2aConfig) -> Result<Self, PushError> {
-        let push = PushService::open(config.push_folder.clone(), config.push_hosts.clone())?;
-        Ok(Self { config: Arc::new(config), push })
+    /// The interface with these settings. Reads the push notification configurations that are stored, and the key of cards.
+    pub fn new(config: A2aConfig) -> Result<Self, OpenError> {
+        let card_key = Arc::new(CardKey::in_state(&config.state)?);
+        let push = PushService::open(config.state.join(PUSH_FOLDER), config.push_hosts.clone())?;
+        Ok(Self { config: Arc::new(config), card_key, push })
     }
 
     /// Its routes. The cards need no credentials when the user lists the agents that are exposed.
@@ -85,7 +104,7 @@ mod tests {
     #[test]
     fn every_route_is_in_the_document() {
         let folder = tempfile::tempdir().unwrap();
-        let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
+        let a2a = A2a::new(A2aConfig::new(folder.path())).unwrap();
         assert_eq!(undescribed_paths(a2a.interface()), Vec::<String>::new());
     }
 }

@@ -15,7 +15,7 @@ use axum::http::request::Parts;
 use serde_json::{Value, json};
 
 use crate::A2a;
-use crate::card::{Detail, card};
+use crate::card;
 use crate::error::A2aError;
 use crate::exposure::may_see;
 use crate::reply::{Reply, Updates};
@@ -66,7 +66,7 @@ impl AgentRequest {
                 json!({})
             }
             Operation::ExtendedCard => {
-                json!(card(&self.state, &self.a2a, &self.parts, &self.agent, Detail::Extended))
+                json!(card::extended(&self.state, &self.a2a, &self.parts, &self.agent)?)
             }
         };
         Ok(Reply::Value(value))

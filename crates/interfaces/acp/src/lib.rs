@@ -1,4 +1,5 @@
-//! The Agent Client Protocol (version 1) on standard input and output: an editor as a front end of a project.
+//! The Agent Client Protocol on standard input and output: an editor as a front end of a project. Version 1, and for an
+//! editor that asks for it the draft of version 2 (`v2`).
 //!
 //! A session of the protocol is a session of the project; a prompt is a task in it. Everything that the editor sees
 //! comes from the events of the task and its live deltas, as for every other watcher, so that a session that is
@@ -14,20 +15,26 @@
 //! | modes, config options         | permission mode, agent and model of the next tasks                       |
 //! | the end of the input          | running tasks are interrupted; they go on with the next prompt           |
 //!
-//! Types of the wire come from one pinned crate, and only `wire` and `schema` name it.
+//! Types of the wire come from one pinned crate, and only `schema` names it.
 
 mod commands;
 mod config_options;
+mod initialize;
 mod line_reader;
 mod permission;
+mod prompt_answer;
 mod prompt_content;
 mod replay;
 mod schema;
 mod server;
 mod session;
+mod session_requests;
+mod task_plan;
 mod tool_call_update;
 mod turn;
 mod turn_updates;
+mod v2;
+mod version;
 mod wire;
 
 pub use server::{AcpConfig, serve};

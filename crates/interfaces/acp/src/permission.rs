@@ -6,6 +6,7 @@ use antiphon_core::{Answer, Approval, ApprovalId, ApprovalReply, Decision, Quest
 use antiphon_process::Participant;
 use antiphon_view::display::escaped;
 use antiphon_view::{call_lines, call_text, rule_text};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::schema::{
@@ -13,6 +14,8 @@ use crate::schema::{
     RequestPermissionResponse, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use crate::tool_call_update::text_content;
+use crate::v2;
+use crate::version::Version;
 use crate::wire::{Editor, Unanswered};
 
 const METHOD: &str = "session/request_permission";
@@ -48,7 +51,7 @@ pub(crate) async fn ask(
     if options.len() < OPTIONS_MIN {
         return Asked::Pending(approval.approval_id);
     }
-    let question = question(session_id, &approval, options);
+    let question = asked_in(editor, &question(session_id, &approval, options));
     // Once there is an answer, its request to the owner is not given up.
     let asked = tokio::select! {
         asked = editor.request::<RequestPermissionResponse>(METHOD, &question) => asked,
@@ -76,6 +79,14 @@ pub(crate) async fn ask(
         tracing::debug!(%error, "the decision was not recorded");
     }
     Asked::Over
+}
+
+/// A question in the shape of the version that the editor speaks.
+fn asked_in(editor: &Editor, question: &RequestPermissionRequest) -> Value {
+    match editor.version() {
+        Version::V1 => json!(question),
+        Version::V2 => v2::permission(question),
+    }
 }
 
 /// What an option decides; `None` when it was not offered.

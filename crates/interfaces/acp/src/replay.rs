@@ -24,13 +24,17 @@ pub(crate) fn updates(message: &Message, root: &Path) -> Vec<SessionUpdate> {
 }
 
 fn input(block: &InputBlock) -> SessionUpdate {
-    let block = match block {
+    SessionUpdate::UserMessageChunk(ContentChunk::new(content(block)))
+}
+
+/// A block of a user's message.
+pub(crate) fn content(block: &InputBlock) -> ContentBlock {
+    match block {
         InputBlock::Text(text) => ContentBlock::Text(TextContent::new(text.text.clone())),
         InputBlock::Image(image) => {
             ContentBlock::Image(ImageContent::new(STANDARD.encode(image.data()), image.mime_type()))
         }
-    };
-    SessionUpdate::UserMessageChunk(ContentChunk::new(block))
+    }
 }
 
 fn output(block: &AssistantBlock, root: &Path) -> Option<SessionUpdate> {

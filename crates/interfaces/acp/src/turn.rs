@@ -8,7 +8,7 @@ use antiphon_api::{RunStarted, RunTarget, SendMessage};
 use antiphon_client::StreamItem;
 use antiphon_core::port::{ApprovalSelector, TaskQuery, TaskSelector};
 use antiphon_core::{
-    Approval, ApprovalId, Event, EventBody, HandlingMode, RawJson, StatusChanged, TaskId,
+    Approval, ApprovalId, Event, EventBody, HandlingMode, Message, RawJson, StatusChanged, TaskId,
     TaskStatus, TaskSummary, WaitingFor,
 };
 use antiphon_process::{Connection, FollowedTask};
@@ -23,15 +23,18 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::permission::{self, Asked};
+use crate::prompt_answer::PromptAnswer;
 use crate::prompt_content::PromptContent;
 use crate::schema::{ContentBlock, ContentChunk, Error, SessionUpdate, StopReason, TextContent};
 use crate::session::{RunningTurn, Session};
 use crate::turn_updates::TurnUpdates;
+use crate::v2::SessionState;
 use crate::wire::Editor;
 
 /// A turn while its task runs.
-struct Turn {
+struct Turn<'a> {
     editor: Arc<Editor>,
+    answer: &'a mut PromptAnswer,
     session: Arc<Session>,
     task_id: TaskId,
     updates: TurnUpdates,
@@ -45,16 +48,18 @@ pub(crate) async fn run(
     editor: Arc<Editor>,
     running: &RunningTurn,
     content: PromptContent,
+    answer: &mut PromptAnswer,
 ) -> Result<StopReason, Error> {
     let session = Arc::clone(&running.session);
     let process = session.process().map_err(failed)?;
     let started = start(&session, &process, content).await.map_err(failed)?;
+    answer.state(SessionState::Running).await;
     let mut feed = session.participant.follow(process, &started);
     let task_id = started.task_id.clone();
     let root = session.participant.project().root().to_owned();
     let updates = TurnUpdates::new(task_id.clone(), root);
     let (questions, asking) = (JoinSet::new(), HashMap::new());
-    let mut turn = Turn { editor, session, task_id, updates, questions, asking };
+    let mut turn = Turn { editor, answer, session, task_id, updates, questions, asking };
     for approval in turn.pending(&started.root).await {
         turn.ask(approval);
     }
@@ -144,7 +149,7 @@ pub(crate) async fn last_task(
     Ok(connection.reader().tasks(query).await?.into_iter().next())
 }
 
-impl Turn {
+impl Turn<'_> {
     async fn watch(
         &mut self,
         running: &RunningTurn,
@@ -185,6 +190,12 @@ impl Turn {
     }
 
     async fn event(&mut self, event: &Event) -> Option<Result<StopReason, Error>> {
+        if event.task_id == self.task_id
+            && let EventBody::MessageAppended(appended) = &event.body
+            && let Message::User(message) = &*appended.message
+        {
+            self.answer.inserted(message).await;
+        }
         for update in self.updates.event(event) {
             self.send(update).await;
         }
@@ -197,7 +208,22 @@ impl Turn {
             question.cancel();
         }
         let EventBody::StatusChanged(change) = &event.body else { return None };
-        if event.task_id == self.task_id { self.end(change).await } else { None }
+        if event.task_id != self.task_id {
+            return None;
+        }
+        let end = self.end(change).await;
+        if end.is_none() {
+            self.state(change).await;
+        }
+        end
+    }
+
+    /// The state of the session while the task has this status.
+    async fn state(&mut self, change: &StatusChanged) {
+        let waits_for_person = change.waiting_for == Some(WaitingFor::Approval);
+        let state =
+            if waits_for_person { SessionState::RequiresAction } else { SessionState::Running };
+        self.answer.state(state).await;
     }
 
     /// How the turn ends with this status, if it does.

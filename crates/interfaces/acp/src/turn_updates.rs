@@ -1,5 +1,5 @@
 //! Updates of a running task for the editor: events of the journal and live deltas become updates of the
-//! session. Only the text and the calls of the task itself are shown; its children are the entries of a plan.
+//! session. Only the text and the calls of the task itself are shown; its children are entries of the plan.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use antiphon_client::{DeltaNotice, DeltaPiece, LiveDelta};
 use antiphon_core::{
-    AssistantBlock, AssistantMessage, Event, EventBody, InputBlock, Message, MessageAppended,
-    OutageWait, StatusChanged, StopReason, StreamEvent, TaskId, TaskStatus, ToolCallId, WaitingFor,
+    AssistantBlock, AssistantMessage, Event, EventBody, Message, MessageAppended, OutageWait,
+    StatusChanged, StopReason, StreamEvent, TaskId, ToolCallId, WaitingFor,
 };
 use antiphon_view::display::escaped;
 use antiphon_view::text::{cut, one_line};
@@ -16,17 +16,14 @@ use antiphon_view::{outage_wait_text, waits_for};
 use uuid::Uuid;
 
 use crate::schema::{
-    ContentBlock, ContentChunk, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    SessionUpdate, TextContent, ToolCall, ToolCallStatus,
+    ContentBlock, ContentChunk, MessageId, SessionUpdate, TextContent, ToolCall, ToolCallStatus,
 };
+use crate::task_plan::TaskPlan;
 use crate::tool_call_update::{self, FINAL};
 
 /// Most bytes of a running call's output that are shown, and how often.
 const OUTPUT_BYTES_MAX: usize = 16 * 1024;
 const OUTPUT_PAUSE: Duration = Duration::from_millis(250);
-
-/// Most entries of a plan.
-const PLAN_MAX: usize = 100;
 
 /// The updates of one turn.
 pub(crate) struct TurnUpdates {
@@ -35,7 +32,7 @@ pub(crate) struct TurnUpdates {
     answer: Answer,
     calls: HashMap<ToolCallId, ToolCall>,
     outputs: HashMap<ToolCallId, (String, Instant)>,
-    children: Vec<(TaskId, String, PlanEntryStatus)>,
+    plan: TaskPlan,
     /// The last answer of the task.
     pub(crate) last_text: String,
     pub(crate) last_stop: StopReason,
@@ -62,12 +59,12 @@ impl Answer {
 impl TurnUpdates {
     pub(crate) fn new(task_id: TaskId, root: PathBuf) -> Self {
         Self {
+            plan: TaskPlan::new(task_id.clone()),
             task_id,
             root,
             answer: Answer::new(),
             calls: HashMap::new(),
             outputs: HashMap::new(),
-            children: Vec::new(),
             last_text: String::new(),
             last_stop: StopReason::EndTurn,
         }
@@ -128,8 +125,11 @@ impl TurnUpdates {
 
     /// What an event of the task or of a descendant shows.
     pub(crate) fn event(&mut self, event: &Event) -> Vec<SessionUpdate> {
+        if let Some(plan) = self.plan.event(event) {
+            return vec![plan];
+        }
         if event.task_id != self.task_id {
-            return self.descendant(event).into_iter().collect();
+            return Vec::new();
         }
         if let EventBody::MessageAppended(appended) = &event.body {
             return self.appended(appended);
@@ -214,46 +214,5 @@ impl TurnUpdates {
             None => serde_json::to_string_pretty(result).ok()?,
         };
         Some(SessionUpdate::AgentMessageChunk(self.answer.chunk(&text)))
-    }
-
-    /// Children of the task are the entries of a plan.
-    fn descendant(&mut self, event: &Event) -> Option<SessionUpdate> {
-        if let EventBody::TaskCreated(created) = &event.body {
-            let is_child = created.parent.as_ref() == Some(&self.task_id);
-            if !is_child || self.children.len() >= PLAN_MAX {
-                return None;
-            }
-            let name = cut(&escaped(&created.agent));
-            self.children.push((event.task_id.clone(), name, PlanEntryStatus::Pending));
-        } else if let EventBody::MessageAppended(appended) = &event.body {
-            let Message::User(message) = &*appended.message else { return None };
-            let child = self.child(&event.task_id)?;
-            if child.2 != PlanEntryStatus::Pending || child.1.contains(": ") {
-                return None;
-            }
-            let text = message.content.iter().find_map(|block| match block {
-                InputBlock::Text(text) => Some(text.text.as_str()),
-                InputBlock::Image(_) => None,
-            })?;
-            child.1 = cut(&format!("{}: {}", child.1, escaped(&one_line(text))));
-        } else if let EventBody::StatusChanged(change) = &event.body {
-            let child = self.child(&event.task_id)?;
-            let is_over = change.status.is_terminal();
-            child.2 =
-                if is_over { PlanEntryStatus::Completed } else { PlanEntryStatus::InProgress };
-            if is_over && change.status != TaskStatus::Completed {
-                child.1 = format!("{} ({})", child.1, change.status.as_str());
-            }
-        } else {
-            return None;
-        }
-        let entry = |(_, content, status): &(TaskId, String, PlanEntryStatus)| {
-            PlanEntry::new(content.clone(), PlanEntryPriority::Medium, status.clone())
-        };
-        Some(SessionUpdate::Plan(Plan::new(self.children.iter().map(entry).collect())))
-    }
-
-    fn child(&mut self, task_id: &TaskId) -> Option<&mut (TaskId, String, PlanEntryStatus)> {
-        self.children.iter_mut().find(|(child, ..)| child == task_id)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::schema::{Error, SessionNotification, SessionUpdate};
+use crate::v2;
+use crate::version::Version;
 
 /// Lines that wait to be written. A turn waits when the editor does not read them.
 pub(crate) const QUEUE_LINES_MAX: usize = 256;
@@ -43,16 +45,43 @@ pub(crate) struct Editor {
     lines: mpsc::Sender<String>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>,
     next_id: AtomicU64,
+    version: OnceLock<Version>,
 }
 
 impl Editor {
     pub(crate) fn new(lines: mpsc::Sender<String>) -> Self {
-        Self { lines, waiting: Mutex::default(), next_id: AtomicU64::new(1) }
+        let (waiting, next_id) = (Mutex::default(), AtomicU64::new(1));
+        Self { lines, waiting, next_id, version: OnceLock::new() }
+    }
+
+    /// The version that is spoken: the stable one until `initialize` has chosen one.
+    pub(crate) fn version(&self) -> Version {
+        self.version.get().copied().unwrap_or(Version::V1)
+    }
+
+    /// Chooses the version, unless one is chosen already.
+    pub(crate) fn choose_version(&self, version: Version) {
+        let _ = self.version.set(version);
     }
 
     /// Sends a notification about a session.
     pub(crate) async fn update(&self, session_id: &str, update: SessionUpdate) {
-        let params = SessionNotification::new(session_id.to_owned(), update);
+        match self.version() {
+            Version::V1 => {
+                let params = SessionNotification::new(session_id.to_owned(), update);
+                self.notify("session/update", &params).await;
+            }
+            Version::V2 => {
+                if let Some(update) = v2::update(&update) {
+                    self.update_v2(session_id, update).await;
+                }
+            }
+        }
+    }
+
+    /// Sends a notification about a session in the shape of version 2.
+    pub(crate) async fn update_v2(&self, session_id: &str, update: Value) {
+        let params = json!({ "sessionId": session_id, "update": update });
         self.notify("session/update", &params).await;
     }
 

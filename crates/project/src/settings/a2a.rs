@@ -46,6 +46,8 @@ pub struct RemoteA2a {
     /// Hosts that it may be at beside the public host of its card.
     #[serde(default)]
     hosts: Vec<String>,
+    /// File with public keys, one of which has to have signed its card.
+    card_keys: Option<PathBuf>,
 }
 
 impl RemoteA2a {
@@ -55,11 +57,18 @@ impl RemoteA2a {
         name: &AgentName,
         environment: &Environment,
     ) -> Result<RemoteAgentConfig, ProjectError> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path).map_err(|error| {
+                let (place, path) = (format!("[a2a.remote.{name}]"), path.display());
+                ProjectError::InvalidInput(format!("{place}: `card_keys`: {path}: {error}"))
+            })
+        };
         Ok(RemoteAgentConfig {
             card: self.card.clone(),
             token: self.token(name, environment)?,
             header: self.header.clone(),
             hosts: self.hosts.clone(),
+            card_keys: self.card_keys.as_ref().map(read).transpose()?,
         })
     }
 

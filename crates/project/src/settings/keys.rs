@@ -272,6 +272,11 @@ pub const KEYS: &[SettingKey] = &[
     key("a2a.remote.NAME.token_env", "variable", "Environment variable that holds its token."),
     key("a2a.remote.NAME.token_file", "path", "File that holds its token."),
     key(
+        "a2a.remote.NAME.card_keys",
+        "path",
+        "File with public keys, one of which has to have signed its card.",
+    ),
+    key(
         "a2a.remote.NAME.header",
         "text",
         "Name of the header that has the token. Absent: `Authorization: Bearer`.",

@@ -64,6 +64,9 @@ pub(crate) fn choose(agent: &RemoteAgent, bytes: &[u8]) -> Result<AgentEndpoint,
     let refuse = |reason: String| Failure::Refused(format!("its card: {reason}"));
     let json: Value = serde_json::from_slice(bytes)
         .map_err(|error| refuse(format!("it is not JSON: {}", words(&error.to_string()))))?;
+    if let Some(keys) = &agent.card_keys {
+        keys.check(&json).map_err(refuse)?;
+    }
     if json.get("supportedInterfaces").is_none() && json.get("url").is_some() {
         let version = json.get("protocolVersion").and_then(Value::as_str).unwrap_or("0.3");
         return Err(refuse(format!(

@@ -33,6 +33,7 @@
 mod address;
 mod call;
 mod card;
+mod card_signature;
 mod connection;
 mod event_stream;
 mod failure;

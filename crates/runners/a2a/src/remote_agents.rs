@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::address;
+use crate::card_signature::CardKeys;
 use crate::connection::Connection;
 
 /// The path of a card, when the address has none.
@@ -26,6 +27,8 @@ pub struct RemoteAgentConfig {
     pub header: Option<String>,
     /// Hosts that it may be at beside the public host of its card, as in rules about hosts.
     pub hosts: Vec<String>,
+    /// Public keys, one of which has to have signed its card: a set of JSON Web Keys. Absent: the card need not be signed.
+    pub card_keys: Option<String>,
 }
 
 /// The remote agents of this orchestrator, by name. Their tokens do not print.
@@ -42,6 +45,7 @@ pub(crate) struct RemoteAgent {
     pub(crate) rules: OutboundRules,
     pub(crate) hosts: Vec<String>,
     pub(crate) credentials: Option<(HeaderName, HeaderValue)>,
+    pub(crate) card_keys: Option<CardKeys>,
     /// The connection of the last call.
     pub(crate) connection: Mutex<Option<Arc<Connection>>>,
 }
@@ -74,12 +78,15 @@ impl RemoteAgents {
             let reason = "the token would be sent in the clear: use an https address";
             return Err(refuse(reason.to_owned()));
         }
+        let card_keys = config.card_keys.as_deref().map(CardKeys::parse).transpose();
+        let card_keys = card_keys.map_err(|error| refuse(format!("`card_keys`: {error}")))?;
         let agent = RemoteAgent {
             name: name.clone(),
             card,
             rules,
             hosts: config.hosts.clone(),
             credentials: credentials.transpose().map_err(refuse)?,
+            card_keys,
             connection: Mutex::new(None),
         };
         self.agents.insert(name, Arc::new(agent));

@@ -8,7 +8,7 @@
 //! | 3.1.4   | artifacts are omitted unless asked for; `nextPageToken` is present; newest first; cursors | `a_list_is_paged_newest_first` |
 //! | 3.1.6   | a subscription begins with the task, and ends with it; not for ended tasks | `a_subscription_begins_with_the_task` |
 //! | 3.1.7–10 | configurations are stored, returned, listed, deleted idempotently | `push.rs` |
-//! | 3.1.11, 13.3 | the extended card needs credentials                           | `the_extended_card_needs_credentials` |
+//! | 3.1.11, 13.3 | the extended card needs credentials                           | `cards.rs` |
 //! | 3.2.2   | blocking waits for the end or an interruption; else returns at once | `a_message_returns_its_task`, `an_approval_interrupts` |
 //! | 3.2.4   | `historyLength`                                                    | `a_history_has_the_length_that_is_asked_for` |
 //! | 3.3.2   | an error says which kind it is, and an internal one nothing of the server | `errors_have_their_codes_in_both_bindings`, `keys.rs` |
@@ -23,12 +23,13 @@
 //! | 3.5.2   | all streams get the same events in order; closing one ends no other | `all_streams_of_a_task_see_the_same` |
 //! | 3.6     | version: patch ignored, empty is 0.3, unsupported is an error      | `versions_are_negotiated` |
 //! | 5.5–5.7 | camelCase, enums by name, UTC timestamps, required fields          | `a_message_returns_its_task`, `invalid_parameters_are_refused` |
-//! | 8.2, 8.3, 14.3 | a card is available and declares its interfaces             | `a_card_declares_its_interfaces` |
+//! | 7.3, 7.4 | every request is authenticated as the card declares               | `attacks.rs`, `cards.rs` |
+//! | 8.2, 8.3, 14.3 | a card is available and declares its interfaces             | `cards.rs` |
+//! | 8.4     | a card is signed over its canonical form (RFC 8785, RFC 7515), without its signatures | `cards.rs` |
 //! | 9.3     | JSON-RPC 2.0                                                       | `attacks.rs` |
 //! | 11.3, 11.5 | paths and queries of HTTP+JSON, in camelCase                    | `both_bindings_do_the_same`, `queries_are_read_like_parameters` |
 
 use antiphon_a2a_api::ExposedAgents;
-use antiphon_core::AgentName;
 use serde_json::{Value, json};
 
 use crate::world::{World, error, message, request};
@@ -362,53 +363,6 @@ async fn versions_are_negotiated() {
             assert_eq!(http.status, 400, "{header}: {http:?}");
         }
     }
-    world.ended().await;
-}
-
-#[tokio::test]
-async fn a_card_declares_its_interfaces() {
-    let names = ["other", "helper"].map(|name| AgentName::parse(name).unwrap());
-    let world = World::with(ExposedAgents::Listed(names.to_vec()), &[]).await;
-    let port = world.server.address.port();
-    let open = |path: &str| {
-        let text = request("GET", path, "", None);
-        let lines = text.lines().filter(|line| !line.starts_with("authorization"));
-        lines.collect::<Vec<_>>().join("\r\n") + "\r\n\r\n"
-    };
-    for (path, agent) in [
-        ("/.well-known/agent-card.json", "other"),
-        ("/a2a/helper/.well-known/agent-card.json", "helper"),
-    ] {
-        let reply = world.raw(&open(path)).await;
-        assert_eq!(reply.status, 200, "{reply:?}");
-        assert!(reply.head.contains("etag: \"") && reply.head.contains("cache-control: "));
-        let card = reply.json();
-        assert_eq!(card["name"], agent);
-        for required in ["description", "version", "capabilities", "skills", "defaultInputModes"] {
-            assert!(!card[required].is_null(), "{required}: {card}");
-        }
-        let interfaces = card["supportedInterfaces"].as_array().unwrap();
-        let bindings: Vec<&Value> =
-            interfaces.iter().map(|interface| &interface["protocolBinding"]).collect();
-        assert_eq!(bindings, ["JSONRPC", "HTTP+JSON"]);
-        for interface in interfaces {
-            assert_eq!(interface["protocolVersion"], "1.0");
-            assert_eq!(interface["url"], format!("http://localhost:{port}/a2a/{agent}"));
-        }
-    }
-    world.ended().await;
-}
-
-#[tokio::test]
-async fn the_extended_card_needs_credentials() {
-    let names = vec![AgentName::parse("helper").unwrap()];
-    let world = World::with(ExposedAgents::Listed(names), &[]).await;
-    let card = world.rpc("GetExtendedAgentCard", json!({})).await;
-    assert_eq!(card["result"]["name"], "helper", "{card}");
-    let text = request("GET", "/a2a/helper/extendedAgentCard", "a2a-version: 1.0\r\n", None);
-    assert_eq!(world.raw(&text).await.json()["name"], "helper");
-    let stranger = world.raw(&text.replacen("authorization: Bearer ", "x-not: ", 1)).await;
-    assert_eq!(stranger.status, 401);
     world.ended().await;
 }
 

@@ -81,9 +81,7 @@ async fn configurations_are_stored_listed_and_deleted() {
     assert!(more["id"].is_string(), "{more}");
     let listed = world.http("GET", &path, None).await.json();
     assert_eq!(listed["configs"].as_array().unwrap().len(), 2, "{listed}");
-    let stored = antiphon_a2a_api::A2a::new(antiphon_a2a_api::A2aConfig::new(
-        world.folder.path().join("push"),
-    ));
+    let stored = antiphon_a2a_api::A2a::new(antiphon_a2a_api::A2aConfig::new(world.folder.path()));
     assert!(stored.is_ok(), "another process reads them");
     for _ in 0..2 {
         let deleted = world.rpc("DeleteTaskPushNotificationConfig", one.clone()).await;

@@ -156,7 +156,7 @@ impl World {
         let deps = runtime_deps(Arc::clone(&journal) as _, SCRIPT);
         let orchestrator = Orchestrator::new(deps);
         let push_hosts = OutboundRules::parse(push_hosts.iter().copied()).unwrap();
-        let config = A2aConfig { agents, push_hosts, ..A2aConfig::new(folder.path().join("push")) };
+        let config = A2aConfig { agents, push_hosts, ..A2aConfig::new(folder.path()) };
         let a2a = A2a::new(config).unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),

@@ -238,7 +238,7 @@ pub(crate) fn server_config(deps: ServerDeps) -> ServerConfig {
 pub(crate) fn with_webhooks(deps: ServerDeps, webhooks: Option<Webhooks>) -> ServerConfig {
     // Only its routes are of interest here.
     let folder = tempfile::tempdir().unwrap();
-    let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
+    let a2a = A2a::new(A2aConfig::new(folder.path())).unwrap();
     let interface = antiphon_http::interface(webhooks)
         .merge(antiphon_openai_api::interface_beside(antiphon_anthropic_api::models))
         .merge(antiphon_anthropic_api::interface())

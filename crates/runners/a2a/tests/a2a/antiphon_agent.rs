@@ -66,7 +66,7 @@ impl AntiphonAgent {
         let orchestrator = Orchestrator::new(runtime_deps(journal, SCRIPT));
         orchestrator.recover().await.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let a2a = A2a::new(A2aConfig::new(folder.path().join("push"))).unwrap();
+        let a2a = A2a::new(A2aConfig::new(folder.path())).unwrap();
         let deps = ServerDeps {
             orchestrator: orchestrator.clone(),
             task_factory: Arc::new(Factory(orchestrator.clone())),

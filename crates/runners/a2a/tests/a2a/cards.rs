@@ -75,6 +75,7 @@ fn addresses_that_are_not_allowed_are_refused_in_the_settings() {
             token: token.then(|| "secret".into()),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             header: None,
+            card_keys: None,
         };
         RemoteAgents::default().add("x", &config).map_err(|error| error.to_string())
     };
@@ -114,4 +115,87 @@ fn a_configuration_names_a_remote_agent_and_nothing_else() {
     let none = A2aRunner::new(RemoteAgents::default(), HASTY);
     let error = none.check(&json!({ "peer": "there" })).unwrap_err();
     assert_eq!(error, "there is no remote agent `there`: none is configured");
+}
+
+/// A key on P-256, and the card of an agent that it has signed as RFC 7515 and RFC 8785 have it.
+#[tokio::test]
+async fn a_card_that_has_to_be_signed_is_refused_unless_it_is() {
+    use base64::Engine as _;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING as ES256, EcdsaKeyPair, KeyPair as _};
+
+    let random = SystemRandom::new();
+    let der = EcdsaKeyPair::generate_pkcs8(&ES256, &random).unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ES256, der.as_ref(), &random).unwrap();
+    let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
+    let (x, y) = (BASE64.encode(x), BASE64.encode(y));
+    let keys = json!({ "keys": [{ "kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": "one" }] });
+    let sign = |card: &Value, header: Value| {
+        let protected = BASE64.encode(header.to_string());
+        let canonical = serde_json_canonicalizer::to_vec(card).unwrap();
+        let signed = format!("{protected}.{}", BASE64.encode(canonical));
+        let signature = BASE64.encode(pair.sign(&random, signed.as_bytes()).unwrap());
+        let mut signed = card.clone();
+        signed["signatures"] = json!([{ "protected": protected, "signature": signature }]);
+        signed
+    };
+    let es256 = json!({ "alg": "ES256", "kid": "one", "typ": "JOSE" });
+    let fake = FakeAgent::new(|_, _| Answer::Error(-32601)).await;
+    let plain = card(&fake.url, true);
+    let signed = sign(&plain, es256.clone());
+    let mut with_empty = signed.clone();
+    with_empty["iconUrl"] = json!("");
+    let mut changed = signed.clone();
+    changed["name"] = json!("mallory");
+    let mut unsigned = signed.clone();
+    unsigned["signatures"] = json!([]);
+    let mut cut = signed.clone();
+    cut["signatures"][0]["signature"] = json!("AAAA");
+    let of_another = sign(&plain, json!({ "alg": "ES256", "kid": "two" }));
+    let none = sign(&plain, json!({ "alg": "none", "kid": "one" }));
+    let critical = sign(&plain, json!({ "alg": "ES256", "kid": "one", "crit": ["x"] }));
+    for (card, reason) in [
+        (signed, None),
+        (with_empty, None),
+        (changed, Some("none of its signatures")),
+        (unsigned, Some("it is not signed")),
+        (plain.clone(), Some("it is not signed")),
+        (cut, Some("none of its signatures")),
+        (of_another, Some("none of its signatures")),
+        (none, Some("none of its signatures")),
+        (critical, Some("none of its signatures")),
+    ] {
+        let fake = FakeAgent::new(|_, _| Answer::Error(-32601)).await;
+        // Each agent has an address of its own, which is signed too.
+        let text = card.to_string();
+        let served = fake.with_card(200, text.clone());
+        let mut agents = RemoteAgents::default();
+        let config = RemoteAgentConfig {
+            card: served.url.clone(),
+            hosts: vec!["127.0.0.1=loopback".to_owned()],
+            card_keys: Some(keys.to_string()),
+            ..RemoteAgentConfig::default()
+        };
+        agents.add("there", &config).unwrap();
+        let journal = std::sync::Arc::new(antiphon_conformance::reference::MemoryJournal::new());
+        let local = Local::with(A2aRunner::new(agents, HASTY), journal);
+        let (code, error) = local.failure("hi").await;
+        match reason {
+            Some(reason) => assert!(error.contains(reason), "{text}: {error}"),
+            // It is asked where the card says: the agent that the card was made for answers no method.
+            None => assert!(!error.contains("sign"), "{code}: {error}"),
+        }
+        local.stop().await;
+    }
+    for wrong in ["", "{}", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"RSA\"}]}"] {
+        let card_keys = Some(wrong.to_owned());
+        let config = RemoteAgentConfig {
+            card: "http://127.0.0.1:1/".to_owned(),
+            card_keys,
+            ..RemoteAgentConfig::default()
+        };
+        let error = RemoteAgents::default().add("there", &config).unwrap_err().to_string();
+        assert!(error.contains("`card_keys`"), "{wrong}: {error}");
+    }
 }

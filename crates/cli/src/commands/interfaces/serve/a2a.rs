@@ -8,9 +8,6 @@ use antiphon_project::settings;
 
 use crate::failure::Failure;
 
-/// Folder of push notification configurations, in the state folder.
-const PUSH_FOLDER: &str = "a2a-push";
-
 /// The A2A interface of a server with this address.
 pub(super) fn a2a(
     settings: &settings::A2aConfig,
@@ -26,7 +23,7 @@ pub(super) fn a2a(
         url: settings.url.clone(),
         is_tls: url.is_some_and(|url| url.starts_with("https")),
         push_hosts,
-        push_folder: state.join(PUSH_FOLDER),
+        state: state.to_owned(),
     };
     A2a::new(config).map_err(|error| Failure::failed(error.to_string()))
 }

@@ -17,12 +17,18 @@ from a2a.types import (
     Part,
     Role,
     SendMessageRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest,
     SubscribeToTaskRequest,
+    TaskPushNotificationConfig,
     TaskState,
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a.utils.signing import SignatureVerificationError, create_signature_verifier
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
+from jwt import PyJWK
 
 
 def request(message_id, *parts, **more):
@@ -59,7 +65,22 @@ async def until(stream, state):
 
 async def main(url, token, binding):
     http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30)
-    card = await A2ACardResolver(http, f"{url}/a2a/helper").get_agent_card()
+    keys = (await http.get(f"{url}/.well-known/jwks.json")).json()["keys"]
+
+    def key(kid, jku):
+        assert jku == f"{url}/.well-known/jwks.json", jku
+        return next(PyJWK(known) for known in keys if known["kid"] == kid)
+
+    verify = create_signature_verifier(key, ["ES256"])
+    card = await A2ACardResolver(http, f"{url}/a2a/helper").get_agent_card(signature_verifier=verify)
+    changed = type(card)()
+    changed.CopyFrom(card)
+    changed.description = "Changed."
+    try:
+        verify(changed)
+        raise AssertionError("a changed card is accepted")
+    except SignatureVerificationError:
+        print("signed card")
     config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
     client = ClientFactory(config).create(card)
     run = binding
@@ -102,6 +123,17 @@ async def main(url, token, binding):
     await until(client.send_message(answer), TaskState.TASK_STATE_COMPLETED)
     print("approval")
 
+    hook = TaskPushNotificationConfig(task_id=task_id, id="mine", url="https://hooks.invalid/a2a", token="t")
+    made = await client.create_task_push_notification_config(hook)
+    assert (made.id, made.url) == ("mine", hook.url), made
+    one = GetTaskPushNotificationConfigRequest(task_id=task_id, id="mine")
+    assert (await client.get_task_push_notification_config(one)).url == hook.url
+    listing = ListTaskPushNotificationConfigsRequest(task_id=task_id)
+    assert len((await client.list_task_push_notification_configs(listing)).configs) == 1
+    await client.delete_task_push_notification_config(DeleteTaskPushNotificationConfigRequest(task_id=task_id, id="mine"))
+    assert not (await client.list_task_push_notification_configs(listing)).configs
+    print("push")
+
     for call, error in [
         (client.get_task(GetTaskRequest(id="nothing")), TaskNotFoundError),
         (client.cancel_task(CancelTaskRequest(id=task_id)), TaskNotCancelableError),
@@ -113,7 +145,7 @@ async def main(url, token, binding):
             pass
     print("errors")
 
-    extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
+    extended = await client.get_extended_agent_card(GetExtendedAgentCardRequest(), signature_verifier=verify)
     assert extended.name == card.name, extended
     print("extended card")
 
