@@ -27,6 +27,7 @@ mod stop_signal;
 mod suspension;
 mod terminal;
 mod terminal_mode;
+mod terminal_notice;
 mod watch;
 
 use std::process::ExitCode;

@@ -37,6 +37,7 @@ pub mod import;
 pub mod instruction_files;
 mod machine_clock;
 pub mod models;
+mod notifications;
 pub mod permission_overview;
 pub mod policy;
 pub mod project;

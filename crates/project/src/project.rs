@@ -115,8 +115,10 @@ impl Project {
         };
         match trust.mcp_json_text() {
             Some(text) => {
-                let servers = mcp_json::usable(&text, &settings);
-                ProjectFile::of_servers(servers).below(&self.root, settings)
+                let mut unused = Vec::new();
+                let servers = mcp_json::usable(&text, &settings, &mut unused);
+                let settings = ProjectFile::of_servers(servers).below(&self.root, settings)?;
+                Ok(UserSettings { unused_servers: unused, ..settings })
             }
             None => Ok(settings),
         }

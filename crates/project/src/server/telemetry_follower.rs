@@ -62,7 +62,7 @@ impl TelemetryFollower {
         after: Position,
         last: watch::Receiver<Option<Position>>,
     ) -> Self {
-        let events = JournalEvents { follower: self.orchestrator.follow(None, after), last };
+        let events = JournalEvents::new(&self.orchestrator, after, last);
         let (all, stop) = (telemetry.clone(), self.follow_stop.clone());
         self.follower.spawn(async move {
             all.follow(events, after, stop).await;
@@ -97,9 +97,20 @@ impl TelemetryFollower {
 }
 
 /// The events of the journal up to its last position.
-struct JournalEvents {
+pub(crate) struct JournalEvents {
     follower: Follower,
     last: watch::Receiver<Option<Position>>,
+}
+
+impl JournalEvents {
+    /// The events behind `after`, up to `last` once that is known.
+    pub(crate) fn new(
+        orchestrator: &Orchestrator,
+        after: Position,
+        last: watch::Receiver<Option<Position>>,
+    ) -> Self {
+        Self { follower: orchestrator.follow(None, after), last }
+    }
 }
 
 #[async_trait]
