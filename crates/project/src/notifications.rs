@@ -123,7 +123,10 @@ impl Teller {
         let now = Instant::now();
         self.told.retain(|at| now.duration_since(*at) < MINUTE);
         if self.told.len() >= PER_MINUTE_MAX {
-            tracing::warn!(most = PER_MINUTE_MAX, "a notification is dropped: too many in a minute");
+            tracing::warn!(
+                most = PER_MINUTE_MAX,
+                "a notification is dropped: too many in a minute"
+            );
             return;
         }
         self.told.push_back(now);

@@ -117,8 +117,9 @@ impl Project {
             Some(text) => {
                 let mut unused = Vec::new();
                 let servers = mcp_json::usable(&text, &settings, &mut unused);
-                let settings = ProjectFile::of_servers(servers).below(&self.root, settings)?;
-                Ok(UserSettings { unused_servers: unused, ..settings })
+                let mut settings = ProjectFile::of_servers(servers).below(&self.root, settings)?;
+                settings.unused_servers = unused;
+                Ok(settings)
             }
             None => Ok(settings),
         }

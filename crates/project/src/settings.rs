@@ -59,8 +59,8 @@ pub(crate) use project_file::server_effect;
 pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
-pub use telemetry::TelemetryConfig;
 pub use shown_text::without_secrets;
+pub use telemetry::TelemetryConfig;
 pub use tui::{KeyNames, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
 

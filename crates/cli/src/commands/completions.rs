@@ -79,10 +79,8 @@ fn loaded_by_zsh(script: &str) -> String {
 /// program.
 pub(crate) fn with_completions(command: Command) -> Command {
     let program = command.find_subcommand(chat::NAME).into_iter().flat_map(Command::get_arguments);
-    let options: Vec<Arg> = program
-        .filter(|arg| arg.get_long().is_some() && !arg.is_hide_set())
-        .cloned()
-        .collect();
+    let options: Vec<Arg> =
+        program.filter(|arg| arg.get_long().is_some() && !arg.is_hide_set()).cloned().collect();
     complete_below(command.args(options), "")
 }
 
@@ -93,9 +91,8 @@ fn complete_below(command: Command, parent: &str) -> Command {
             match (parent, name.as_str(), arg.get_id().as_str()) {
                 (_, "run", "resume") | ("tasks", _, "task") => Some(&["tasks", "list"]),
                 (_, "run", "session") | ("sessions", _, "session") => Some(&["sessions", "list"]),
-                (_, "send" | "run" | "chat" | "acp" | "antiphon", "agent") | ("agents", _, "name" | "agent") => {
-                    Some(&["agents", "list"])
-                }
+                (_, "send" | "run" | "chat" | "acp" | "antiphon", "agent")
+                | ("agents", _, "name" | "agent") => Some(&["agents", "list"]),
                 (_, _, _) => None,
             };
         match list {

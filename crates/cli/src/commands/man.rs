@@ -103,11 +103,8 @@ fn notes_and_examples(after: &str) -> String {
         // The lines of a list stay as they are.
         let is_list = paragraph.lines().any(|line| line.starts_with(' '));
         // Writing to a String cannot fail.
-        let _ = if is_list {
-            writeln!(text, ".nf\n{lines}\n.fi")
-        } else {
-            writeln!(text, "{lines}")
-        };
+        let _ =
+            if is_list { writeln!(text, ".nf\n{lines}\n.fi") } else { writeln!(text, "{lines}") };
     }
     if !examples.is_empty() {
         let lines: Vec<String> = examples.lines().map(|line| escaped(line.trim_start())).collect();

@@ -81,7 +81,10 @@ fn pasted_key() -> Vec<String> {
     case.terminal.press("1\n");
     case.terminal.until("Paste the key");
     case.terminal.press(&format!("{KEY}\n"));
-    case.until("tasks use anthropic/", "the key is pasted: its provider accepts it, and it is stored");
+    case.until(
+        "tasks use anthropic/",
+        "the key is pasted: its provider accepts it, and it is stored",
+    );
     case.until(ANSWER, "the answer is complete");
     case.end()
 }
@@ -107,7 +110,10 @@ fn repository() -> Vec<String> {
         "store": { "command": "python3", "args": [Path::new(store).canonicalize().unwrap()] },
     }});
     for (path, text) in [
-        (".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: Reviews.\n---\nReview.\n"),
+        (
+            ".claude/agents/reviewer.md",
+            "---\nname: reviewer\ndescription: Reviews.\n---\nReview.\n",
+        ),
         (".claude/skills/brew/SKILL.md", "---\nname: brew\ndescription: Brews tea.\n---\nBoil.\n"),
         (".mcp.json", &servers.to_string()),
     ] {

@@ -87,7 +87,8 @@ fn a_project_cannot_set_it_and_what_cannot_work_is_refused() {
     }
     world.write_config("model = 'scripted/hello'\n");
     fs::create_dir_all(world.path().join(".antiphon")).unwrap();
-    fs::write(world.path().join(".antiphon/antiphon.toml"), "[notify]\ncommand = ['sh']\n").unwrap();
+    fs::write(world.path().join(".antiphon/antiphon.toml"), "[notify]\ncommand = ['sh']\n")
+        .unwrap();
     let seen = world.seen(&["run", "--trust", "hi"], &[]);
     assert_eq!(seen.code, 2, "{}", seen.err);
     assert!(seen.err.contains("notify"), "{}", seen.err);

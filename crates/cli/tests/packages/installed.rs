@@ -31,7 +31,8 @@ step = [{ text = "It says: {{last_result}}" }]
 "#,
     )
     .unwrap();
-    let arguments = ["run", "--model", "scripted/reader", "--script", "script.toml", "What is in it?"];
+    let arguments =
+        ["run", "--model", "scripted/reader", "--script", "script.toml", "What is in it?"];
     let answer = done(command.args(arguments));
     assert!(answer.contains("two lanterns"), "{answer}");
 }

@@ -92,7 +92,12 @@ fn npm(world: &World) {
     fs::create_dir(&root).unwrap();
     let npm = |arguments: &[&str]| {
         let mut command = world.command("npm");
-        command.arg("--prefix").arg(&root).args(["--offline", "--no-audit", "--no-fund", "--global"]);
+        command.arg("--prefix").arg(&root).args([
+            "--offline",
+            "--no-audit",
+            "--no-fund",
+            "--global",
+        ]);
         done(command.args(arguments).env("PATH", search_path(None)))
     };
     npm(&["install", world.package(".tgz").to_str().unwrap()]);

@@ -6,8 +6,16 @@ use crate::world::{World, done};
 fn pages_are_formatted_without_a_warning() {
     let world = World::new(&["tarball"]);
     let pages = world.unpacked().join("share/man/man1");
-    let shown = done(world.command("man").args(["-l"]).arg(pages.join("antiphon-run.1")).env("MANWIDTH", "100"));
-    for part in ["ANTIPHON-RUN(1)", "--budget-usd", "Trust what the project brings", "EXAMPLES", "ANTIPHON_MODEL"] {
+    let shown = done(
+        world.command("man").args(["-l"]).arg(pages.join("antiphon-run.1")).env("MANWIDTH", "100"),
+    );
+    for part in [
+        "ANTIPHON-RUN(1)",
+        "--budget-usd",
+        "Trust what the project brings",
+        "EXAMPLES",
+        "ANTIPHON_MODEL",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let found = crate::world::files(&pages);

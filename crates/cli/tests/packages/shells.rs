@@ -39,11 +39,16 @@ fn bash_zsh_and_fish_complete_from_the_files_of_a_package() {
     completes(&mut bash);
     let mut zsh = at_prompt(&world, &root, "zsh", &["-f", "-i"]);
     let folder = share.join("zsh/site-functions");
-    zsh.press(&format!("fpath=({} $fpath); autoload -Uz compinit; compinit -u -D\n", folder.display()));
+    zsh.press(&format!(
+        "fpath=({} $fpath); autoload -Uz compinit; compinit -u -D\n",
+        folder.display()
+    ));
     completes(&mut zsh);
-    for (begun, expected) in
-        [("antiphon completi", "completions"), ("antiphon --mod", "--mode"), ("antiphon send lampl", "lamplighter")]
-    {
+    for (begun, expected) in [
+        ("antiphon completi", "completions"),
+        ("antiphon --mod", "--mode"),
+        ("antiphon send lampl", "lamplighter"),
+    ] {
         let mut fish = world.command("fish");
         fish.args(["-c", &format!("complete -C '{begun}'")]);
         fish.env("XDG_DATA_DIRS", &share).env("PATH", search_path(Some(&root.join("bin"))));

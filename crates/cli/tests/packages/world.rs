@@ -73,7 +73,8 @@ pub(crate) fn search_path(root: Option<&Path>) -> String {
 /// What the command wrote to standard output; it succeeds.
 pub(crate) fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, wrong) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}: {out}\n{wrong}");
     out.into_owned()
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::check::Check;
 use crate::error::ProjectError;
 use crate::models::{Models, Route, list_models};
-use crate::settings::{Key, ProviderConfig};
+use crate::settings::{Key, ProviderConfig, without_secrets};
 
 /// The check of a provider.
 #[derive(Debug, Serialize)]
@@ -73,4 +73,3 @@ pub(super) fn default_model(models: &Models) -> String {
         Err(error) => format!("{model}: {error}"),
     }
 }
-

@@ -37,7 +37,7 @@ pub(super) fn import_servers(
         if from.is_some_and(|from| from != program) {
             continue;
         }
-        let mut file = |name: Option<&str>| ImportedFile {
+        let file = |name: Option<&str>| ImportedFile {
             kind: "MCP server",
             program,
             source: path.display().to_string(),

@@ -312,11 +312,7 @@ pub const KEYS: &[SettingKey] = &[
         "list of question, done",
         "What you are told: an agent waits for an answer, a task of yours has ended. Absent: both.",
     ),
-    key(
-        "notify.after_s",
-        "seconds",
-        "The end of a task that took less is not told. Absent: 10.",
-    ),
+    key("notify.after_s", "seconds", "The end of a task that took less is not told. Absent: 10."),
     key("notify.desktop", "true | false", "`notify-send` shows it on the desktop."),
     key(
         "notify.command",
@@ -324,7 +320,11 @@ pub const KEYS: &[SettingKey] = &[
         "A program and its arguments; it gets `ANTIPHON_NOTIFY_TITLE` and `ANTIPHON_NOTIFY_TEXT`.",
     ),
     key("notify.url", "address, secret", "Address that gets it with POST, as ntfy takes it."),
-    key("notify.token_env", "variable", "Environment variable that holds the token for the address."),
+    key(
+        "notify.token_env",
+        "variable",
+        "Environment variable that holds the token for the address.",
+    ),
     key(
         "notify.terminal",
         "off | bell | osc9 | osc777",
@@ -372,7 +372,9 @@ pub(super) fn is_secret(path: &[&str]) -> bool {
     let is_table_of_secrets = |name: &str| matches!(name, "env" | "headers");
     let in_secrets =
         matches!(path, ["mcp" | "terminals", _, name, ..] if is_table_of_secrets(name));
-    in_secrets || path == ["notify", "url"] || path.last().is_some_and(|name| matches!(*name, "api_key" | "token" | "secret"))
+    in_secrets
+        || path == ["notify", "url"]
+        || path.last().is_some_and(|name| matches!(*name, "api_key" | "token" | "secret"))
 }
 
 /// The text of `docs/config.md`.

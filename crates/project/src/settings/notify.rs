@@ -92,7 +92,10 @@ impl NotifyConfig {
             return Err(refuse("command", &format!("it has more than {WORDS_MAX} words")));
         }
         if self.command.first().is_some_and(|program| program.trim().is_empty()) {
-            return Err(refuse("command", "the program is empty: name it first, then its arguments"));
+            return Err(refuse(
+                "command",
+                "the program is empty: name it first, then its arguments",
+            ));
         }
         if self.url.as_ref().is_some_and(|url| !is_address(url)) {
             return Err(refuse("url", "it must begin with http:// or https://"));

@@ -5,7 +5,8 @@ pub fn without_secrets(text: &str) -> String {
     let Some((scheme, address)) = text.split_once("://") else { return text.to_owned() };
     let end = address.find(['?', '#']).unwrap_or(address.len());
     let (place, rest) = address.split_at(end);
-    let place = place.rfind('@').map_or_else(|| place.to_owned(), |at| format!("***{}", &place[at..]));
+    let place =
+        place.rfind('@').map_or_else(|| place.to_owned(), |at| format!("***{}", &place[at..]));
     let mark = rest.chars().next().map(|mark| format!("{mark}***")).unwrap_or_default();
     format!("{scheme}://{place}{mark}")
 }

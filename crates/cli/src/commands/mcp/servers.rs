@@ -187,9 +187,9 @@ impl List {
 /// Whether the project brings servers that are not trusted.
 fn has_untrusted(project: &Project) -> bool {
     let items = project.trust().items().unwrap_or_default();
-    items.iter().any(|item| {
-        item.kind == TrustItemKind::McpServers && item.status != TrustStatus::Trusted
-    })
+    items
+        .iter()
+        .any(|item| item.kind == TrustItemKind::McpServers && item.status != TrustStatus::Trusted)
 }
 
 impl Remove {
