@@ -69,7 +69,7 @@ fn loaded_by_zsh(script: &str) -> String {
          if [[ $funcstack[1] == _antiphon ]]; then\n    \
          _clap_dynamic_completer_antiphon \"$@\"\n\
          else\n    \
-         (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}\n    \
+         (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i }}\n    \
          {register}\n\
          fi\n"
     )

@@ -84,9 +84,10 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.symlink_metadata().unwrap().is_dir() {
-            true => found.extend(files(&path)),
-            false => found.push(path),
+        if path.symlink_metadata().unwrap().is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
         }
     }
     found
