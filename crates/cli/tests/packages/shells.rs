@@ -6,12 +6,17 @@ use std::process::Command;
 use crate::pty::Terminal;
 use crate::world::{World, done, search_path};
 
-/// A shell at a terminal, with the binary of the package first in its path.
-fn at_prompt(world: &World, root: &Path, shell: &str, arguments: &[&str]) -> Terminal {
-    let mut command: Command = world.command(shell);
-    command.args(arguments).env("PATH", search_path(Some(&root.join("bin"))));
+/// A shell at a terminal of its own, with the binary of the package first in its path, which has run `begun`.
+fn at_prompt(world: &World, root: &Path, shell: &[&str], begun: &str) -> Terminal {
+    let mut command: Command = world.command("setsid");
+    command.arg("--ctty").args(shell).env("PATH", search_path(Some(&root.join("bin"))));
     command.env("TERM", "dumb").env("PS1", "> ");
-    Terminal::start(command)
+    let mut terminal = Terminal::start(command);
+    terminal.until("> ");
+    // The line itself does not have the word.
+    terminal.press(&format!("{begun}; echo rea''dy\n"));
+    terminal.until("ready");
+    terminal
 }
 
 /// Completes a command, an option of the bare program, and the name of an agent.
@@ -33,17 +38,13 @@ fn bash_zsh_and_fish_complete_from_the_files_of_a_package() {
     let agent = ["agents", "new", "lamplighter", "--model", "scripted/hello"];
     done(world.command(&binary).args(agent));
     let share = root.join("share");
-    let mut bash = at_prompt(&world, &root, "bash", &["--norc", "--noprofile", "-i"]);
     let script = share.join("bash-completion/completions/antiphon");
-    bash.press(&format!("source {}\n", script.display()));
-    completes(&mut bash);
-    let mut zsh = at_prompt(&world, &root, "zsh", &["-f", "-i"]);
+    let bash = ["bash", "--norc", "--noprofile", "-i"];
+    completes(&mut at_prompt(&world, &root, &bash, &format!("source {}", script.display())));
     let folder = share.join("zsh/site-functions");
-    zsh.press(&format!(
-        "fpath=({} $fpath); autoload -Uz compinit; compinit -u -D\n",
-        folder.display()
-    ));
-    completes(&mut zsh);
+    let begun =
+        format!("fpath=({} $fpath); autoload -Uz compinit; compinit -u -D", folder.display());
+    completes(&mut at_prompt(&world, &root, &["zsh", "-f", "-i"], &begun));
     for (begun, expected) in [
         ("antiphon completi", "completions"),
         ("antiphon --mod", "--mode"),
@@ -61,8 +62,8 @@ fn bash_zsh_and_fish_complete_from_the_files_of_a_package() {
 fn a_sourced_script_completes_in_a_zsh_without_completion() {
     let world = World::new(&["tarball"]);
     let root = world.unpacked();
-    let mut zsh = at_prompt(&world, &root, "zsh", &["-f", "-i"]);
-    zsh.press("source <(antiphon completions zsh)\n");
+    let begun = "source <(antiphon completions zsh)";
+    let mut zsh = at_prompt(&world, &root, &["zsh", "-f", "-i"], begun);
     zsh.press("antiphon completi\t");
     zsh.until("antiphon completions");
     zsh.press(" bash >/dev/null; exit\n");
