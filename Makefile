@@ -1,9 +1,11 @@
 # make run         build quickly and play the offline tour (docs/demo.md); MODEL=PROVIDER/NAME plays it on a
 #                  real model, with its key; MODEL=local asks a small local model a question on each wire
 # make install     build an optimized binary and install it into PREFIX/bin (~/.local/bin)
+# make dist        build a static binary that runs on any Linux, and packages of it in DIST (dist): archive, deb, wheel, npm
 # make test        everything CI runs: test-core, then test-peers
 # make test-core   format, lints, tests, doctests, docs; nothing but Rust is needed
-# make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis; make deny
+# make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis, package managers, shells;
+#                  make deny
 # make check       format and lints
 # make crash       kill the binary N times wherever it writes, and check that nothing is lost (N=2000 by default)
 # make outages     every state of a task meets every outage, with outages of S seconds (S=60 by default)
@@ -30,9 +32,16 @@ PREFIX ?= $(HOME)/.local
 T ?= 60
 N ?= 2000
 S ?= 60
+# Where a static binary comes from: musl needs no library of the system.
+MACHINE := $(shell uname -m)
+STATIC := $(MACHINE)-unknown-linux-musl
+STATIC_BINARY := $(CARGO_TARGET_DIR)/$(STATIC)/dist/antiphon
+DIST ?= dist
+# What the tests install packages with, and what shows their completions and pages.
+PACKAGE_TOOLS := python3-venv npm dpkg strip unshare zsh fish man groff mandoc
 takeovers: N = 200
 
-.PHONY: run install test test-core test-peers check screens crash outages takeovers bench fuzz deny setup
+.PHONY: run install dist test test-core test-peers check screens crash outages takeovers bench fuzz deny setup
 .DEFAULT_GOAL := test
 
 run: $(if $(filter $(TOUR),$(ANTIPHON)),setup)
@@ -62,6 +71,14 @@ install: setup
 	@install -D -m 755 $(RELEASE) $(PREFIX)/bin/antiphon
 	@echo "Installed $(PREFIX)/bin/antiphon"
 
+dist: setup
+	@scripts/need musl-gcc python3 cargo-nextest $(PACKAGE_TOOLS)
+	@scripts/step "The standard library for $(STATIC)" rustup target add $(STATIC)
+	@scripts/step "Building a static binary" $(CARGO) build --profile dist --target $(STATIC) --package antiphon --locked
+	@scripts/step "Packages" python3 -B scripts/packaging $(STATIC_BINARY) $(DIST)
+	@ANTIPHON_PACKAGED=$(STATIC_BINARY) scripts/step "Installing each in an empty root" \
+		$(CARGO) nextest run --package antiphon --locked --profile peers --test packages
+
 test: test-core test-peers
 
 test-core: check
@@ -72,7 +89,7 @@ test-core: check
 		$(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 
 test-peers: setup
-	@scripts/need cargo-nextest python3 python3-venv npm
+	@scripts/need cargo-nextest python3 $(PACKAGE_TOOLS)
 	@scripts/step "MCP servers" scripts/mcp-servers
 	@scripts/step "A client of editors' protocol" scripts/acp-clients
 	@scripts/step "MCP clients" scripts/mcp-clients

@@ -29,7 +29,9 @@ use commands::completions;
 use failure::Failure;
 use remaining_work::RemainingWork;
 use signals::{foreground_process, hang_up, stop_signal, suspension};
-use terminal::{choice, color_choice, hidden_input, keyboard, standard_streams, terminal_mode};
+use terminal::{
+    choice, color_choice, hidden_input, keyboard, standard_streams, terminal_mode, terminal_notice,
+};
 use watch::{outcome, screen};
 use wiring::{interface, remaining_work, request_drop};
 

@@ -11,6 +11,7 @@ pub(crate) mod hidden_input;
 pub(crate) mod keyboard;
 pub(crate) mod standard_streams;
 pub(crate) mod terminal_mode;
+pub(crate) mod terminal_notice;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;

@@ -22,6 +22,7 @@ use crate::screen::Screen;
 use crate::stop_signal::{COPY_WITHIN, Interrupts};
 use crate::suspension::{Asked, Suspension};
 use crate::terminal;
+use crate::terminal_notice::TerminalNotices;
 
 /// How often the status line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,6 +42,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) keyboard: &'a mut Keyboard,
     /// Whether the user is asked for approvals. Otherwise another command decides them.
     pub(crate) asks: bool,
+    pub(crate) notices: TerminalNotices,
 }
 
 impl Watch<'_> {
@@ -51,7 +53,7 @@ impl Watch<'_> {
         attachment: &mut AttachedTask<'_>,
         after: WatchStart,
     ) -> Result<WatchResult, Failure> {
-        let Self { task_id, root, screen, keyboard, asks } = self;
+        let Self { task_id, root, screen, keyboard, asks, notices } = self;
         let (WatchStart::Creation(position) | WatchStart::Resumed(position)) = after;
         let task = WatchedTask::new(attachment, task_id.clone(), root.clone(), position);
         let mut descendants = Descendants::new(task_id.clone());
@@ -63,6 +65,7 @@ impl Watch<'_> {
             screen,
             keyboard,
             asks,
+            notices,
             asking: None,
             asked_at: Instant::now(),
             answered_at: None,
@@ -90,6 +93,7 @@ struct WatchSession<'a, 'p> {
     screen: Screen,
     keyboard: &'a mut Keyboard,
     asks: bool,
+    notices: TerminalNotices,
     /// The approval the user is asked for now.
     asking: Option<Approval>,
     /// When the question was shown: a line that was begun before does not answer it.
@@ -322,6 +326,9 @@ impl WatchSession<'_, '_> {
         let task_id = self.task.task_id();
         let result = self.task.result().await?;
         let status = result.state.status;
+        if status.is_terminal() {
+            self.notices.done();
+        }
         if status.is_terminal() && result.unfinished > 0 && !self.screen.is_json() {
             let tasks = terminal::count(result.unfinished as u64, "task");
             self.screen.note(&format!(

@@ -386,3 +386,119 @@ fn a_skill_of_the_user_needs_no_trust_and_comes_first() {
     let out = output_of(root, &["run", "Make tea."]);
     assert!(out.contains("a file of the user") && out.contains("Use the kettle."), "{out}");
 }
+
+/// A model that runs the skill in a child. The child says what its prompt and its first message are.
+const RUNS_SKILL: &str = r#"
+[[reply]]
+when = { system_contains = "Skill brew, from" }
+steps = [{ text = "Child: {{last_user}}" }]
+[[reply]]
+when = { turn = 0, tool_offered = "run_skill" }
+steps = [{ call = { name = "run_skill", arguments = { name = "brew", prompt = "Two cups." } } }]
+[[reply]]
+steps = [{ text = "I got: {{last_result}}" }]
+"#;
+
+#[test]
+fn run_skill_works_in_a_child_that_knows_the_conversation() {
+    let folder = project_with_skill();
+    let root = folder.path();
+    write(&home(root), ".config/antiphon/echo.toml", RUNS_SKILL);
+    // Not before trust: there is no skill, and the tool is not offered.
+    let (_, out, _) = antiphon(root, &["run", "Make tea."]);
+    assert!(out.contains("I got") && !out.contains("Child"), "{out}");
+    output_of(root, &["trust", "--yes"]);
+    let events = output_of(root, &["run", "--json", "Make tea."]);
+    assert!(events.contains("Child: Two cups."), "{events}");
+    let events: Vec<Value> =
+        events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let dispatched = events.iter().find(|event| event["type"] == "dispatched").unwrap();
+    assert_eq!(dispatched["context"], "inherited", "{dispatched}");
+    let tasks = json_of(root, &["tasks", "list", "--json"]);
+    assert!(tasks.to_string().contains("ad_hoc"), "{tasks}");
+}
+
+#[test]
+fn a_rule_that_denies_skills_denies_running_one() {
+    let folder = project_with_skill();
+    let root = folder.path();
+    output_of(root, &["trust", "--yes"]);
+    write(&home(root), ".config/antiphon/echo.toml", RUNS_SKILL);
+    let config = home(root).join(".config/antiphon/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{text}[permissions]\ndeny = ['skill']\n")).unwrap();
+    let (_, out, err) = antiphon(root, &["run", "Make tea."]);
+    assert!(out.contains("I got") && !out.contains("Child"), "{out}{err}");
+}
+
+#[test]
+fn servers_of_the_users_other_programs_are_imported_into_the_settings() {
+    let folder = project("[mcp.mine]\ncommand = 'true'\n");
+    let root = folder.path();
+    let claude = json!({
+        "mcpServers": {
+            "web": { "type": "http", "url": "https://mcp.example/mcp", "headers": { "X-Key": "s3cret" } },
+            "mine": { "command": "other" },
+            "asks": { "command": "sh", "env": { "TOKEN": "${TOKEN}" } },
+        },
+        "projects": { root.to_str().unwrap(): { "mcpServers": {
+            "near": { "command": "sh", "args": ["-c", "true"], "env": { "A": "b" } },
+        }}},
+    });
+    write(&home(root), ".claude.json", &claude.to_string());
+    write(&home(root), ".codex/config.toml", "[mcp_servers.shelf]\ncommand = 'cat'\n");
+    let rows = json_of(root, &["import", "--user", "--dry-run", "--json"]);
+    let status = |name: &str| {
+        let rows = rows.as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        (row["status"].as_str().unwrap().to_owned(), row["reason"].to_string())
+    };
+    for name in ["web", "near", "shelf"] {
+        assert_eq!(status(name).0, "would_write", "{rows}");
+    }
+    assert!(status("mine").1.contains("already"), "{rows}");
+    assert!(status("asks").1.contains("inherit_env"), "{rows}");
+    assert!(!rows.to_string().contains("s3cret"), "{rows}");
+    assert_eq!(json_of(root, &["mcp", "list", "--json"]).as_array().unwrap().len(), 1);
+    let shown = output_of(root, &["import", "--user"]);
+    assert!(shown.contains("`near`, MCP server of claude"), "{shown}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+    let listed = json_of(root, &["mcp", "list", "--json"]);
+    let target = |name: &str| {
+        let rows = listed.as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap()["target"].to_string()
+    };
+    assert_eq!(target("near"), "\"sh -c true\"");
+    assert_eq!(target("mine"), "\"true\"", "nothing is replaced");
+    assert_eq!(target("web"), "\"https://mcp.example/mcp\"");
+    let text = fs::read_to_string(home(root).join(".config/antiphon/config.toml")).unwrap();
+    assert!(text.contains("s3cret") && text.contains("[mcp.shelf]"), "{text}");
+    // Without --user the servers stay where they are.
+    let again = output_of(root, &["import"]);
+    assert!(!again.contains("MCP server"), "{again}");
+}
+
+#[test]
+fn mcp_list_has_the_servers_of_the_project_and_says_what_is_not_used() {
+    let folder = project("[mcp.mine]\nurl = 'https://mcp.example/mcp?key=s3cret'\n");
+    let root = folder.path();
+    let servers = json!({ "mcpServers": {
+        "theirs": { "command": "cat" },
+        "old": { "type": "sse", "url": "https://old.example/sse" },
+    }});
+    write(root, ".mcp.json", &servers.to_string());
+    let (code, out, err) = antiphon(root, &["mcp", "list"]);
+    assert!(code == 0 && !out.contains("theirs"), "{out}{err}");
+    assert!(err.contains("until you trust the file"), "{err}");
+    output_of(root, &["trust", "--yes"]);
+    let (_, out, err) = antiphon(root, &["mcp", "list"]);
+    assert!(out.contains("theirs  project  cat") && out.contains("mine"), "{out}");
+    assert!(!out.contains("s3cret"), "{out}");
+    assert!(err.contains("`old` of .mcp.json is not used"), "{err}");
+    let (_, out, err) = antiphon(root, &["config", "show"]);
+    assert!(!out.contains("s3cret") && out.contains("mcp.example/mcp?***"), "{out}");
+    assert_eq!(err, "");
+    // Commands that start no server say nothing about servers.
+    let (_, _, err) = antiphon(root, &["tasks", "list"]);
+    assert_eq!(err, "");
+}

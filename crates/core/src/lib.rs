@@ -77,7 +77,7 @@ pub use conversation::sampling::{
 pub use conversation::sendable_history::sendable;
 pub use conversation::session::Session;
 pub use conversation::stream::{MessageStream, NotStarted, StreamError, StreamEvent};
-pub use conversation::tool::{Effect, Offer, Tool, ToolResult};
+pub use conversation::tool::{Effect, Offer, SKILL, Tool, ToolResult};
 pub use conversation::usage::{StopReason, Usage};
 pub use conversation::{message, stream};
 pub use error::{DomainError, ErrorCode, ErrorResponse};

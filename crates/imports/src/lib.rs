@@ -26,7 +26,9 @@ mod variables;
 
 pub use agent_text::agent_text;
 pub use claude_agent::claude_agent;
-pub use mcp_servers::{ForeignServer, MCP_FILE_BYTES_MAX, codex_servers, json_servers};
+pub use mcp_servers::{
+    ForeignServer, MCP_FILE_BYTES_MAX, claude_project_servers, codex_servers, json_servers,
+};
 pub use model_names::{ModelNames, built_in_model};
 pub use opencode_agent::opencode_agent;
 pub use prompt_command::{

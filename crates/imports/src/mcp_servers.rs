@@ -33,6 +33,19 @@ pub fn json_servers(text: &str) -> Result<Vec<ForeignServer>, String> {
     }
 }
 
+/// The servers that Claude Code keeps for one project in `~/.claude.json`.
+pub fn claude_project_servers(text: &str, root: &str) -> Result<Vec<ForeignServer>, String> {
+    let file: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+    let project = file.get("projects").and_then(|projects| projects.get(root));
+    match project.and_then(|project| project.get("mcpServers")) {
+        Some(Value::Object(servers)) => {
+            Ok(servers.iter().map(|(name, table)| server(name, table)).collect())
+        }
+        Some(_) | None => Ok(Vec::new()),
+    }
+}
+
 /// The servers below `[mcp_servers]` of Codex' `config.toml`.
 pub fn codex_servers(text: &str) -> Result<Vec<ForeignServer>, String> {
     let file: toml::Table =

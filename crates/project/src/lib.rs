@@ -42,7 +42,7 @@ use agents::{found_files, skills};
 use permissions::hidden_paths;
 use project::machine_clock;
 use prompts::{base_prompts, environment_block};
-use server::spend_limits;
+use server::{notifications, spend_limits};
 
 pub use agents::{agent_files, import, project_agents, prompt_commands};
 pub use permissions::{machine_policy, permission_overview, trust};

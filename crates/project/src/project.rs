@@ -117,8 +117,11 @@ impl Project {
         };
         match trust.mcp_json_text() {
             Some(text) => {
-                let servers = mcp_json::usable(&text, &settings);
-                ProjectFile::of_servers(servers).below(&self.root, settings)
+                let mut unused = Vec::new();
+                let servers = mcp_json::usable(&text, &settings, &mut unused);
+                let mut settings = ProjectFile::of_servers(servers).below(&self.root, settings)?;
+                settings.unused_servers = unused;
+                Ok(settings)
             }
             None => Ok(settings),
         }

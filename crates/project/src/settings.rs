@@ -15,11 +15,13 @@ pub mod keys;
 pub(crate) mod mcp_json;
 mod mcp_server;
 mod models;
+mod notify;
 mod parse;
 mod peers;
 pub(crate) mod project_file;
 mod providers;
 mod secrets;
+mod shown_text;
 mod telemetry;
 mod tui;
 mod webhooks;
@@ -49,12 +51,15 @@ pub use default_model::{DefaultModel, KeyModel, no_model};
 pub use edit::{SettingsEdit, ShownSetting, save_settings};
 pub use mcp_server::McpServerConfig;
 pub use models::ModelConfig;
+pub use notify::{NotifyConfig, NotifyWhen, TerminalNotice};
 pub use parse::CONFIG_VERSION;
 use parse::parse;
 pub use peers::PeerConfig;
+pub(crate) use project_file::server_effect;
 pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
+pub use shown_text::without_secrets;
 pub use telemetry::TelemetryConfig;
 pub use tui::{KeyNames, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
@@ -112,6 +117,10 @@ pub struct UserSettings {
     pub ad_hoc_agents: bool,
     /// The terminal program.
     pub tui: TuiConfig,
+    /// How the user is told that an agent needs an answer or is done.
+    pub notify: NotifyConfig,
+    /// Servers of the project's `.mcp.json` that are not used, and why, one line each.
+    pub unused_servers: Vec<String>,
     /// Spend limits for the whole project.
     pub budget: SpendLimits,
     /// What the administrator of this machine allows. The settings are within it.
@@ -186,6 +195,7 @@ struct File {
     chat: ChatConfig,
     ad_hoc_agents: bool,
     tui: TuiConfig,
+    notify: NotifyConfig,
     #[serde(default)]
     budget: BudgetConfig,
 }
@@ -240,6 +250,8 @@ impl UserSettings {
             chat: file.chat,
             ad_hoc_agents: file.ad_hoc_agents,
             tui: file.tui,
+            notify: file.notify.checked(&path)?,
+            unused_servers: Vec::new(),
             budget: file.budget.limits()?,
             default_model: chosen.or(file.model),
             providers: providers(file.providers, environment)?,
@@ -248,6 +260,12 @@ impl UserSettings {
             prices,
             environment: environment.clone(),
         })
+    }
+
+    /// Warns about what the policy or a missing consent keeps from having an effect.
+    pub(crate) fn report_unused(&self) {
+        let notes = self.policy.narrowed().iter().chain(&self.unused_servers);
+        notes.for_each(|note| self.environment.warnings.report(note));
     }
 
     /// Path of the rules the user always allows: next to the user's file, never in a project.

@@ -85,7 +85,7 @@ impl Toolset {
         overrides: &PermissionOverrides,
     ) -> Result<Self, ProjectError> {
         project.prepare()?;
-        settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
+        settings.report_unused();
         let mcp = McpPool::new(project).connect(settings).await;
         Self::with_servers(project, settings, overrides, mcp)
     }

@@ -5,6 +5,7 @@
 //! | file               | subject                                            |
 //! |--------------------|----------------------------------------------------|
 //! | `call_agent`       | the `call_agent` tool and its arguments            |
+//! | `run_skill`        | the `run_skill` tool: a skill in a child           |
 //! | `child_plan`       | from a target to the task it becomes               |
 //! | `child_tools`      | the tools of a child, and which it does not get    |
 //! | `dispatch_call`    | dispatches a call, joins its results               |
@@ -24,6 +25,7 @@ pub(crate) mod dispatch_call;
 pub(crate) mod external_tools;
 pub(crate) mod pending_call;
 pub(crate) mod refusal;
+pub(crate) mod run_skill;
 pub(crate) mod supervisor_tools;
 pub(crate) mod waiters;
 pub(crate) mod wake_parent;

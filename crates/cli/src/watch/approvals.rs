@@ -129,6 +129,7 @@ impl WatchSession<'_, '_> {
         }
         self.asked_at = Instant::now();
         self.screen.styled_lines(&lines);
+        self.notices.question();
         self.show_line()?;
         Ok(Next::Continue)
     }

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use crate::project_folder::antiphon;
+use crate::pty::Terminal;
 use crate::world::{ANSWER, KEY, Server, World};
 
 const REMEDIES: [&str; 4] =
@@ -92,4 +93,36 @@ fn a_key_of_another_provider_is_not_sent_and_its_owner_is_named() {
     assert_eq!(seen.code, 2, "{}", seen.err);
     assert!(seen.err.contains("OPENAI_API_KEY looks like a key of anthropic"), "{}", seen.err);
     assert!(!seen.err.contains(KEY));
+}
+
+#[test]
+fn a_key_that_the_provider_does_not_accept_is_named_by_its_variable() {
+    let (world, server) = (World::new(), Server::anthropic());
+    let address = server.server.url();
+    let variables = [("ANTHROPIC_API_KEY", "sk-ant-wrong"), ("ANTHROPIC_BASE_URL", &*address)];
+    let seen = world.seen(&["run", "hi"], &variables);
+    assert_eq!(seen.code, 1, "{}", seen.err);
+    for part in ["did not accept the key", "check ANTHROPIC_API_KEY", "antiphon init"] {
+        assert!(seen.err.contains(part), "{part}: {}", seen.err);
+    }
+    assert!(!seen.err.contains("sk-ant-wrong"), "{}", seen.err);
+}
+
+#[test]
+fn a_local_server_that_does_not_run_is_named_and_the_task_waits_for_it() {
+    let world = World::new();
+    world.write_config(
+        "model = 'near/x'\n[providers.near]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n\
+         limits = { retries = 0 }\n",
+    );
+    let mut command = world.command(&["run", "hi"]);
+    command.env("TERM", "xterm");
+    let mut terminal = Terminal::start(command);
+    terminal.until("127.0.0.1:9");
+    terminal.until("nothing listens there; is the server running?");
+    terminal.press("\x03");
+    let (code, text) = terminal.end();
+    assert_eq!(code, 130, "{text}");
+    let listed = world.seen(&["tasks", "list", "--unfinished"], &[]).out;
+    assert!(listed.contains("hi"), "{listed}");
 }

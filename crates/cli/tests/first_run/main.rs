@@ -11,6 +11,8 @@ mod guide;
 mod help;
 mod keys;
 mod mcp_servers;
+mod minutes;
+mod notify;
 mod settings;
 mod shell;
 mod world;

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InputBlock, RawJson};
 
+/// Name of the tool that returns the text of a skill. A task that may call it may also run skills in a child.
+pub const SKILL: &str = "skill";
+
 /// A tool, as described to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

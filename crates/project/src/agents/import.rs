@@ -1,7 +1,9 @@
-//! Copies agents and commands of other programs into files of ours.
+//! Copies agents and commands of other programs into files of ours, and MCP servers into the user's settings.
 //!
 //! Nothing is replaced, and nothing gets more than it had: what an untrusted project brings stays untrusted, and never
 //! becomes the user's own.
+
+mod user_servers;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,7 +61,7 @@ pub enum ImportStatus {
 /// One file of another program, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportedFile {
-    /// `agent` or `command`.
+    /// `agent`, `command` or `MCP server`.
     pub kind: &'static str,
     /// The program it was written for.
     pub program: &'static str,
@@ -107,6 +109,10 @@ pub fn import(
         if folder.program != prompt_commands::OURS && is_wanted(folder.program) {
             import.commands(&folder, &mut report);
         }
+    }
+    // A server of the user's is for all projects, as it is there.
+    if target == ImportTarget::User {
+        report.extend(user_servers::import_servers(project, settings, from, action)?);
     }
     Ok(report)
 }

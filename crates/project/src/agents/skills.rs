@@ -43,12 +43,41 @@ pub(crate) struct FoundSkill {
     pub(crate) name: String,
     pub(crate) description: String,
     /// Its folder.
-    pub(crate) folder: PathBuf,
-    pub(crate) owner: FolderOwner,
-    /// Names the content of all of its files.
-    pub(crate) version: String,
+    pub(crate) path: PathBuf,
+    /// The folder of skills that it is in.
+    folder: LookedFolder,
     body: String,
-    files: Vec<PathBuf>,
+    /// Names the content of its `SKILL.md`, from the bytes that its body is of.
+    body_version: String,
+    /// All of its files.
+    files: Vec<FoundFile>,
+}
+
+impl FoundSkill {
+    /// Names the paths and the content of all of its files, which are read for that.
+    pub(crate) fn version(&self) -> io::Result<String> {
+        let (mut names, mut left) = (String::new(), BYTES_MAX);
+        for file in &self.files {
+            let version = if file.path == self.path.join(FILE) {
+                self.body_version.clone()
+            } else {
+                let (length, version) = self.folder.version(&file.path, left)?;
+                left -= length;
+                version
+            };
+            names.push_str(&content_line(&file.relative, &version));
+        }
+        Ok(version_of(names.as_bytes()))
+    }
+
+    fn is_usable(&self, trusts: impl Fn(&Path, &str) -> bool) -> bool {
+        match self.folder.owner {
+            FolderOwner::User => true,
+            FolderOwner::Project => {
+                self.version().is_ok_and(|version| trusts(&self.path, &version))
+            }
+        }
+    }
 }
 
 /// The tool `skill` for the skills that can be used; `None` when there are none.
@@ -75,20 +104,24 @@ struct Skills {
 }
 
 impl Skills {
+    fn found(&self) -> impl Iterator<Item = FoundSkill> {
+        self.folders.iter().flat_map(in_folder).take(SKILLS_MAX)
+    }
+
     /// An earlier folder wins.
     fn usable(&self) -> BTreeMap<String, FoundSkill> {
         let trusts = self.trust.trusted_content();
         let mut usable = BTreeMap::new();
-        for skill in self.folders.iter().flat_map(in_folder).take(SKILLS_MAX) {
-            let is_trusted = match skill.owner {
-                FolderOwner::User => true,
-                FolderOwner::Project => trusts(&skill.folder, &skill.version),
-            };
-            if is_trusted {
-                usable.entry(skill.name.clone()).or_insert(skill);
-            }
+        for skill in self.found().filter(|skill| skill.is_usable(&trusts)) {
+            usable.entry(skill.name.clone()).or_insert(skill);
         }
         usable
+    }
+
+    /// The skill of this name. Only the files of skills with this name are read whole.
+    fn named(&self, name: &str) -> Option<FoundSkill> {
+        let trusts = self.trust.trusted_content();
+        self.found().find(|skill| skill.name == name && skill.is_usable(&trusts))
     }
 }
 
@@ -98,21 +131,23 @@ impl SkillSource for Skills {
     }
 
     fn load(&self, name: &str) -> Result<LoadedSkill, String> {
-        let mut usable = self.usable();
-        let Some(skill) = usable.remove(name) else {
-            let known: Vec<&str> = usable.keys().map(String::as_str).take(SKILLS_MAX).collect();
+        let Some(skill) = self.named(name) else {
+            let usable = self.usable();
+            let known: Vec<&str> = usable.keys().map(String::as_str).collect();
             let known = known.join(", ");
             return Err(format!("there is no skill `{}` now; there are: {known}", visible(name)));
         };
         let shown =
             |path: &Path| path.strip_prefix(&self.root).unwrap_or(path).display().to_string();
-        let owner = match skill.owner {
+        let owner = match skill.folder.owner {
             FolderOwner::Project => "a file of the project",
             FolderOwner::User => "a file of the user",
         };
+        let file = skill.path.join(FILE);
+        let others = skill.files.iter().filter(|found| found.path != file);
         Ok(LoadedSkill {
-            source: format!("{owner}, {}", shown(&skill.folder.join(FILE))),
-            files: skill.files.iter().map(|path| shown(path)).collect(),
+            source: format!("{owner}, {}", shown(&file)),
+            files: others.map(|found| shown(&found.path)).collect(),
             body: skill.body,
         })
     }
@@ -158,8 +193,7 @@ fn skill(folder: &LookedFolder, path: PathBuf, files: Vec<FoundFile>) -> io::Res
     if files.len() > FILES_MAX {
         return Err(io::Error::other("it has too many files"));
     }
-    let file = path.join(FILE);
-    let (bytes, _) = folder.read(&file)?;
+    let (bytes, body_version) = folder.read(&path.join(FILE))?;
     let read = LenientFile::read(&bytes).map_err(io::Error::other)?;
     let fields = read.fields.unwrap_or_default();
     let text = |name: &str| {
@@ -172,24 +206,8 @@ fn skill(folder: &LookedFolder, path: PathBuf, files: Vec<FoundFile>) -> io::Res
     let name = name.ok_or_else(|| io::Error::other("its name is no name of a skill"))?;
     let description = text("description").filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| io::Error::other("it has no description"))?;
-    let (owner, version) = (folder.owner, version(folder, &files)?);
-    let files = files.into_iter().map(|found| found.path).filter(|path| *path != file).collect();
-    Ok(FoundSkill { name, description, folder: path, owner, version, body: read.body, files })
-}
-
-/// Names the paths and the content of all files. The user's own need no name.
-fn version(folder: &LookedFolder, files: &[FoundFile]) -> io::Result<String> {
-    match folder.owner {
-        FolderOwner::User => return Ok(String::new()),
-        FolderOwner::Project => {}
-    }
-    let (mut names, mut left) = (String::new(), BYTES_MAX);
-    for file in files {
-        let (length, version) = folder.version(&file.path, left)?;
-        left -= length;
-        names.push_str(&content_line(&file.relative, &version));
-    }
-    Ok(version_of(names.as_bytes()))
+    let (folder, body) = (folder.clone(), read.body);
+    Ok(FoundSkill { name, description, path, folder, body, body_version, files })
 }
 
 fn content_line(path: &Path, version: &str) -> String {

@@ -15,6 +15,7 @@ use super::own_tools::OwnTools;
 use crate::agent_files::AgentFiles;
 use crate::environment::Environment;
 use crate::error::ProjectError;
+use crate::notifications::Notifications;
 use crate::settings::UserSettings;
 use crate::task::environments::ProjectEnvironments;
 use crate::task::process_environment::ProcessEnvironment;
@@ -65,6 +66,7 @@ pub struct ProjectOwner {
     /// The environment of this process stays registered between its tasks.
     _own_lease: Option<ProcessLease>,
     tools: Option<Arc<OwnTools>>,
+    notifications: Option<Notifications>,
 }
 
 impl ProjectOwner {
@@ -76,7 +78,7 @@ impl ProjectOwner {
         journal: SqliteJournal,
         role: OwnerRole,
     ) -> Result<Self, ProjectError> {
-        settings.policy.narrowed().iter().for_each(|it| settings.environment.warnings.report(it));
+        settings.report_unused();
         let mcp = Arc::new(McpPool::new(project));
         let servers = mcp.servers(&settings);
         let warnings = settings.environment.warnings.clone();
@@ -97,6 +99,7 @@ impl ProjectOwner {
         let own_lease = own_lease.transpose()?;
         let orchestrator = project.owner_orchestrator(journal, &own, Arc::clone(&environments));
         environments.serve(&orchestrator);
+        let notifications = Notifications::start(&project, own.settings(), &orchestrator);
         if !is_server {
             // A server recovers everything instead.
             orchestrator.deliver_cancels();
@@ -116,6 +119,7 @@ impl ProjectOwner {
             mcp,
             _own_lease: own_lease,
             tools,
+            notifications,
         })
     }
 
@@ -150,6 +154,9 @@ impl ProjectOwner {
             tools.close().await;
         }
         self.orchestrator.shutdown(SHUTDOWN_TIMEOUT).await;
+        if let Some(notifications) = self.notifications {
+            notifications.shutdown().await;
+        }
         self.environments.close().await;
         self.mcp.close().await;
     }

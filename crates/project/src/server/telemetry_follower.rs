@@ -65,11 +65,7 @@ impl TelemetryFollower {
         after: Position,
         last: watch::Receiver<Option<Position>>,
     ) -> Self {
-        let events = JournalEvents {
-            follower: self.orchestrator.follow(None, after),
-            last,
-            has_counted: false,
-        };
+        let events = JournalEvents::new(&self.orchestrator, after, last);
         let (all, stop) = (telemetry.clone(), self.follow_stop.clone());
         self.follower.spawn(async move {
             all.follow(events, after, stop).await;
@@ -104,11 +100,22 @@ impl TelemetryFollower {
 }
 
 /// The events of the journal up to its last position.
-struct JournalEvents {
+pub(crate) struct JournalEvents {
     follower: Follower,
     last: watch::Receiver<Option<Position>>,
     /// Whether it has returned an event since it gathered some.
     has_counted: bool,
+}
+
+impl JournalEvents {
+    /// The events behind `after`, up to `last` once that is known.
+    pub(crate) fn new(
+        orchestrator: &Orchestrator,
+        after: Position,
+        last: watch::Receiver<Option<Position>>,
+    ) -> Self {
+        Self { follower: orchestrator.follow(None, after), last, has_counted: false }
+    }
 }
 
 #[async_trait]

@@ -10,7 +10,7 @@ use antiphon_private_file::{Durability, lock_within, open_lock_at, parent_of, wr
 use toml_edit::{DocumentMut, Item, Key, Table, TableLike, Value};
 
 use super::keys::is_secret;
-use super::{UserSettings, parse, path, read};
+use super::{UserSettings, parse, path, read, without_secrets};
 use crate::environment::Environment;
 use crate::error::ProjectError;
 
@@ -127,6 +127,28 @@ impl SettingsEdit {
     pub fn set_list(&mut self, key: &[&str], values: &[String]) -> Result<(), ProjectError> {
         let keys: Vec<Key> = key.iter().map(|&name| Key::new(name)).collect();
         self.put(&keys, Value::Array(values.iter().map(String::as_str).collect()))
+    }
+
+    /// Sets a value of JSON: an object becomes a table.
+    pub(crate) fn set_json(
+        &mut self,
+        key: &[&str],
+        value: &serde_json::Value,
+    ) -> Result<(), ProjectError> {
+        if let serde_json::Value::Object(fields) = value {
+            for (name, value) in fields {
+                let key: Vec<&str> = key.iter().copied().chain([name.as_str()]).collect();
+                self.set_json(&key, value)?;
+            }
+            return Ok(());
+        }
+        let refuse = || {
+            let key = joined(key);
+            ProjectError::InvalidInput(format!("`{key}` has a value that no setting can have"))
+        };
+        let value = from_json(value).ok_or_else(refuse)?;
+        let keys: Vec<Key> = key.iter().map(|&name| Key::new(name)).collect();
+        self.put(&keys, value)
     }
 
     fn put(&mut self, keys: &[Key], mut value: Value) -> Result<(), ProjectError> {
@@ -255,6 +277,21 @@ fn joined(path: &[&str]) -> String {
     keys.collect::<Vec<_>>().join(".")
 }
 
+fn from_json(value: &serde_json::Value) -> Option<Value> {
+    match value {
+        serde_json::Value::Bool(value) => Some(Value::from(*value)),
+        serde_json::Value::Number(number) => {
+            number.as_i64().map(Value::from).or_else(|| number.as_f64().map(Value::from))
+        }
+        serde_json::Value::String(text) => Some(Value::from(text.as_str())),
+        serde_json::Value::Array(items) => {
+            let items: Option<toml_edit::Array> = items.iter().map(from_json).collect();
+            items.map(Value::Array)
+        }
+        serde_json::Value::Null | serde_json::Value::Object(_) => None,
+    }
+}
+
 fn collect(path: &[&str], item: &Item, lines: &mut Vec<ShownSetting>) {
     if let Some(table) = item.as_table_like() {
         for (name, item) in table.iter() {
@@ -265,17 +302,29 @@ fn collect(path: &[&str], item: &Item, lines: &mut Vec<ShownSetting>) {
     }
     let value = match item.as_value() {
         _ if is_secret(path) => "***".to_owned(),
-        Some(value) => without_password(value.clone().decorated("", "").to_string().trim()),
+        Some(value) => shown(value.clone().decorated("", "")).to_string(),
         None => return,
     };
-    lines.push(ShownSetting { key: joined(path), value });
+    lines.push(ShownSetting { key: joined(path), value: value.trim().to_owned() });
 }
 
-/// An address without user name and password.
-fn without_password(value: &str) -> String {
-    match (value.split_once("://"), value.rfind('@')) {
-        (Some((scheme, _)), Some(at)) => format!("{scheme}://***{}", &value[at..]),
-        (Some(_) | None, _) => value.to_owned(),
+/// A value without what may be secret in its addresses.
+fn shown(value: Value) -> Value {
+    let text = value.as_str().map(|text| (text, without_secrets(text)));
+    if let Some((text, shown)) = text {
+        return if text == shown { value } else { Value::from(shown) };
+    }
+    match value {
+        Value::Array(mut array) => {
+            array.iter_mut().for_each(|value| *value = shown(value.clone()));
+            Value::Array(array)
+        }
+        value @ (Value::String(_)
+        | Value::Integer(_)
+        | Value::Float(_)
+        | Value::Boolean(_)
+        | Value::Datetime(_)
+        | Value::InlineTable(_)) => value,
     }
 }
 

@@ -312,6 +312,29 @@ pub const KEYS: &[SettingKey] = &[
         "key or list of keys",
         "Keys of an action of the terminal program; `/keys` lists the actions.",
     ),
+    key(
+        "notify.when",
+        "list of question, done",
+        "What you are told: an agent waits for an answer, a task of yours has ended. Absent: both.",
+    ),
+    key("notify.after_s", "seconds", "The end of a task that took less is not told. Absent: 10."),
+    key("notify.desktop", "true | false", "`notify-send` shows it on the desktop."),
+    key(
+        "notify.command",
+        "list of texts",
+        "A program and its arguments; it gets `ANTIPHON_NOTIFY_TITLE` and `ANTIPHON_NOTIFY_TEXT`.",
+    ),
+    key("notify.url", "address, secret", "Address that gets it with POST, as ntfy takes it."),
+    key(
+        "notify.token_env",
+        "variable",
+        "Environment variable that holds the token for the address.",
+    ),
+    key(
+        "notify.terminal",
+        "off | bell | osc9 | osc777",
+        "What `antiphon run` writes to its terminal. Absent: off.",
+    ),
     key("budget.daily_usd", "US dollars", "Most that is spent in a UTC day."),
     key("budget.monthly_usd", "US dollars", "Most that is spent in a UTC month."),
 ];
@@ -354,7 +377,9 @@ pub(super) fn is_secret(path: &[&str]) -> bool {
     let is_table_of_secrets = |name: &str| matches!(name, "env" | "headers");
     let in_secrets =
         matches!(path, ["mcp" | "terminals", _, name, ..] if is_table_of_secrets(name));
-    in_secrets || path.last().is_some_and(|name| matches!(*name, "api_key" | "token" | "secret"))
+    in_secrets
+        || path == ["notify", "url"]
+        || path.last().is_some_and(|name| matches!(*name, "api_key" | "token" | "secret"))
 }
 
 /// The text of `docs/config.md`.

@@ -116,9 +116,9 @@ fn expand_texts(
     Ok(())
 }
 
-/// The servers that can be used, below the user's. What is left out is a warning.
-pub(crate) fn usable(text: &str, user: &UserSettings) -> McpConfig {
-    let warn = |reason: String| user.environment.warnings.report(&visible(&reason));
+/// The servers that can be used, below the user's. What is left out is added to `unused`.
+pub(crate) fn usable(text: &str, user: &UserSettings, unused: &mut Vec<String>) -> McpConfig {
+    let mut warn = |reason: String| unused.push(visible(&reason));
     let found = match with_values(text, user) {
         Ok(found) => found,
         Err(reason) => {

@@ -5,7 +5,7 @@ use antiphon_mcp::{Launch, Mcp, McpConfig, McpOptions, ServerConfig};
 
 use super::mcp_pool::{CONNECT_TIMEOUT, LOGINS, SHUTDOWN_TIMEOUT, with_folders};
 use crate::project::Project;
-use crate::settings::UserSettings;
+use crate::settings::{UserSettings, without_secrets};
 use crate::state::state_base;
 
 /// What a server offers.
@@ -45,17 +45,13 @@ pub async fn test_server(
     Some(TestedServer { tools, error })
 }
 
-/// The command line or the address of a server, without variables, headers and credentials.
+/// The command line or the address of a server, without variables, headers, and what may be secret in addresses.
 pub fn server_target(server: &ServerConfig) -> String {
     match &server.launch {
         Launch::Stdio(stdio) => {
             let words = std::iter::once(&stdio.command).chain(&stdio.args);
-            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+            words.map(|word| without_secrets(word)).collect::<Vec<_>>().join(" ")
         }
-        Launch::Http(http) => {
-            let mut url = http.url.clone();
-            let (_, _) = (url.set_username(""), url.set_password(None));
-            url.to_string()
-        }
+        Launch::Http(http) => without_secrets(http.url.as_str()),
     }
 }

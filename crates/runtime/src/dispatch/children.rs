@@ -118,9 +118,11 @@ impl TaskRun {
         let mut lost = Vec::new();
         for (call_id, pending_call) in &self.state.pending_calls {
             let PendingCall::Children { children, .. } = pending_call else { continue };
-            let planned = match self.find_call(call_id).map(|call| self.plan(&call)) {
-                Some(Ok((_, planned))) => planned.into_iter().map(Ok).collect(),
-                Some(Err(refusal)) => children.iter().map(|_| Err(refusal.clone())).collect(),
+            let planned = match self.find_call(call_id) {
+                Some(call) => match self.plan(&call).await {
+                    Ok((_, planned)) => planned.into_iter().map(Ok).collect(),
+                    Err(refusal) => children.iter().map(|_| Err(refusal.clone())).collect(),
+                },
                 None => Vec::new(),
             };
             let named = children.iter().cloned().zip(planned);

@@ -25,6 +25,7 @@ use crate::dispatch::child_tools::LeftOut;
 use crate::dispatch::children::PlannedChild;
 use crate::dispatch::pending_call::{self, PendingCall, WaitGoal};
 use crate::dispatch::refusal::DispatchRefusal;
+use crate::dispatch::run_skill::RUN_SKILL;
 use crate::orchestrator_error::OrchestratorError;
 use crate::task::control::cancel;
 use crate::task::limits::{self, LimitReached};
@@ -39,7 +40,7 @@ impl TaskRun {
         call: &ToolCallBlock,
         only_call: OnlyCall,
     ) -> Result<FlushOutcome, OrchestratorError> {
-        let invocation = match self.accept(call, only_call) {
+        let invocation = match self.accept(call, only_call).await {
             Ok(accepted) => accepted,
             Err(refusal) => {
                 self.add_result(call, refusal.result());
@@ -83,12 +84,12 @@ impl TaskRun {
     }
 
     /// Plans a call and checks that it is allowed.
-    fn accept(
+    async fn accept(
         &self,
         call: &ToolCallBlock,
         only_call: OnlyCall,
     ) -> Result<(ValidInvocation, Vec<PlannedChild>), DispatchRefusal> {
-        let (invocation, planned) = self.plan(call)?;
+        let (invocation, planned) = self.plan(call).await?;
         let request = invocation.get();
         if request.context == ContextScope::Shared {
             if only_call == OnlyCall::No {
@@ -126,7 +127,7 @@ impl TaskRun {
         Ok((invocation, planned))
     }
 
-    pub(crate) fn plan(
+    pub(crate) async fn plan(
         &self,
         call: &ToolCallBlock,
     ) -> Result<(ValidInvocation, Vec<PlannedChild>), DispatchRefusal> {
@@ -134,7 +135,11 @@ impl TaskRun {
             reason: "the arguments are not a JSON object".to_owned(),
         };
         let arguments = call.arguments.object().ok_or_else(no_arguments)?;
-        let invocation = call_agent::read(arguments, self.services.deps.clock.now())?;
+        let invocation = if call.name == RUN_SKILL {
+            self.skill_invocation(call, arguments).await?
+        } else {
+            call_agent::read(arguments, self.services.deps.clock.now())?
+        };
         let agents = self.deps.agents.clone();
         let none = || DispatchRefusal::MayNotCall {
             agent: "other agents".to_owned(),

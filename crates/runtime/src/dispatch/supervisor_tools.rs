@@ -19,6 +19,7 @@ use crate::dispatch::call_agent::CALL_AGENT;
 use crate::dispatch::dispatch_call;
 use crate::dispatch::pending_call::{self, PendingCall};
 use crate::dispatch::refusal::DispatchRefusal;
+use crate::dispatch::run_skill::RUN_SKILL;
 use crate::dispatch::wake_parent;
 use crate::inbox::derived_id;
 use crate::inbox::peer_tools::tool;
@@ -50,7 +51,8 @@ const LISTED_MAX: usize = 200;
 
 /// Whether the orchestrator answers calls of this tool.
 pub(crate) fn is_ours(name: &str) -> bool {
-    [CALL_AGENT, GET_TASK, WAIT_TASK, CANCEL_TASK, LIST_MY_TASKS, SEND_TASK].contains(&name)
+    [CALL_AGENT, RUN_SKILL, GET_TASK, WAIT_TASK, CANCEL_TASK, LIST_MY_TASKS, SEND_TASK]
+        .contains(&name)
 }
 
 /// The tools to manage dispatched tasks.

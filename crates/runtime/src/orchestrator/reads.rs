@@ -12,6 +12,8 @@ use antiphon_core::{
     StatusChanged, TaskCreated, TaskId, TaskSummary, Tool,
 };
 
+use chrono::{DateTime, Utc};
+
 use crate::budget::tree_usage;
 use crate::deps::BreakerState;
 use crate::dispatch::child_tools::is_ours;
@@ -158,6 +160,14 @@ impl Orchestrator {
     /// The creation of a task. Does not read the rest of the task; a handover is not in it.
     pub async fn created(&self, task_id: &TaskId) -> Result<TaskCreated, OrchestratorError> {
         Ok(tree_usage::creation(task_id, &*self.services.deps.journal).await?.0)
+    }
+
+    /// The creation of a task, and when it was recorded.
+    pub async fn creation(
+        &self,
+        task_id: &TaskId,
+    ) -> Result<(TaskCreated, DateTime<Utc>), OrchestratorError> {
+        tree_usage::creation(task_id, &*self.services.deps.journal).await
     }
 
     /// The last recorded status of a task, with its result or the reason for a failure or a wait. `None` before the

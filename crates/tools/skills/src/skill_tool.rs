@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use antiphon_core::port::ToolContext;
-use antiphon_core::{Effect, RawJson, Tool, ToolError, ToolResult, escaped, visible};
+use antiphon_core::{Effect, RawJson, SKILL, Tool, ToolError, ToolResult, escaped, visible};
 use antiphon_toolbox::{ToolHandler, arguments, definition};
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::index::index;
-
-/// Name of the tool.
-const SKILL: &str = "skill";
 
 /// Most files of a skill's folder that are listed.
 const FILES_MAX: usize = 200;

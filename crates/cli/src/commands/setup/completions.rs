@@ -3,12 +3,13 @@
 use std::io::Read as _;
 use std::process::{Command as Process, Stdio};
 
-use clap::{Args, Command, ValueEnum};
+use clap::{Arg, Args, Command, ValueEnum};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 use serde_json::Value;
 
+use crate::commands::chat;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -50,13 +51,37 @@ impl Completions {
         shell
             .write_registration(VARIABLE, "antiphon", "antiphon", "antiphon", &mut script)
             .map_err(|error| Failure::failed(error.to_string()))?;
-        terminal::write(&String::from_utf8_lossy(&script))
+        let script = String::from_utf8_lossy(&script);
+        terminal::write(&match self.shell {
+            Shell::Zsh => loaded_by_zsh(&script),
+            Shell::Bash | Shell::Fish => script.into_owned(),
+        })
     }
 }
 
-/// The command with completions of tasks, agents and sessions.
+/// The script for zsh, which loads a file of `fpath` at the first completion and takes its end for that completion. A
+/// script that is sourced registers itself, also where completion was not begun.
+fn loaded_by_zsh(script: &str) -> String {
+    let Some(at) = script.rfind("compdef ") else { return script.to_owned() };
+    let (function, register) = (&script[..at], script[at..].trim_end());
+    format!(
+        "{function}\
+         if [[ $funcstack[1] == _antiphon ]]; then\n    \
+         _clap_dynamic_completer_antiphon \"$@\"\n\
+         else\n    \
+         (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i }}\n    \
+         {register}\n\
+         fi\n"
+    )
+}
+
+/// The command with completions of tasks, agents and sessions. Without a command, options are those of the terminal
+/// program.
 pub(crate) fn with_completions(command: Command) -> Command {
-    complete_below(command, "")
+    let program = command.find_subcommand(chat::NAME).into_iter().flat_map(Command::get_arguments);
+    let options: Vec<Arg> =
+        program.filter(|arg| arg.get_long().is_some() && !arg.is_hide_set()).cloned().collect();
+    complete_below(command.args(options), "")
 }
 
 fn complete_below(command: Command, parent: &str) -> Command {
@@ -66,9 +91,8 @@ fn complete_below(command: Command, parent: &str) -> Command {
             match (parent, name.as_str(), arg.get_id().as_str()) {
                 (_, "run", "resume") | ("tasks", _, "task") => Some(&["tasks", "list"]),
                 (_, "run", "session") | ("sessions", _, "session") => Some(&["sessions", "list"]),
-                (_, "send" | "run" | "chat" | "acp", "agent") | ("agents", _, "name" | "agent") => {
-                    Some(&["agents", "list"])
-                }
+                (_, "send" | "run" | "chat" | "acp" | "antiphon", "agent")
+                | ("agents", _, "name" | "agent") => Some(&["agents", "list"]),
                 (_, _, _) => None,
             };
         match list {

@@ -1,4 +1,4 @@
-//! `antiphon import`: agents and commands of other programs as files of Antiphon.
+//! `antiphon import`: agents, commands and MCP servers of other programs as files and settings of Antiphon.
 
 use antiphon_project::environment::Environment;
 use antiphon_project::import::{ImportAction, ImportStatus, ImportTarget, ImportedFile, import};
@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Copy agents and commands of other programs into .antiphon (see docs/import.md).
+/// Copy agents and commands of other programs into .antiphon, or with --user also MCP servers into your settings (see docs/import.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Antiphon reads these files where they are, once you trust them: you need this only to change them here. Nothing is
-replaced. What is dropped or refused is listed with its reason.
+Antiphon reads agents and commands where they are, once you trust them: you need this only to change them here. MCP
+servers of ~/.claude.json and ~/.codex/config.toml are used only after an import with --user. Nothing is replaced. What is dropped or refused is listed with its reason.
 
 Examples:
   antiphon import --dry-run
@@ -71,7 +71,7 @@ impl Import {
 
 fn listed(report: &[ImportedFile]) -> String {
     if report.is_empty() {
-        return "no agents or commands of other programs here\n".to_owned();
+        return "no agents, commands or servers of other programs here\n".to_owned();
     }
     let mut text: String = report.iter().map(lines).collect();
     let count = |status| report.iter().filter(|file| file.status == status).count();
@@ -98,7 +98,9 @@ fn lines(file: &ImportedFile) -> String {
         }
     };
     let shown = |text: &str| escaped(&one_line(text)).into_owned();
-    let about = format!("{} ({} of {})", shown(&file.source), file.kind, file.program);
+    let name = file.name.as_deref().filter(|_| file.kind == "MCP server");
+    let name = name.map(|name| format!("`{}`, ", shown(name))).unwrap_or_default();
+    let about = format!("{} ({name}{} of {})", shown(&file.source), file.kind, file.program);
     let mut lines = vec![about, format!("    {}", shown(&what))];
     lines.extend(file.effects.iter().map(|effect| format!("    {}", shown(effect))));
     lines.extend(file.dropped.iter().map(|line| format!("    not used: {}", shown(line))));

@@ -38,6 +38,7 @@ use crate::remaining_work::RemainingWork;
 use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
+use crate::terminal_notice::TerminalNotices;
 use crate::watch::{Watch, WatchStart};
 
 /// How long running tasks may take to stop.
@@ -301,7 +302,8 @@ impl Run {
         let asks = self.ask.is_none_or(|ask| ask == AskMode::Terminal);
         let (task_id, root) = (&task_id, &root);
         let keyboard = &mut keyboard;
-        let watch = Watch { task_id, root, screen, keyboard, asks };
+        let notices = TerminalNotices::of(environment);
+        let watch = Watch { task_id, root, screen, keyboard, asks, notices };
         let watched = tokio::select! {
             watched = watch.run(attachment, after) => watched,
             () = stop_signal.received() => {

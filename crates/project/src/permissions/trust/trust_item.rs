@@ -158,14 +158,14 @@ impl ProjectTrust {
 
     fn skills(&self, record: &TrustRecord) -> Vec<TrustItem> {
         let skill = |found: FoundSkill| {
-            let (path, pin) = (self.relative(&found.folder), Pin::Content(found.version));
+            let (path, pin) = (self.relative(&found.path), Pin::Content(found.version().ok()?));
             let effects = vec![
                 format!("instructions that agents can load as the skill {}", found.name),
                 found.description.chars().take(SHOWN_CHARS_MAX).collect(),
             ];
-            item(TrustItemKind::Skill, path, effects, pin, record)
+            Some(item(TrustItemKind::Skill, path, effects, pin, record))
         };
-        skills::brought(&self.root).into_iter().map(skill).collect()
+        skills::brought(&self.root).into_iter().filter_map(skill).collect()
     }
 
     /// A file that cannot be read brings nothing.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::check::Check;
 use crate::error::ProjectError;
 use crate::models::{Models, Route, list_models};
-use crate::settings::{Key, ProviderConfig};
+use crate::settings::{Key, ProviderConfig, without_secrets};
 
 /// The check of a provider.
 #[derive(Debug, Serialize)]
@@ -14,7 +14,7 @@ pub struct ProviderCheck {
     pub name: String,
     /// The API that it speaks.
     pub kind: &'static str,
-    /// Its address, without user name and password.
+    /// Its address, without what may be secret.
     pub address: String,
     /// The result.
     #[serde(flatten)]
@@ -34,7 +34,7 @@ pub(super) async fn check(models: &Models) -> Result<Vec<ProviderCheck>, Project
         found.push(ProviderCheck {
             name: name.clone(),
             kind: provider.kind.as_str(),
-            address: without_password(&provider.base_url),
+            address: without_secrets(&provider.base_url),
             check: check_provider(name, provider, models).await?,
         });
     }
@@ -71,13 +71,5 @@ pub(super) fn default_model(models: &Models) -> String {
     match models.provider(model, &Route::default()) {
         Ok(_) => model.to_string(),
         Err(error) => format!("{model}: {error}"),
-    }
-}
-
-/// The address without user name and password.
-fn without_password(address: &str) -> String {
-    match (address.split_once("://"), address.rfind('@')) {
-        (Some((scheme, _)), Some(at)) => format!("{scheme}://***{}", &address[at..]),
-        (Some(_) | None, _) => address.to_owned(),
     }
 }

@@ -20,6 +20,7 @@ use uuid::Uuid;
 use crate::deps::{ApprovalPolicy, Dispatch};
 use crate::dispatch::call_agent::{self, CALL_AGENT};
 use crate::dispatch::dispatch_call::OnlyCall;
+use crate::dispatch::run_skill::{self, RUN_SKILL};
 use crate::dispatch::supervisor_tools;
 use crate::inbox::{derived_id, peer_tools};
 use crate::orchestrator_error::OrchestratorError;
@@ -125,7 +126,7 @@ impl TaskRun {
                 continue;
             }
             if ours {
-                if call.name == CALL_AGENT {
+                if call.name == CALL_AGENT || call.name == RUN_SKILL {
                     if self.dispatch(call, alone).await? == FlushOutcome::Ended {
                         return Ok(None);
                     }
@@ -179,6 +180,9 @@ impl TaskRun {
         tools.extend(clients.filter(|tool| tools::may_use(created, &tool.name)).cloned());
         tools.extend(self.person_tools());
         if let Some(agents) = self.deps.agents.as_ref().filter(|_| !created.agents.allows_none()) {
+            if self.may_run_skills() {
+                tools.extend(run_skill::TOOL.clone());
+            }
             let has_agents = !call_agent::callable(&**agents, &created.agents).is_empty();
             if has_agents || self.state.has_children || self.may_make_agents(&**agents) {
                 tools.extend(self.services.call_agent_tools.tool(&**agents, &created.agents));
@@ -319,7 +323,7 @@ impl TaskRun {
         CallDecision::Answer(call, result)
     }
 
-    fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> GateVerdict {
+    pub(crate) fn verdict(&self, call: &ToolCallBlock, arguments: &RawJson) -> GateVerdict {
         // No approval for a tool that does not exist.
         if self.effect_of(&call.name).is_none() {
             return GateVerdict::Allow;
@@ -409,7 +413,7 @@ impl TaskRun {
         derived_id::of_call(&self.state.task_id, self.state.turns, call.id.as_str()).0
     }
 
-    fn context(&self, call: &ToolCallBlock, note: Option<Value>) -> ToolContext {
+    pub(crate) fn context(&self, call: &ToolCallBlock, note: Option<Value>) -> ToolContext {
         let (deltas, running) = (Arc::clone(&self.services.deltas), Arc::clone(&self.running));
         let (task_id, tool_call_id) = (self.state.task_id.clone(), call.id.clone());
         let (turn, after) = (self.state.turns, self.state.seq);

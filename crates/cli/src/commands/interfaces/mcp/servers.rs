@@ -6,6 +6,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::settings::{SettingsEdit, UserSettings};
 use antiphon_project::toolset::{server_target, test_server};
+use antiphon_project::trust::{TrustItemKind, TrustStatus};
 use antiphon_view::display::escaped;
 use clap::Args;
 use serde::Serialize;
@@ -41,7 +42,7 @@ pub(crate) struct Add {
     target: Vec<String>,
 }
 
-/// List the MCP servers of your settings. None is started.
+/// List the MCP servers of your settings and of this project. None is started.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -136,30 +137,59 @@ struct Row {
     name: String,
     /// Command line or address, without variables and headers.
     target: String,
+    /// `you`: your settings. `project`: what the project brings and you trust.
+    from: &'static str,
 }
 
 impl List {
     pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
-        let settings = UserSettings::load(environment)?;
+        let own = UserSettings::load(environment)?;
+        let project = Project::find(environment).ok();
+        let settings = match &project {
+            Some(project) => project.settings(environment)?,
+            // Outside of a project there are those of the user.
+            None => own.clone(),
+        };
         let rows: Vec<Row> = settings
             .mcp
             .0
             .iter()
-            .map(|(name, server)| Row { name: name.to_string(), target: server_target(server) })
+            .map(|(name, server)| Row {
+                name: name.to_string(),
+                target: server_target(server),
+                from: if own.mcp.0.contains_key(name) { "you" } else { "project" },
+            })
             .collect();
+        for note in &settings.unused_servers {
+            terminal::note(&format!("antiphon: {}\n", escaped(note)));
+        }
+        if project.is_some_and(|project| has_untrusted(&project)) {
+            terminal::note(
+                "antiphon: the servers of .mcp.json have no effect until you trust the file: \
+                 `antiphon trust`\n",
+            );
+        }
         if self.json {
             terminal::print(&terminal::json(&rows)?);
         } else if rows.is_empty() {
             terminal::print("No MCP servers. Add one with `antiphon mcp add`.\n");
         } else {
-            let mut lines = vec![["NAME", "TARGET"].map(str::to_owned)];
-            lines.extend(
-                rows.iter().map(|row| [row.name.clone(), escaped(&row.target).into_owned()]),
-            );
+            let mut lines = vec![["NAME", "FROM", "TARGET"].map(str::to_owned)];
+            lines.extend(rows.iter().map(|row| {
+                [row.name.clone(), row.from.to_owned(), escaped(&row.target).into_owned()]
+            }));
             terminal::print(&terminal::table(&lines));
         }
         Ok(())
     }
+}
+
+/// Whether the project brings servers that are not trusted.
+fn has_untrusted(project: &Project) -> bool {
+    let items = project.trust().items().unwrap_or_default();
+    items
+        .iter()
+        .any(|item| item.kind == TrustItemKind::McpServers && item.status != TrustStatus::Trusted)
 }
 
 impl Remove {

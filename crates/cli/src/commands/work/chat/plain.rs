@@ -16,6 +16,7 @@ use crate::screen::{Drawing, Screen, TranscriptFormat};
 use crate::stop_signal::{Interrupts, StopSignal, StopSignals};
 use crate::suspension::{Asked, Suspension};
 use crate::terminal;
+use crate::terminal_notice::TerminalNotices;
 use crate::watch::{Watch, WatchStart};
 
 /// A second Ctrl-C within this time quits.
@@ -196,6 +197,7 @@ impl PlainChat {
             screen: Screen::new(TranscriptFormat::Text, prices, Drawing::Never),
             keyboard: &mut self.keyboard,
             asks: true,
+            notices: TerminalNotices::none(),
         };
         let watched = tokio::select! {
             watched = watch.run(attachment, start) => watched,
