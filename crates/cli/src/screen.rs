@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use antiphon_core::{Event, PriceTable, TaskId, UsageRecorded};
+use antiphon_project::settings::Theme;
 use antiphon_runtime::Delta;
 use antiphon_tui::{AnswerStyle, LineInput, LiveRows, LiveTerminal};
 use antiphon_view::display::Destination;
@@ -16,8 +17,8 @@ use crate::terminal;
 /// Whether something can be drawn again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drawing {
-    /// Where the output is a terminal.
-    WherePossible,
+    /// Where the output is a terminal, in this theme.
+    WherePossible(Theme),
     /// Text is only added, without escape sequences.
     Never,
 }
@@ -38,7 +39,11 @@ impl Screen {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
         let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
-        let draws = drawing == Drawing::WherePossible;
+        let theme = match drawing {
+            Drawing::WherePossible(theme) => Some(theme),
+            Drawing::Never => None,
+        };
+        let draws = theme.is_some();
         let status_line = format != TranscriptFormat::Json && on_terminal.1 && draws;
         let colors = if draws { terminal::stderr_colors() } else { Colors::Off };
         let live = (status_line && terminal::may_draw()).then(|| {
@@ -50,7 +55,7 @@ impl Screen {
                 (true, TranscriptFormat::Text) => Box::new(std::io::stdout()),
                 (true | false, _) => Box::new(std::io::stderr()),
             };
-            LiveTerminal::new(output, colors, style)
+            LiveTerminal::new(output, theme.filter(|_| colors == Colors::On), style)
         });
         let options = TranscriptOptions {
             format,

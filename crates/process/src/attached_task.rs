@@ -78,6 +78,8 @@ pub struct AttachedTask<'a> {
     pub ends_at_once: bool,
     /// The task of this process, once it is started.
     task_id: Option<TaskId>,
+    /// The task that goes on when this process has left its terminal.
+    detached: Option<TaskId>,
 }
 
 impl<'a> AttachedTask<'a> {
@@ -85,7 +87,8 @@ impl<'a> AttachedTask<'a> {
     pub async fn open(mut own: OwnTask<'a>) -> Result<Self, ProjectError> {
         let (connection, owner) = connect(&mut own).await?;
         let (deltas, task_id, place) = (None, None, TaskPlace::Project(Box::new(own)));
-        let mut task = Self { place, connection, owner, deltas, ends_at_once: false, task_id };
+        let (ends_at_once, detached) = (false, None);
+        let mut task = Self { place, connection, owner, deltas, ends_at_once, task_id, detached };
         task.listen();
         Ok(task)
     }
@@ -96,7 +99,8 @@ impl<'a> AttachedTask<'a> {
         let connection = Connection::named(server).ok_or_else(unnamed)?;
         let (owner, deltas, task_id) = (None, None, None);
         let place = TaskPlace::NamedServer;
-        Ok(Self { place, connection, owner, deltas, ends_at_once: false, task_id })
+        let (ends_at_once, detached) = (false, None);
+        Ok(Self { place, connection, owner, deltas, ends_at_once, task_id, detached })
     }
 
     /// Where commands about the task go.
@@ -117,6 +121,16 @@ impl<'a> AttachedTask<'a> {
             Some(task_id) => orchestrator.is_working_besides(task_id).await,
             None => orchestrator.is_working(),
         }
+    }
+
+    /// Lets a task go on, when this process has left its terminal, until it has ended or waits for a person.
+    pub fn detach(&mut self, task_id: TaskId) {
+        self.detached = Some(task_id);
+    }
+
+    /// The task that goes on without a terminal.
+    pub fn detached(&self) -> Option<&TaskId> {
+        self.detached.as_ref()
     }
 
     /// The owner that this process is, if it is one.
@@ -393,6 +407,12 @@ impl<'a> AttachedTask<'a> {
 fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
     let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
     let request: RunRequest = request.to().map_err(unsendable)?;
+    if request.compact {
+        return Err(ProjectError::InvalidInput(
+            "a conversation at a server is shortened by itself: it cannot be shortened from here"
+                .to_owned(),
+        ));
+    }
     let session_id = match request.session {
         Some(RunSession::Stored { session_id, .. }) => Some(session_id),
         Some(RunSession::File(file)) => {

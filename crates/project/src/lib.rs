@@ -50,6 +50,7 @@ pub mod restored_journal;
 pub mod runners;
 pub mod schedules;
 mod server;
+pub mod session_names;
 pub mod settings;
 mod skills;
 mod spend_limits;

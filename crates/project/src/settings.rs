@@ -56,7 +56,7 @@ pub(crate) use providers::built_in_address;
 pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use telemetry::TelemetryConfig;
-pub use tui::{KeyNames, Theme, TuiConfig};
+pub use tui::{KeyNames, Notify, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
 
 /// Largest configuration file.

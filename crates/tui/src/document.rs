@@ -65,6 +65,47 @@ impl Entry {
         ))
     }
 
+    /// Bytes of its texts, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let mut bytes = 1;
+        self.visit_texts(&mut |text| {
+            bytes += text.len();
+            Found::No
+        });
+        bytes
+    }
+
+    /// Whether a line of it may have a text in lower case: the longest plain word of that is in one of its texts.
+    pub(crate) fn may_have(&self, text: &str) -> bool {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let word = words.max_by_key(|word| word.len()).unwrap_or_default();
+        let mut is_there = false;
+        self.visit_texts(&mut |text| {
+            is_there = text.to_ascii_lowercase().contains(word);
+            if is_there { Found::Yes } else { Found::No }
+        });
+        is_there
+    }
+
+    /// Visits what its lines are made of, until it is found.
+    fn visit_texts(&self, visit: &mut dyn FnMut(&str) -> Found) {
+        match self {
+            Self::Note(text) => drop(visit(text)),
+            Self::Message(message) => match &**message {
+                Message::User(user) => drop(visit(&text_of(&user.content))),
+                Message::Assistant(answer) => {
+                    let _ = answer.content.iter().any(|block| block_has(block, visit));
+                }
+                Message::ToolResult(result) => {
+                    // The words of its title.
+                    let title = format!("{} line lines", result.tool_name);
+                    let _ = visit(&title) == Found::Yes
+                        || visit(&text_of(&result.content)) == Found::Yes;
+                }
+            },
+        }
+    }
+
     /// Its lines, with a blank one behind them.
     pub(crate) fn lines(&self, width: usize) -> Vec<Line<'static>> {
         let mut lines = match self {
@@ -110,6 +151,25 @@ pub(crate) fn text_of(content: &[InputBlock]) -> String {
         InputBlock::Image(_) => "[an image]",
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a visitor has found what it looks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Yes,
+    No,
+}
+
+fn block_has(block: &AssistantBlock, visit: &mut dyn FnMut(&str) -> Found) -> bool {
+    match block {
+        AssistantBlock::Thinking(block) => visit(&block.thinking) == Found::Yes,
+        AssistantBlock::Text(_) => visit(block.as_text().unwrap_or_default()) == Found::Yes,
+        AssistantBlock::ToolCall(call) => {
+            let arguments = call.arguments.object().map_or("", |json| json.as_str());
+            visit(&tool_call_title(call)) == Found::Yes || visit(arguments) == Found::Yes
+        }
+        AssistantBlock::Opaque(_) => false,
+    }
 }
 
 fn block_lines(block: &AssistantBlock, width: usize) -> Vec<Line<'static>> {

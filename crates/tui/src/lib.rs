@@ -14,6 +14,7 @@
 //! | `document`      | a whole transcript, which `pager` shows over everything else                      |
 //! | `asked_question`| the question on the screen, and when a key may answer it                          |
 //! | `board`         | the tree of everything at work                                                    |
+//! | `notification`  | what tells a person who looks at something else                                   |
 //!
 //! Commands that show one task use two parts of it: `line_input` (what a person types) and `markdown_writer` (formatted
 //! answers above live rows).
@@ -35,6 +36,7 @@ mod keymap;
 mod line_input;
 mod markdown;
 mod markdown_writer;
+mod notification;
 mod pager;
 mod program;
 mod project_files;
@@ -49,6 +51,7 @@ mod wrap;
 pub use keymap::Keymap;
 pub use line_input::{LineInput, Typed, TypedLine};
 pub use markdown_writer::{AnswerStyle, LiveRows, LiveTerminal};
+pub use notification::NotificationSequence;
 pub use program::{Asks, ProgramOptions, StartWith, run};
 pub use prompt_entry::{ExpandPrompt, PromptEntry};
 pub use terminal_mode::reset_after_kill;

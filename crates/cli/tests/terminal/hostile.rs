@@ -14,7 +14,7 @@ fn without_own_sequences(written: &str) -> String {
         let end = after.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(after.len());
         let (parameters, last) = after.split_at(end);
         let is_own = match (parameters, last.chars().next()) {
-            ("[?2026" | "[?25" | "[?2004" | "[?1049", Some('h' | 'l')) => true,
+            ("[?2026" | "[?25" | "[?2004" | "[?1004" | "[?1049", Some('h' | 'l')) => true,
             (parameters, Some('A' | 'C' | 'K' | 'J' | 'H' | 'm')) => {
                 parameters[1..].chars().all(|c| c.is_ascii_digit() || c == ';')
             }

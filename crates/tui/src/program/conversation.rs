@@ -27,6 +27,15 @@ use crate::{highlight, markdown};
 /// Messages of a continued conversation that are shown again.
 const SHOWN_MESSAGES: usize = 20;
 
+/// What a new task of the conversation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TaskWork {
+    /// A prompt.
+    Prompt,
+    /// The conversation is shortened.
+    Compaction,
+}
+
 impl Program<'_, '_> {
     /// Sends a prompt: to the task that works, or as a new task.
     pub(super) async fn send(&mut self, prompt: String) -> Result<(), ProjectError> {
@@ -35,10 +44,14 @@ impl Program<'_, '_> {
             return self.steer_other(&task_id, prompt).await;
         }
         if let Some(task_id) = self.open_task() {
+            if self.compacting.as_ref() == Some(&task_id) && self.is_working {
+                self.queue.push_back(prompt);
+                return Ok(());
+            }
             return self.steer(&task_id, prompt).await;
         }
         self.show_prompt(&prompt);
-        if let Err(error) = self.start(prompt).await {
+        if let Err(error) = self.start(prompt, TaskWork::Prompt).await {
             self.error(&error.to_string());
         }
         Ok(())
@@ -59,7 +72,12 @@ impl Program<'_, '_> {
         Some(task.task_id.clone())
     }
 
-    async fn start(&mut self, prompt: String) -> Result<(), ProjectError> {
+    /// Starts a task of the conversation, and shows it.
+    pub(super) async fn start(
+        &mut self,
+        prompt: String,
+        work: TaskWork,
+    ) -> Result<(), ProjectError> {
         let session = self.conversation.session.clone();
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
@@ -74,7 +92,8 @@ impl Program<'_, '_> {
             session,
             limits: self.options.limits,
             output_schema: None,
-            plan: self.options.access == TaskAccess::PlanFirst,
+            plan: self.options.access == TaskAccess::PlanFirst && work == TaskWork::Prompt,
+            compact: work == TaskWork::Compaction,
             source: None,
             route: self.options.route.clone(),
         };
@@ -82,7 +101,9 @@ impl Program<'_, '_> {
             RawJson::of(&request).map_err(|error| ProjectError::Failed(error.to_string()))?;
         let key = Uuid::new_v4().to_string();
         let started = self.attachment.start(RunTarget::New(request), Some(&key)).await?;
-        self.options.access = TaskAccess::Permitted;
+        if work == TaskWork::Prompt {
+            self.options.access = TaskAccess::Permitted;
+        }
         for warning in &started.warnings {
             self.note(&escaped(warning));
         }
@@ -185,6 +206,7 @@ impl Program<'_, '_> {
         task.finish();
         let spent = task.spent();
         let task_id = task.task_id.clone();
+        self.compaction_ended(&task_id, change);
         match change.status {
             TaskStatus::Failed => {
                 let text = self.failure(&task_id, change).await?;
@@ -198,6 +220,16 @@ impl Program<'_, '_> {
         }
         self.note(&format!("  {spent}"));
         self.add_lines([Line::default()]);
+        if self.queue.is_empty() {
+            self.notify(match change.status {
+                TaskStatus::Failed => "the task has failed",
+                TaskStatus::Canceled => "the task was canceled",
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::InputRequired
+                | TaskStatus::Completed => "the task is done",
+            })?;
+        }
         if let Some(prompt) = self.queue.pop_front() {
             self.send(prompt).await?;
         }
@@ -256,7 +288,11 @@ impl Program<'_, '_> {
 
     /// The user quits: the own task is interrupted, and can be resumed.
     pub(super) async fn leave_task(&mut self) {
-        if self.is_working && self.attachment.is_owner() {
+        if self.detaches {
+            if let Some(task_id) = self.open_task() {
+                self.attachment.detach(task_id);
+            }
+        } else if self.is_working && self.attachment.is_owner() {
             self.interrupt().await;
         }
         if let Some(task_id) = self.open_task()
@@ -269,7 +305,9 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn say_goodbye(&self) {
-        let goodbye = if let Some(task_id) = self.open_task() {
+        let goodbye = if self.detaches && self.open_task().is_some() {
+            "The task goes on without this terminal. antiphon -c shows it again\n".to_owned()
+        } else if let Some(task_id) = self.open_task() {
             format!("The task goes on with: antiphon run --resume {task_id}\n")
         } else if self.conversation.session.is_some() {
             "The conversation goes on with: antiphon -c\n".to_owned()
@@ -307,6 +345,7 @@ impl Program<'_, '_> {
         }
         let state = self.connection().reader().task_alone(&last_task).await?;
         self.conversation.model = state.created.model;
+        self.conversation.name = self.session_names().of(&session_id);
         self.conversation.session = Some((session_id, last_task.clone()));
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;

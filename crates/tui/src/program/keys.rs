@@ -41,9 +41,15 @@ impl Program<'_, '_> {
                 terminal_mode::look_for_keys();
                 Next::Continue
             }
-            Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {
-                Next::Continue
+            Event::FocusGained => {
+                self.notifier.set_focus(true);
+                return Ok(Next::Continue);
             }
+            Event::FocusLost => {
+                self.notifier.set_focus(false);
+                return Ok(Next::Continue);
+            }
+            Event::Key(_) | Event::Mouse(_) => Next::Continue,
         };
         // Keys are answered at once.
         if next == Next::Continue {

@@ -7,7 +7,6 @@ use antiphon_view::display::escaped;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
-use tokio::task::spawn_blocking;
 
 use super::lookups::Found;
 use super::{Program, unusable};
@@ -23,7 +22,7 @@ pub(super) struct Overlay {
     pager: Pager,
 }
 
-/// A transcript that is read and formatted beside the loop.
+/// A transcript that is read beside the loop.
 pub(super) struct Opening {
     task_id: TaskId,
     /// What happened meanwhile.
@@ -51,11 +50,8 @@ impl Program<'_, '_> {
                 Ok(read) => read,
                 Err(error) => return Found::Error(error.to_string()),
             };
-            let formatted = spawn_blocking(move || Pager::new(title, entries, size)).await;
-            match formatted {
-                Ok(pager) => Found::Transcript(Box::new(Overlay { task_id, seen, pager })),
-                Err(error) => Found::Error(format!("the transcript cannot be shown: {error}")),
-            }
+            let pager = Pager::new(title, entries, size);
+            Found::Transcript(Box::new(Overlay { task_id, seen, pager }))
         });
         self.opening = Some(opening);
     }
@@ -115,8 +111,8 @@ impl Program<'_, '_> {
     }
 
     /// The rows of the overlay, if one is open.
-    pub(super) fn overlay_rows(&self) -> Option<Vec<Line<'static>>> {
-        let mut rows = self.overlay.as_ref()?.pager.screen();
+    pub(super) fn overlay_rows(&mut self) -> Option<Vec<Line<'static>>> {
+        let mut rows = self.overlay.as_mut()?.pager.screen();
         if self.question.is_some()
             && let Some(last) = rows.last_mut()
         {

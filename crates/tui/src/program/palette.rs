@@ -4,6 +4,7 @@ use antiphon_project::error::ProjectError;
 use antiphon_view::text::one_line;
 
 use super::commands::LISTED;
+use super::sessions::label;
 use super::{Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 use crate::command::{COMMANDS, Command};
@@ -25,8 +26,9 @@ impl Program<'_, '_> {
             value: Picked::Task(task_id),
         }));
         let sessions = self.connection().sessions(LISTED).await?;
+        let names = self.session_names().all();
         entries.extend(sessions.into_iter().map(|session| Choice {
-            label: one_line(&session.title),
+            label: label(&session, &names),
             detail: "conversation".to_owned(),
             value: Picked::Session(session.session_id),
         }));

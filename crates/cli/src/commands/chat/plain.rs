@@ -220,6 +220,7 @@ impl PlainChat {
             limits: self.options.limits,
             output_schema: None,
             plan: self.options.access == TaskAccess::PlanFirst,
+            compact: false,
             source: None,
             route: self.options.route.clone(),
         };

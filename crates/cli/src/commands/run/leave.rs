@@ -18,14 +18,15 @@ pub(in crate::commands) async fn leave(
     stops: bool,
     remaining_work: &mut RemainingWork,
 ) {
+    let detached = attachment.detached().cloned();
     // A task that has just ended gives up its slot.
     for _ in 0..SETTLING_LOOKS {
-        if stops || !attachment.works_for_others().await {
+        if stops || detached.is_some() || !attachment.works_for_others().await {
             break;
         }
         tokio::time::sleep(SETTLING_PAUSE).await;
     }
-    let goes_on = !stops && attachment.works_for_others().await;
+    let goes_on = !stops && (detached.is_some() || attachment.works_for_others().await);
     let Some(owner) = attachment.into_owner() else { return };
     if goes_on {
         let terminate = signal(SignalKind::terminate());
@@ -36,8 +37,14 @@ pub(in crate::commands) async fn leave(
                     Err(_) => std::future::pending().await,
                 }
             };
+            let work = async {
+                if let Some(task_id) = &detached {
+                    owner.rest(task_id).await;
+                }
+                owner.hand_over().await;
+            };
             tokio::select! {
-                () = owner.hand_over() => {}
+                () = work => {}
                 () = stopped => std::process::exit(143),
             }
         });
