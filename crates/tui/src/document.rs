@@ -68,9 +68,9 @@ impl Entry {
     /// Bytes of its texts, roughly.
     pub(crate) fn bytes(&self) -> usize {
         let mut bytes = 1;
-        self.visit_texts(&mut |text| {
+        self.any_text(&mut |text| {
             bytes += text.len();
-            Found::No
+            false
         });
         bytes
     }
@@ -79,28 +79,22 @@ impl Entry {
     pub(crate) fn may_have(&self, text: &str) -> bool {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric());
         let word = words.max_by_key(|word| word.len()).unwrap_or_default();
-        let mut is_there = false;
-        self.visit_texts(&mut |text| {
-            is_there = text.to_ascii_lowercase().contains(word);
-            if is_there { Found::Yes } else { Found::No }
-        });
-        is_there
+        self.any_text(&mut |text| text.to_ascii_lowercase().contains(word))
     }
 
-    /// Visits what its lines are made of, until it is found.
-    fn visit_texts(&self, visit: &mut dyn FnMut(&str) -> Found) {
+    /// Whether one of the texts that its lines are made of is what is looked for.
+    fn any_text(&self, is_found: &mut dyn FnMut(&str) -> bool) -> bool {
         match self {
-            Self::Note(text) => drop(visit(text)),
+            Self::Note(text) => is_found(text),
             Self::Message(message) => match &**message {
-                Message::User(user) => drop(visit(&text_of(&user.content))),
+                Message::User(user) => is_found(&text_of(&user.content)),
                 Message::Assistant(answer) => {
-                    let _ = answer.content.iter().any(|block| block_has(block, visit));
+                    answer.content.iter().any(|block| any_text_of(block, is_found))
                 }
                 Message::ToolResult(result) => {
                     // The words of its title.
-                    let title = format!("{} line lines", result.tool_name);
-                    let _ = visit(&title) == Found::Yes
-                        || visit(&text_of(&result.content)) == Found::Yes;
+                    is_found(&format!("{} line lines", result.tool_name))
+                        || is_found(&text_of(&result.content))
                 }
             },
         }
@@ -153,20 +147,13 @@ pub(crate) fn text_of(content: &[InputBlock]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a visitor has found what it looks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Yes,
-    No,
-}
-
-fn block_has(block: &AssistantBlock, visit: &mut dyn FnMut(&str) -> Found) -> bool {
+fn any_text_of(block: &AssistantBlock, is_found: &mut dyn FnMut(&str) -> bool) -> bool {
     match block {
-        AssistantBlock::Thinking(block) => visit(&block.thinking) == Found::Yes,
-        AssistantBlock::Text(_) => visit(block.as_text().unwrap_or_default()) == Found::Yes,
+        AssistantBlock::Thinking(block) => is_found(&block.thinking),
+        AssistantBlock::Text(_) => is_found(block.as_text().unwrap_or_default()),
         AssistantBlock::ToolCall(call) => {
             let arguments = call.arguments.object().map_or("", |json| json.as_str());
-            visit(&tool_call_title(call)) == Found::Yes || visit(arguments) == Found::Yes
+            is_found(&tool_call_title(call)) || is_found(arguments)
         }
         AssistantBlock::Opaque(_) => false,
     }

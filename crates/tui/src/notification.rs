@@ -68,7 +68,7 @@ pub(crate) struct Notifier {
 
 impl Notifier {
     pub(crate) fn new(sequence: NotificationSequence, root: &Path) -> Self {
-        let name = root.file_name().map_or(root.as_os_str(), |name| name).to_string_lossy();
+        let name = root.file_name().unwrap_or(root.as_os_str()).to_string_lossy();
         let project = antiphon_view::display::escaped(&name).into_owned();
         Self { sequence, project, has_focus: true }
     }

@@ -120,8 +120,8 @@ impl Pager {
         if let Some(lines) = self.formatted.entries.get(&entry) {
             return Arc::clone(lines);
         }
-        let lines = self.entries.get(entry).map(|entry| entry.lines(self.size.columns));
-        let lines = Arc::new(lines.unwrap_or_default());
+        let Some(formatted) = self.entries.get(entry) else { return Arc::default() };
+        let lines = Arc::new(formatted.lines(self.size.columns));
         if self.formatted.lines > KEPT_LINES_MAX {
             self.formatted = FormattedEntries::default();
         }
@@ -338,7 +338,8 @@ impl Pager {
     }
 
     fn state(&mut self, next: Place) -> Line<'static> {
-        let place = format!("{} · {}%", self.title, self.percent(next));
+        let percent = self.percent(next);
+        let place = format!("{} · {percent}%", self.title);
         let search = &self.search;
         let rest = match (&search.typed, search.text.as_str()) {
             (Some(typed), _) => {

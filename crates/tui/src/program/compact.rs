@@ -29,7 +29,7 @@ impl Program<'_, '_> {
 
     /// The task has ended: if it was there to shorten the conversation, says what it did not.
     pub(super) fn compaction_ended(&mut self, task_id: &TaskId, change: &StatusChanged) {
-        if self.compacting.take_if(|it| it == task_id).is_none() {
+        if self.compacting.take_if(|it| *it == *task_id).is_none() {
             return;
         }
         let summary = change.detail.as_ref().and_then(|detail| detail.as_str());
