@@ -243,7 +243,8 @@ impl Pager {
             left -= lines.saturating_sub(self.top.line);
             self.top = Place { entry: self.top.entry + 1, line: 0 };
         }
-        self.follows_end = self.top >= self.last_top();
+        let last = self.last_top();
+        self.follows_end = self.top >= last;
         self.stay_within();
     }
 

@@ -18,7 +18,8 @@ const HERE: &str = "\x1b[I";
 fn the_terminal_notifies_while_it_does_not_have_the_focus() {
     let world = World::new();
     world.script(ASKS);
-    for (setting, mark) in [("osc777", "\x1b]777;notify;Antiphon;"), ("osc9", "\x1b]9;Antiphon: ")] {
+    for (setting, mark) in [("osc777", "\x1b]777;notify;Antiphon;"), ("osc9", "\x1b]9;Antiphon: ")]
+    {
         world.config(&format!("[tui]\nnotify = \"{setting}\"\n"));
         let mut screen = world.chat((24, 80));
         screen.press("one\r");

@@ -63,7 +63,9 @@ fn without_an_input_or_an_output_that_is_a_terminal_it_says_what_to_use() {
     for redirected in ["<&-", ">&-", "</dev/null", "2>&1 | cat"] {
         let size = (24, 80);
         let mut command = Command::new("setsid");
-        let script = format!("\"$0\" chat --model scripted/s --script s.toml {redirected}; echo \"code:$?\"");
+        let script = format!(
+            "\"$0\" chat --model scripted/s --script s.toml {redirected}; echo \"code:$?\""
+        );
         command.args(["--ctty", "--wait", "sh", "-c", &script]);
         command.arg(assert_cmd::cargo::cargo_bin!("antiphon"));
         let home = crate::project_folder::home(world.path());
@@ -75,6 +77,7 @@ fn without_an_input_or_an_output_that_is_a_terminal_it_says_what_to_use() {
     }
     // A terminal that another process has closed.
     let mut command = world.command((24, 80), &CHAT);
-    let output = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output();
+    let output =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).output();
     assert!(!output.unwrap().status.success());
 }
