@@ -68,7 +68,12 @@ struct Search {
 pub(crate) enum PagerNext {
     Stay,
     Close,
+    /// The key does nothing here.
+    Unknown,
 }
+
+/// What the keys do, for the last row.
+pub(crate) const KEYS: &str = "q closes, / searches";
 
 impl Pager {
     /// Shows the end of the entries.
@@ -156,7 +161,7 @@ impl Pager {
             KeyCode::Char('/') => self.search.typed = Some(String::new()),
             KeyCode::Char('n') => self.next_found(),
             KeyCode::Char('N') => self.previous_found(),
-            _ => {}
+            _ => return PagerNext::Unknown,
         }
         PagerNext::Stay
     }
@@ -280,7 +285,7 @@ impl Pager {
     }
 
     /// The rows of the screen: the text, and one that says where it is.
-    pub(crate) fn screen(&mut self) -> Vec<Line<'static>> {
+    pub(crate) fn screen(&mut self, keys: &str) -> Vec<Line<'static>> {
         let mut rows: Vec<Line<'static>> = Vec::with_capacity(self.size.rows);
         let mut next = self.top;
         while rows.len() < self.rows() && next.entry < self.entries.len() {
@@ -294,7 +299,7 @@ impl Pager {
             }
         }
         rows.resize(self.rows(), Line::default());
-        rows.push(self.state(next));
+        rows.push(self.state(next, keys));
         rows
     }
 
@@ -338,7 +343,7 @@ impl Pager {
         if total == 0 { 100 } else { shown * 100 / total }
     }
 
-    fn state(&mut self, next: Place) -> Line<'static> {
+    fn state(&mut self, next: Place, keys: &str) -> Line<'static> {
         let percent = self.percent(next);
         let place = format!("{} · {percent}%", self.title);
         let search = &self.search;
@@ -346,7 +351,7 @@ impl Pager {
             (Some(typed), _) => {
                 return Line::raw(fit(&format!("/{}", escaped(typed)), self.size.columns));
             }
-            (None, "") => "/ searches, q closes".to_owned(),
+            (None, "") => keys.to_owned(),
             (None, text) if search.is_absent => format!("`{}` is not here", escaped(text)),
             (None, text) => format!("`{}`: n N, q closes", escaped(text)),
         };

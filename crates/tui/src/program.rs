@@ -222,6 +222,8 @@ struct Program<'a, 'p> {
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
     files: ProjectFiles,
+    /// The list of everything gets the files when they are read.
+    palette_awaits_files: bool,
     /// The tree has the keyboard.
     focus: Option<TreeFocus>,
     /// The task that the next prompt is for; the conversation's when absent.
@@ -290,6 +292,7 @@ impl<'a, 'p> Program<'a, 'p> {
             completions: None,
             list: None,
             files,
+            palette_awaits_files: false,
             focus: None,
             addressee: None,
             asked_task: None,
@@ -373,6 +376,7 @@ impl<'a, 'p> Program<'a, 'p> {
                 }
                 () = self.files.changed() => {
                     self.complete();
+                    self.add_files_to_palette();
                     self.is_dirty = true;
                     Next::Continue
                 }

@@ -59,6 +59,21 @@ fn a_conversation_goes_on_from_a_summary_when_the_user_asks_for_that() {
 }
 
 #[test]
+fn the_list_of_everything_gets_the_files_that_are_read_meanwhile() {
+    let world = World::new();
+    world.script(COUNTS);
+    world.write("deep/folder/only_here.rs", "");
+    let mut screen = world.chat(SIZE);
+    screen.press("\x10only_h");
+    screen.until("deep/folder/only_here.rs");
+    screen.press("\r");
+    screen.until("› @deep/folder/only_here.rs");
+    screen.press("\x15");
+    screen.until("Ask anything");
+    screen.quit();
+}
+
+#[test]
 fn a_conversation_is_found_by_the_name_that_it_got() {
     let world = World::new();
     world.script(COUNTS);

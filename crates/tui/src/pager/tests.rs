@@ -21,7 +21,7 @@ fn press(pager: &mut Pager, keys: &str) -> PagerNext {
 }
 
 fn texts(pager: &mut Pager) -> Vec<String> {
-    pager.screen().iter().map(ToString::to_string).collect()
+    pager.screen(KEYS).iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_search_finds_the_next_and_the_previous_line_and_begins_again_at_the_end() {
 fn what_is_found_is_marked() {
     let mut pager = pager(20);
     press(&mut pager, "/9\r");
-    let screen = pager.screen();
+    let screen = pager.screen(KEYS);
     let marked: Vec<&str> = screen[..4]
         .iter()
         .flat_map(|line| &line.spans)
@@ -74,7 +74,7 @@ fn another_width_breaks_the_lines_anew() {
     pager.resize(Size { columns: 10, rows: 4 });
     let texts = texts(&mut pager);
     assert_eq!(texts.len(), 4);
-    assert!(pager.screen().iter().all(|line| line.width() <= 10), "{texts:?}");
+    assert!(pager.screen(KEYS).iter().all(|line| line.width() <= 10), "{texts:?}");
 }
 
 #[test]

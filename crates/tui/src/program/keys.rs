@@ -61,7 +61,7 @@ impl Program<'_, '_> {
     async fn key(&mut self, key: KeyEvent) -> Result<Next, ProjectError> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if self.overlay.is_some() {
-            self.overlay_key(key)?;
+            self.overlay_key(key).await?;
             return Ok(Next::Continue);
         }
         if control && key.code == KeyCode::Char('c') {
