@@ -14,15 +14,6 @@ pub(crate) use antiphon_view::{Note, TranscriptFormat};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Whether something can be drawn again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drawing {
-    /// Where the output is a terminal, in this theme.
-    WherePossible(Theme),
-    /// Text is only added, without escape sequences.
-    Never,
-}
-
 /// A transcript that is written to the terminal.
 pub(crate) struct Screen {
     transcript: Transcript,
@@ -31,18 +22,15 @@ pub(crate) struct Screen {
     /// The user is asked: the task waits, and its status would hide that.
     hint: &'static str,
     colors: Colors,
-    drawing: Drawing,
+    is_plain: bool,
 }
 
 impl Screen {
-    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable, drawing: Drawing) -> Self {
+    /// Draws in a theme where the output is a terminal. Without one, text is only added, without escape sequences.
+    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable, theme: Option<Theme>) -> Self {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
         let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
-        let theme = match drawing {
-            Drawing::WherePossible(theme) => Some(theme),
-            Drawing::Never => None,
-        };
         let draws = theme.is_some();
         let status_line = format != TranscriptFormat::Json && on_terminal.1 && draws;
         let colors = if draws { terminal::stderr_colors() } else { Colors::Off };
@@ -77,7 +65,7 @@ impl Screen {
             colors,
             prices,
         };
-        Self { transcript: Transcript::new(options), live, hint: "", colors, drawing }
+        Self { transcript: Transcript::new(options), live, hint: "", colors, is_plain: !draws }
     }
 
     pub(crate) fn has_status_line(&self) -> bool {
@@ -90,7 +78,7 @@ impl Screen {
 
     /// Whether nothing is drawn again: a question is lines of text.
     pub(crate) fn is_plain(&self) -> bool {
-        self.drawing == Drawing::Never
+        self.is_plain
     }
 
     pub(crate) fn is_json(&self) -> bool {

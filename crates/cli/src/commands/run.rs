@@ -35,7 +35,7 @@ use crate::interface::interface;
 use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
 use crate::remaining_work::RemainingWork;
-use crate::screen::{Drawing, Screen, TranscriptFormat};
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::watch::{Watch, WatchStart};
@@ -308,7 +308,8 @@ impl Run {
             (false, false) => TranscriptFormat::Text,
         };
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
-        let screen = Screen::new(format, prices, drawing(theme));
+        let theme = (!terminal::is_dumb()).then_some(theme);
+        let screen = Screen::new(format, prices, theme);
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == AskMode::Terminal);
         let (task_id, root) = (&task_id, &root);
@@ -353,11 +354,6 @@ impl Run {
         }
         Keyboard::listen(if terminal::is_dumb() { TypedAs::Lines } else { TypedAs::Keys })
     }
-}
-
-/// Whether something can be drawn again on the terminal.
-fn drawing(theme: Theme) -> Drawing {
-    if terminal::is_dumb() { Drawing::Never } else { Drawing::WherePossible(theme) }
 }
 
 /// Says how to attach to an agent that runs in a terminal.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::failure::{Exit, Failure};
 use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
-use crate::screen::{Drawing, Screen, TranscriptFormat};
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{Interrupts, StopSignal, StopSignals};
 use crate::suspension::{Asked, Suspension};
 use crate::terminal;
@@ -188,7 +188,7 @@ impl PlainChat {
         let watch = Watch {
             task_id,
             root: &started.root,
-            screen: Screen::new(TranscriptFormat::Text, prices, Drawing::Never),
+            screen: Screen::new(TranscriptFormat::Text, prices, None),
             keyboard: &mut self.keyboard,
             asks: true,
         };
