@@ -67,7 +67,7 @@ pub(crate) const COMMANDS: [CommandEntry; 28] = [
         Command::Compact,
         "compact",
         "",
-        "Have the model replace the conversation by a summary, which makes room",
+        "Replace the conversation by a summary, which makes room",
     ),
     entry(Command::Model, "model", "[PROVIDER/MODEL]", "Choose the model of the next task"),
     entry(Command::Plan, "plan", "", "The next task plans first, or does not (Shift-Tab)"),
