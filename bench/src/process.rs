@@ -90,6 +90,11 @@ impl Process {
 }
 
 impl Usage {
+    /// CPU time since the start of the process.
+    pub fn cpu(&self) -> Duration {
+        self.cpu
+    }
+
     /// CPU time since `before`.
     pub fn cpu_since(&self, before: &Self) -> Duration {
         self.cpu.saturating_sub(before.cpu)

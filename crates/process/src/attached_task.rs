@@ -84,6 +84,8 @@ pub struct AttachedTask<'a> {
     pub ends_at_once: bool,
     /// The task of this process, once it is started.
     task_id: Option<TaskId>,
+    /// The task that goes on when this process has left its terminal.
+    detached: Option<TaskId>,
 }
 
 impl<'a> AttachedTask<'a> {
@@ -92,9 +94,17 @@ impl<'a> AttachedTask<'a> {
         let (connection, owner) = connect(&mut own).await?;
         let known_owner = KnownOwner::new(own.project, owner.is_some());
         let (deltas, task_id, place) = (None, None, TaskPlace::Project(Box::new(own)));
-        let (client, ends_at_once) = (None, false);
-        let mut task =
-            Self { place, connection, owner, client, known_owner, deltas, ends_at_once, task_id };
+        let mut task = Self {
+            place,
+            connection,
+            owner,
+            client: None,
+            known_owner,
+            deltas,
+            ends_at_once: false,
+            task_id,
+            detached: None,
+        };
         task.hold_client_lock();
         task.listen();
         Ok(task)
@@ -104,10 +114,17 @@ impl<'a> AttachedTask<'a> {
     pub fn at_server(server: &ProjectServer) -> Result<Self, ProjectError> {
         let unnamed = || ProjectError::Failed("the server was not named with --server".to_owned());
         let connection = Connection::named(server).ok_or_else(unnamed)?;
-        let (owner, client, deltas, task_id) = (None, None, None, None);
-        let (place, known_owner) = (TaskPlace::NamedServer, KnownOwner::none());
-        let ends_at_once = false;
-        Ok(Self { place, connection, owner, client, known_owner, deltas, ends_at_once, task_id })
+        Ok(Self {
+            place: TaskPlace::NamedServer,
+            connection,
+            owner: None,
+            client: None,
+            known_owner: KnownOwner::none(),
+            deltas: None,
+            ends_at_once: false,
+            task_id: None,
+            detached: None,
+        })
     }
 
     /// Where commands about the task go.
@@ -130,24 +147,34 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
-    /// Whether the tasks of other processes go on here when the own one is done.
-    async fn has_others_left(&self) -> bool {
+    /// Lets a task of this process go on, when it has left its terminal, until the task has ended or waits for a person.
+    pub fn detach(&mut self, task_id: TaskId) {
+        self.detached = Some(task_id);
+    }
+
+    /// Whether a task goes on without a terminal.
+    pub fn is_detached(&self) -> bool {
+        self.detached.is_some()
+    }
+
+    /// Whether tasks go on here when the own one is done, or when it goes on without a terminal.
+    async fn has_tasks_left(&self) -> bool {
         let Some(owner) = &self.owner else { return false };
-        owner.project.has_tasks_left(self.task_id.as_ref()).await
+        self.is_detached() || owner.project.has_tasks_left(self.task_id.as_ref()).await
     }
 
     /// Ends the part of this process, and frees the journal. Returns the tasks of other processes that have to go on
     /// here: the others are clients of this process, or they have ended and no other process goes on.
     pub async fn into_remaining(self) -> Option<RemainingTasks> {
-        let others_left = self.has_others_left().await;
-        let Self { place: TaskPlace::Project(own), owner, connection, client, .. } = self else {
+        let tasks_left = self.has_tasks_left().await;
+        let Self { place: TaskPlace::Project(own), owner, connection, client, detached, .. } = self else {
             return None;
         };
         let OwnTask { project, environment, role, interface, .. } = *own;
         let (project, environment) = (project.clone(), environment.clone());
         let again = NextOwnership { project, environment, role, interface };
         match owner {
-            Some(owner) if others_left => Some(RemainingTasks::new(owner, again)),
+            Some(owner) if tasks_left => Some(RemainingTasks::new(owner, again, detached)),
             Some(owner) => {
                 owner.shutdown().await;
                 None
@@ -162,7 +189,7 @@ impl<'a> AttachedTask<'a> {
                 let owner = taken.inspect_err(|error| {
                     tracing::warn!(%error, "tasks of other processes may wait for the next process");
                 });
-                owner.ok()?.map(|owner| RemainingTasks::new(owner, again))
+                owner.ok()?.map(|owner| RemainingTasks::new(owner, again, None))
             }
         }
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_core::TaskId;
 use antiphon_interface_transport::{
     Interface, Keys, Listeners, ServerConfig, ServerDeps, ServerLimits, Token, serve_on_demand,
 };
@@ -119,6 +120,16 @@ impl Owner {
         };
         let (keys, interface) = (Some(keys(project)?), self.interface);
         Ok(move || ServerConfig { keys, ..ServerConfig::new(deps, interface()) })
+    }
+
+    /// Returns when a task has ended or waits for a person, or when a server wants the journal.
+    pub async fn rest(&self, task_id: &TaskId) {
+        let leaving = self.project.environments.leaving();
+        tokio::select! {
+            // Its events say why it rests.
+            rest = self.project.orchestrator.rest(task_id) => drop(rest),
+            () = leaving.cancelled() => {}
+        }
     }
 
     /// Frees the journal for the next owner at the first moment at which no call runs, so that no task waits for the

@@ -11,6 +11,7 @@
 
 use std::time::{Duration, Instant};
 
+use antiphon_core::TaskId;
 use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
@@ -43,21 +44,27 @@ pub(crate) struct NextOwnership {
 pub struct RemainingTasks {
     owner: Owner,
     again: NextOwnership,
+    /// The own task that goes on without a terminal.
+    detached: Option<TaskId>,
 }
 
 impl RemainingTasks {
-    pub(crate) fn new(owner: Owner, again: NextOwnership) -> Self {
-        Self { owner, again }
+    pub(crate) fn new(owner: Owner, again: NextOwnership, detached: Option<TaskId>) -> Self {
+        Self { owner, again, detached }
     }
 
     /// Whether the processes of all these tasks may have ended: no other one takes the journal.
     pub fn are_left_behind(&self) -> bool {
-        !ClientLock::is_held(&self.again.project)
+        self.detached.is_none() && !ClientLock::is_held(&self.again.project)
     }
 
     /// Works on them until another process does, or until none goes on.
     pub async fn run(self) {
-        let Self { mut owner, again } = self;
+        let Self { mut owner, again, detached } = self;
+        // It works with what this process gave to it.
+        if let Some(task_id) = &detached {
+            owner.rest(task_id).await;
+        }
         loop {
             owner.until_others_go_on(&again.project).await;
             let is_server_next = owner.project.environments.leaving().is_cancelled();

@@ -10,6 +10,12 @@ use antiphon_project::run_request::{RunRequest, RunSession};
 pub(crate) fn create_task(request: &RawJson) -> Result<CreateTask, ProjectError> {
     let unsendable = |error: serde_json::Error| ProjectError::Failed(error.to_string());
     let request: RunRequest = request.to().map_err(unsendable)?;
+    if request.compact {
+        return Err(ProjectError::InvalidInput(
+            "a conversation at a server is shortened by itself: it cannot be shortened from here"
+                .to_owned(),
+        ));
+    }
     let session_id = match request.session {
         Some(RunSession::Stored { session_id, .. }) => Some(session_id),
         Some(RunSession::File(file)) => {

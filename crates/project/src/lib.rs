@@ -32,6 +32,7 @@ mod prompts;
 mod reports;
 mod request;
 mod server;
+pub mod session_names;
 pub mod settings;
 mod setup;
 pub mod state;

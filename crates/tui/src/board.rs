@@ -141,6 +141,12 @@ impl Board {
         rows.iter().map(|row| (row.task.summary.task_id.clone(), name(row))).collect()
     }
 
+    /// Whether a task has not ended.
+    pub(crate) fn is_open(&self, task_id: &TaskId) -> bool {
+        let mut tasks = self.trees.iter().flat_map(TaskTree::tasks).map(|task| &task.summary);
+        tasks.any(|task| task.task_id == *task_id && !task.status.is_terminal())
+    }
+
     /// The tasks in the order of their lines.
     pub(crate) fn shown_tasks(&self, own: Option<&TaskId>) -> Vec<TaskId> {
         self.rows(own).iter().map(|row| row.task.summary.task_id.clone()).collect()

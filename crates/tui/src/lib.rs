@@ -30,13 +30,14 @@ mod transcript;
 use prompt::{
     choice, command, completion, composer, history, keymap, line_input, project_files, prompt_entry,
 };
-use screen::{hang_up, inline_screen, pager, terminal_mode};
+use screen::{hang_up, inline_screen, notification, pager, terminal_mode};
 use styled_text::{highlight, markdown, markdown_writer, sgr, wrap};
 use transcript::{answer, call_output, document, thinking};
 
 pub use keymap::Keymap;
 pub use line_input::{LineInput, Typed, TypedLine};
 pub use markdown_writer::{AnswerStyle, LiveRows, LiveTerminal};
-pub use program::{Asks, ProgramOptions, StartWith, run};
+pub use notification::NotificationSequence;
+pub use program::{Asks, ProgramOptions, StartWith, TaskWork, run};
 pub use prompt_entry::{ExpandPrompt, PromptEntry};
 pub use terminal_mode::reset_after_kill;

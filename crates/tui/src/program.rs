@@ -4,8 +4,10 @@
 
 mod clipboard;
 mod commands;
+mod compact;
 mod conversation;
 mod cost;
+mod detach;
 mod draw;
 mod earlier;
 mod editing;
@@ -53,11 +55,13 @@ use crate::hang_up::HangUp;
 use crate::history::History;
 use crate::inline_screen::{InlineScreen, Size, Styles};
 use crate::keymap::Keymap;
+use crate::notification::{NotificationSequence, Notifier};
 use crate::project_files::ProjectFiles;
 use crate::prompt_entry::{ExpandPrompt, PromptEntry};
 use crate::terminal_mode::{self, TerminalMode};
 use crate::transcript::TaskTranscript;
 use lookups::Found;
+pub use new_task::TaskWork;
 use overlay::{Opening, Overlay};
 use rest::Rest;
 use sessions::Preview;
@@ -139,6 +143,8 @@ pub struct ProgramOptions {
     pub colors: bool,
     /// What keys do.
     pub keymap: Keymap,
+    /// How the terminal is asked to notify.
+    pub notifications: NotificationSequence,
     /// The project.
     pub project: Project,
 }
@@ -180,6 +186,8 @@ struct Conversation {
     session: Option<(SessionId, TaskId)>,
     /// The model of that task; absent when it has none.
     model: Option<ModelRef>,
+    /// What the user calls it.
+    name: Option<String>,
 }
 
 /// What the user chooses from a list.
@@ -216,6 +224,8 @@ struct Program<'a, 'p> {
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
     files: ProjectFiles,
+    /// The list of everything gets the files when they are read.
+    palette_awaits_files: bool,
     /// The tree has the keyboard.
     focus: Option<TreeFocus>,
     /// The task that the next prompt is for; the conversation's when absent.
@@ -234,6 +244,10 @@ struct Program<'a, 'p> {
     rest: Rest,
     /// The watched task was interrupted or paused, or stopped early, and can go on.
     is_suspended: bool,
+    /// The task that shortens the conversation.
+    compacting: Option<TaskId>,
+    /// The task goes on without this program.
+    detaches: bool,
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
     board: Board,
@@ -248,6 +262,7 @@ struct Program<'a, 'p> {
     question: Option<AskedQuestion>,
     /// Why a key or a text did not answer the question.
     warning: Option<String>,
+    notifier: Notifier,
     /// Lines that are written above the live rows with the next frame.
     finished: Vec<Line<'static>>,
     position: Position,
@@ -268,6 +283,7 @@ impl<'a, 'p> Program<'a, 'p> {
         let size = Size::of(crossterm::terminal::size().unwrap_or((0, 0)));
         let history = History::read(options.history.clone());
         let files = ProjectFiles::new(options.root.clone());
+        let notifier = Notifier::new(options.notifications, &options.root);
         Self {
             attachment,
             options,
@@ -278,6 +294,7 @@ impl<'a, 'p> Program<'a, 'p> {
             completions: None,
             list: None,
             files,
+            palette_awaits_files: false,
             focus: None,
             addressee: None,
             asked_task: None,
@@ -289,6 +306,8 @@ impl<'a, 'p> Program<'a, 'p> {
             is_working: false,
             rest: Rest::Unknown,
             is_suspended: false,
+            compacting: None,
+            detaches: false,
             queue: VecDeque::new(),
             board: Board::default(),
             lookups: JoinSet::new(),
@@ -297,6 +316,7 @@ impl<'a, 'p> Program<'a, 'p> {
             typed: None,
             question: None,
             warning: None,
+            notifier,
             finished: Vec::new(),
             position: Position(0),
             stream: TaskStream::Nothing,
@@ -358,6 +378,7 @@ impl<'a, 'p> Program<'a, 'p> {
                 }
                 () = self.files.changed() => {
                     self.complete();
+                    self.add_files_to_palette();
                     self.is_dirty = true;
                     Next::Continue
                 }

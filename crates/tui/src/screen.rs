@@ -2,5 +2,6 @@
 
 pub(crate) mod hang_up;
 pub(crate) mod inline_screen;
+pub(crate) mod notification;
 pub(crate) mod pager;
 pub(crate) mod terminal_mode;

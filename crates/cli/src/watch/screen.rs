@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use antiphon_core::{Event, PriceTable, TaskId, UsageRecorded};
+use antiphon_project::settings::Theme;
 use antiphon_runtime::Delta;
 use antiphon_tui::{AnswerStyle, LineInput, LiveRows, LiveTerminal};
 use antiphon_view::display::Destination;
@@ -13,15 +14,6 @@ pub(crate) use antiphon_view::{Note, TranscriptFormat};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Whether something can be drawn again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drawing {
-    /// Where the output is a terminal.
-    WherePossible,
-    /// Text is only added, without escape sequences.
-    Never,
-}
-
 /// A transcript that is written to the terminal.
 pub(crate) struct Screen {
     transcript: Transcript,
@@ -30,15 +22,16 @@ pub(crate) struct Screen {
     /// The user is asked: the task waits, and its status would hide that.
     hint: &'static str,
     colors: Colors,
-    drawing: Drawing,
+    is_plain: bool,
 }
 
 impl Screen {
-    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable, drawing: Drawing) -> Self {
+    /// Draws in a theme where the output is a terminal. Without one, text is only added, without escape sequences.
+    pub(crate) fn new(format: TranscriptFormat, prices: PriceTable, theme: Option<Theme>) -> Self {
         let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
         let on_terminal = (stdout.is_terminal(), stderr.is_terminal());
         let inline = format == TranscriptFormat::Result || on_terminal == (true, true);
-        let draws = drawing == Drawing::WherePossible;
+        let draws = theme.is_some();
         let status_line = format != TranscriptFormat::Json && on_terminal.1 && draws;
         let colors = if draws { terminal::stderr_colors() } else { Colors::Off };
         let live = (status_line && terminal::may_draw()).then(|| {
@@ -50,7 +43,7 @@ impl Screen {
                 (true, TranscriptFormat::Text) => Box::new(std::io::stdout()),
                 (true | false, _) => Box::new(std::io::stderr()),
             };
-            LiveTerminal::new(output, colors, style)
+            LiveTerminal::new(output, theme.filter(|_| colors == Colors::On), style)
         });
         let options = TranscriptOptions {
             format,
@@ -72,7 +65,7 @@ impl Screen {
             colors,
             prices,
         };
-        Self { transcript: Transcript::new(options), live, hint: "", colors, drawing }
+        Self { transcript: Transcript::new(options), live, hint: "", colors, is_plain: !draws }
     }
 
     pub(crate) fn has_status_line(&self) -> bool {
@@ -85,7 +78,7 @@ impl Screen {
 
     /// Whether nothing is drawn again: a question is lines of text.
     pub(crate) fn is_plain(&self) -> bool {
-        self.drawing == Drawing::Never
+        self.is_plain
     }
 
     pub(crate) fn is_json(&self) -> bool {

@@ -6,10 +6,12 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod asking;
+mod compacting;
 mod customizing;
 mod hostile;
 mod killed;
 mod modes;
+mod notifying;
 mod plain;
 #[path = "../support/project_folder.rs"]
 mod project_folder;
@@ -19,6 +21,7 @@ mod robust;
 mod run;
 mod screen;
 mod screens;
+mod sizes;
 mod starting;
 mod suspended;
 mod working;

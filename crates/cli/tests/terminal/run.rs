@@ -34,6 +34,16 @@ fn an_answer_is_formatted() {
 }
 
 #[test]
+fn the_theme_of_the_settings_is_used() {
+    let world = World::new();
+    world.script(ANSWER);
+    world.config("[tui]\ntheme = \"dark\"\n");
+    let (code, written) = run(&world, SIZE, &["What is this?"]).end();
+    assert_eq!(code, 0, "{written}");
+    assert!(written.contains("38;5;") && !written.contains("\x1b[36m"), "{written:?}");
+}
+
+#[test]
 fn without_colors_nothing_is_colored() {
     let world = World::new();
     world.script(ANSWER);

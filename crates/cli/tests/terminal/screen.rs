@@ -49,6 +49,11 @@ impl Screen {
         self.until_seen(text, |screen| screen.text().contains(text));
     }
 
+    /// Waits until the program has written the text.
+    pub(crate) fn until_bytes(&mut self, text: &str) {
+        self.until_seen(text, |screen| screen.written().contains(text));
+    }
+
     /// Waits until a line of the screen or of the scrollback has the text.
     pub(crate) fn until_written(&mut self, text: &str) {
         self.feed();

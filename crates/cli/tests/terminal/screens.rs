@@ -112,7 +112,7 @@ fn an_answer_with_code_a_table_and_a_list() {
     screen.until("q closes");
     assert_screen("transcript", &screen);
     screen.press("/println\r");
-    screen.until("1 of 1");
+    screen.until("n N, q closes");
     assert_screen("transcript_search", &screen);
     screen.press("q");
     screen.until("Ask anything");
@@ -174,7 +174,7 @@ fn lists_of_commands_files_and_everything() {
     world.script(ANSWER);
     let mut screen = world.chat(SIZE);
     screen.press("/");
-    screen.until("/help");
+    screen.until("Show keys and commands");
     assert_screen("commands", &screen);
     screen.press("\x03");
     screen.press("@log");
@@ -189,6 +189,7 @@ fn lists_of_commands_files_and_everything() {
     // What `lo` alone finds, in the last rows of the frame.
     screen.until_gone("/theme");
     screen.until_gone("/cancel");
+    screen.until("src/login.rs");
     assert_screen("palette", &screen);
     screen.press("\x1b");
     screen.until_gone("Commands, conversations");

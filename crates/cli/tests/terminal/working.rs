@@ -153,6 +153,31 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
 }
 
 #[test]
+fn a_task_is_paused_and_canceled_from_its_transcript() {
+    let (world, mut worker) = works_in("chunk_chars = 4\n");
+    let mut screen = world.chat(SIZE);
+    screen.until("default");
+    screen.press("\x0f");
+    screen.until("Enter transcript");
+    screen.press("\r");
+    screen.until("c cancels");
+    screen.press("p");
+    screen.until("The task pauses after its current step");
+    worker.until("⏸ interrupted");
+    screen.press("c");
+    screen.until("Cancel this task and every task below it?");
+    screen.press("x");
+    screen.until("c cancels");
+    screen.press("cy");
+    screen.until("The task is canceled");
+    worker.until_written("canceled");
+    screen.press("q");
+    nothing_at_work(&mut screen);
+    screen.quit();
+    worker.quit();
+}
+
+#[test]
 fn models_copies_and_files_of_a_conversation() {
     let world = World::new();
     world.script(WORKS);

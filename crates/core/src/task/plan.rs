@@ -14,6 +14,8 @@ pub enum TaskAccess {
     PlanFirst,
     /// It reads only: a task dispatched it that reads only.
     ReadOnly,
+    /// It only shortens the conversation that it continues, and ends with the summary.
+    CompactOnly,
 }
 
 impl TaskAccess {
@@ -21,7 +23,7 @@ impl TaskAccess {
     pub fn is_permitted(&self) -> bool {
         match self {
             Self::Permitted => true,
-            Self::PlanFirst | Self::ReadOnly => false,
+            Self::PlanFirst | Self::ReadOnly | Self::CompactOnly => false,
         }
     }
 
@@ -30,7 +32,7 @@ impl TaskAccess {
     pub fn of_child(self) -> Self {
         match self {
             Self::Permitted => Self::Permitted,
-            Self::PlanFirst | Self::ReadOnly => Self::ReadOnly,
+            Self::PlanFirst | Self::ReadOnly | Self::CompactOnly => Self::ReadOnly,
         }
     }
 }

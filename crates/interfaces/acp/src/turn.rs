@@ -94,6 +94,7 @@ async fn start(
         limits: antiphon_core::TaskLimits::default(),
         output_schema: None,
         plan: false,
+        compact: false,
         source: None,
         route: Route { process: Some(process.clone()), ..Route::default() },
     };

@@ -308,6 +308,11 @@ pub const KEYS: &[SettingKey] = &[
     ),
     key("tui.vi", "true | false", "The prompt of the terminal program has the keys of vi."),
     key(
+        "tui.notify",
+        "auto | osc9 | osc777 | bell | off",
+        "How the terminal notifies you when an agent needs an answer or is done, while the terminal does not have the focus.",
+    ),
+    key(
         "tui.keys.ACTION",
         "key or list of keys",
         "Keys of an action of the terminal program; `/keys` lists the actions.",

@@ -126,7 +126,7 @@ impl ProcessEnvironment {
         let agent = agent.transpose()?.map(|entry| entry.definition);
         self.check_model(&request, agent.as_deref())?;
         let message = message(&request)?;
-        let access = if request.plan { TaskAccess::PlanFirst } else { TaskAccess::Permitted };
+        let access = access(&request)?;
         let provenance = match &request.source {
             None => Provenance::Owner,
             Some(source) => Provenance::Event(source.to_string()),
@@ -155,7 +155,9 @@ impl ProcessEnvironment {
             default_model: default_model.as_ref(),
             prompts: &self.prompts,
         };
-        Ok(NewTask { provenance, access, ..builder.build(spec)? })
+        let task = builder.build(spec)?;
+        let message = task.message.filter(|_| access != TaskAccess::CompactOnly);
+        Ok(NewTask { provenance, access, message, ..task })
     }
 
     /// The model of a task that names none. A script or a recording answers in place of a model that the user did not choose.
@@ -202,6 +204,18 @@ impl ProcessEnvironment {
 }
 
 /// The first message: the prompt, or its blocks.
+/// What the task may do within its permissions.
+fn access(request: &RunRequest) -> Result<TaskAccess, ProjectError> {
+    match (request.compact, request.plan) {
+        (true, _) if request.session.is_none() => Err(ProjectError::InvalidInput(
+            "there is no conversation to shorten: name one".to_owned(),
+        )),
+        (true, _) => Ok(TaskAccess::CompactOnly),
+        (false, true) => Ok(TaskAccess::PlanFirst),
+        (false, false) => Ok(TaskAccess::Permitted),
+    }
+}
+
 fn message(request: &RunRequest) -> Result<UserMessage, ProjectError> {
     let Some(blocks) = &request.blocks else {
         return Ok(UserMessage::text(request.prompt.clone(), SystemClock.now()));

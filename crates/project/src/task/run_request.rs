@@ -37,6 +37,9 @@ pub struct RunRequest {
     /// Whether it only reads until a person has accepted its plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan: bool,
+    /// Whether it only shortens the conversation that it continues. It has no first message then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact: bool,
     /// The source that the prompt comes from, such as a program; the owner when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceName>,

@@ -9,6 +9,7 @@
 //! | one of its own requests is overdue                     | [`Action::TimeOutRequests`]                         |
 //! | it is paused                                           | [`Action::Suspend`]                                 |
 //! | a detached task has ended                              | [`Action::ReportDetached`]                          |
+//! | it only shortens a conversation, and that is done      | [`Action::Finish`]                                  |
 //! | calls without a result, one waits for approval         | [`Action::Suspend`]                                 |
 //! | calls without a result that wait for nothing           | [`Action::CallTools`]                               |
 //! | pending calls whose wait is over                       | [`Action::CompleteCalls`]                           |
@@ -29,7 +30,8 @@
 use std::sync::Arc;
 
 use antiphon_core::{
-    AssistantMessage, InteractionId, Message, TaskId, ToolCallBlock, ToolCallId, WaitingFor,
+    AssistantMessage, InteractionId, Message, TaskAccess, TaskId, ToolCallBlock, ToolCallId,
+    WaitingFor,
 };
 use serde_json::Value;
 
@@ -114,6 +116,11 @@ pub fn next_action(state: &TaskState, context: &LimitContext<'_>) -> Action {
     let reports: Vec<TaskId> = reports.cloned().collect();
     if !reports.is_empty() {
         return Action::ReportDetached(reports);
+    }
+    if state.created.access == TaskAccess::CompactOnly {
+        let is_done = !compact::is_due(state, context.window_tokens);
+        let done = || Action::Finish(Value::String(compact::summary(state)));
+        return if is_done { done() } else { ask_model(state, context) };
     }
     let Some((answer, since)) = state.last_step() else {
         // A resident agent begins with the first message.

@@ -230,7 +230,8 @@ impl TaskRun {
             Action::AnswerRequest(answer) => self.answer_current_request(answer).await?,
             Action::TakeMessages(ids) => self.take_messages(&ids),
             Action::Compact => {
-                self.compact(compact::kept_tokens_max(self.window_tokens())).await?;
+                let tokens_max = compact::tokens_max(&self.state, self.window_tokens());
+                self.compact(tokens_max).await?;
             }
             Action::Finish(result) => self.finish(result),
             Action::RejectOutput(reason) => self.reject_output(&reason),

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use antiphon_conformance::reference::MemoryJournal;
-use antiphon_core::{EventBody, Message, TaskLimits, sendable};
-use antiphon_runtime::{NewTask, Orchestrator, RuntimeDeps, TaskState};
+use antiphon_core::{EventBody, HistoryRef, Message, TaskAccess, TaskLimits, TaskStatus, sendable};
+use antiphon_runtime::{NewTask, Orchestrator, PriorHistory, RuntimeDeps, TaskState};
 
 use crate::world::{Counting, Scripted, events, new_task, world};
 
@@ -82,4 +82,47 @@ async fn an_unexpected_overflow_is_compacted() {
         .filter(|body| matches!(body, EventBody::UsageRecorded(paid) if paid.purpose.is_some()));
     assert_eq!(paid.count(), count);
     assert_eq!(state.turns, 12);
+}
+
+#[tokio::test]
+async fn a_task_that_only_compacts_ends_with_a_summary_that_the_next_task_reads() {
+    let script = r###"
+name = "test"
+[[reply]]
+when = { last_user_contains = "about to be shortened" }
+step = [{ text = "## Goal\nGo far." }]
+[[reply]]
+step = [{ text = "I read {{turn}} answers." }]
+"###;
+    let (journal, tools) = (Arc::new(MemoryJournal::new()), Arc::new(Counting::default()));
+    let orchestrator = Orchestrator::new(world(journal.clone(), &tools, script));
+    let ended = async |task: NewTask| {
+        let task_id = orchestrator.invoke(task).await.expect("accepted").task_id;
+        orchestrator.wait(&task_id).await.expect("an end")
+    };
+    let after = |state: &TaskState| {
+        PriorHistory::Task(HistoryRef { task_id: state.task_id.clone(), seq: state.seq })
+    };
+    let only_compacts =
+        |before| NewTask { before, message: None, access: TaskAccess::CompactOnly, ..new_task("") };
+    let first = ended(new_task("one")).await;
+    let second = ended(NewTask { before: after(&first), ..new_task("two") }).await;
+    assert_eq!(second.detail, Some("I read 1 answers.".into()));
+    let compacted = ended(only_compacts(after(&second))).await;
+    let summary = "[What was said before, in short]\n\n## Goal\nGo far.";
+    assert_eq!(compacted.status, TaskStatus::Completed);
+    assert_eq!(compacted.detail, Some(summary.into()));
+    assert_eq!(compacted.conversation.view().len(), 1);
+    // There is nothing more to shorten: no model is called.
+    let again = ended(only_compacts(after(&compacted))).await;
+    assert_eq!(
+        (again.status, again.usage()),
+        (TaskStatus::Completed, antiphon_core::Usage::default())
+    );
+    let third = ended(NewTask { before: after(&again), ..new_task("three") }).await;
+    assert_eq!(third.detail, Some("I read 0 answers.".into()));
+    assert_eq!(
+        summaries(&events(&*journal).await.into_iter().map(|event| event.body).collect::<Vec<_>>()),
+        [summary]
+    );
 }

@@ -61,6 +61,9 @@ impl Program<'_, '_> {
             Command::Cancel => self.cancel().await,
             Command::Approvals => self.ask_next().await?,
             Command::Fork => self.fork().await?,
+            Command::Name => self.name_session(argument),
+            Command::Compact => self.compact().await?,
+            Command::Detach => return Ok(self.detach()),
             Command::Agents => self.same_project(&["agents", "list"]).await?,
             Command::Budget => self.same_project(&["budget", "show"]).await?,
             Command::Doctor => self.same_project(&["doctor"]).await?,
@@ -263,7 +266,7 @@ impl Program<'_, '_> {
                 let summary = self.connection().find_session(&fork.to_string()).await?;
                 // A copy has no model of its own.
                 let session = Some((fork, summary.last_task));
-                self.conversation = Conversation { session, model: None };
+                self.conversation = Conversation { session, model: None, name: None };
                 self.forget_watched();
                 self.note("The next prompt continues a copy of the conversation");
             }

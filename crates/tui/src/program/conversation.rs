@@ -34,10 +34,14 @@ impl Program<'_, '_> {
             return self.steer_other(&task_id, prompt).await;
         }
         if let Some(task_id) = self.open_task() {
+            if self.compacting.as_ref() == Some(&task_id) && self.is_working {
+                self.queue.push_back(prompt);
+                return Ok(());
+            }
             return self.steer(&task_id, prompt).await;
         }
         self.show_prompt(&prompt);
-        if let Err(error) = self.start(prompt).await {
+        if let Err(error) = self.start(prompt, TaskWork::Prompt).await {
             self.error(&error.to_string());
         }
         Ok(())
@@ -58,12 +62,20 @@ impl Program<'_, '_> {
         Some(task.task_id.clone())
     }
 
-    async fn start(&mut self, prompt: String) -> Result<(), ProjectError> {
+    /// Starts a task of the conversation, and shows it.
+    pub(super) async fn start(
+        &mut self,
+        prompt: String,
+        work: TaskWork,
+    ) -> Result<(), ProjectError> {
         let typed = self.typed_part(&prompt).to_owned();
-        let task = self.options.new_task(prompt, &typed, self.conversation.session.clone())?;
+        let session = self.conversation.session.clone();
+        let task = self.options.new_task(prompt, &typed, session, work)?;
         let key = Uuid::new_v4().to_string();
         let started = self.attachment.start(task, Some(&key)).await?;
-        self.options.access = TaskAccess::Permitted;
+        if work == TaskWork::Prompt {
+            self.options.access = TaskAccess::Permitted;
+        }
         for warning in &started.warnings {
             self.note(&escaped(warning));
         }
@@ -166,6 +178,7 @@ impl Program<'_, '_> {
         task.finish();
         let spent = task.spent();
         let task_id = task.task_id.clone();
+        self.compaction_ended(&task_id, change);
         match change.status {
             TaskStatus::Failed => {
                 let text = self.failure(&task_id, change).await?;
@@ -179,6 +192,16 @@ impl Program<'_, '_> {
         }
         self.note(&format!("  {spent}"));
         self.add_lines([Line::default()]);
+        if self.queue.is_empty() {
+            self.notify(match change.status {
+                TaskStatus::Failed => "the task has failed",
+                TaskStatus::Canceled => "the task was canceled",
+                TaskStatus::Pending
+                | TaskStatus::Running
+                | TaskStatus::InputRequired
+                | TaskStatus::Completed => "the task is done",
+            })?;
+        }
         if let Some(prompt) = self.queue.pop_front() {
             self.send(prompt).await?;
         }
@@ -229,7 +252,11 @@ impl Program<'_, '_> {
 
     /// The user quits: the own task is interrupted, and can be resumed.
     pub(super) async fn leave_task(&mut self) {
-        if self.is_working && self.attachment.is_owner() {
+        if self.detaches {
+            if let Some(task_id) = self.open_task() {
+                self.attachment.detach(task_id);
+            }
+        } else if self.is_working && self.attachment.is_owner() {
             self.interrupt().await;
         }
         if let Some(task_id) = self.open_task()
@@ -242,7 +269,9 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn say_goodbye(&self) {
-        let goodbye = if let Some(task_id) = self.open_task() {
+        let goodbye = if self.detaches && self.open_task().is_some() {
+            "The task goes on without this terminal. antiphon -c shows it again\n".to_owned()
+        } else if let Some(task_id) = self.open_task() {
             format!("The task goes on with: antiphon run --resume {task_id}\n")
         } else if self.conversation.session.is_some() {
             "The conversation goes on with: antiphon -c\n".to_owned()
@@ -280,6 +309,7 @@ impl Program<'_, '_> {
         }
         let state = self.connection().reader().task_alone(&last_task).await?;
         self.conversation.model = state.created.model;
+        self.conversation.name = self.session_names().of(&session_id);
         self.conversation.session = Some((session_id, last_task.clone()));
         (self.is_working, self.is_suspended, self.question) = (false, false, None);
         self.watched = None;

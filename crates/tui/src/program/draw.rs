@@ -3,15 +3,15 @@
 
 use std::time::Instant;
 
+use antiphon_core::TaskAccess;
 use antiphon_core::port::{Clock as _, SystemClock};
-use antiphon_core::{ModelRef, TaskAccess};
 use antiphon_project::error::ProjectError;
 use antiphon_view::text::{fit, one_line};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 
 use super::keys::SECOND_ESCAPE;
-use super::{FRAME, Program, unusable};
+use super::{Conversation, FRAME, Program, unusable};
 use crate::composer::{ComposerView, ViMode};
 use crate::inline_screen::Cursor;
 use crate::terminal_mode;
@@ -56,6 +56,14 @@ impl Program<'_, '_> {
             question.is_on_screen(self.drawn, !self.composer.is_empty());
         }
         Ok(())
+    }
+
+    /// Tells a person who looks at something else.
+    pub(super) fn notify(&mut self, text: &str) -> Result<(), ProjectError> {
+        match self.notifier.bytes(text) {
+            Some(sequence) => self.screen.write_sequence(&sequence).map_err(unusable),
+            None => Ok(()),
+        }
     }
 
     /// Adds a line of the program to the scrollback.
@@ -166,7 +174,7 @@ impl Program<'_, '_> {
         let text = match &mut self.watched {
             Some(task) if working => task.activity() + &left,
             Some(_) | None if self.is_suspended => format!("⏸ interrupted{left}"),
-            Some(_) | None => self.options.default_status(self.conversation.model.as_ref(), &left),
+            Some(_) | None => self.options.default_status(&self.conversation, &left),
         };
         let vi = match self.vi.as_ref().map(|vi| vi.mode) {
             Some(ViMode::Normal) => "vi commands · ",
@@ -186,15 +194,16 @@ impl Program<'_, '_> {
 
 impl super::ProgramOptions {
     /// Model, agent and permissions of the next task, which has the model of its conversation unless another is chosen.
-    fn default_status(&self, continued: Option<&ModelRef>, context_left: &str) -> String {
-        let model = self.model.as_ref().or(continued);
+    fn default_status(&self, conversation: &Conversation, context_left: &str) -> String {
+        let model = self.model.as_ref().or(conversation.model.as_ref());
+        let name = conversation.name.as_ref().map_or(String::new(), |name| format!("{name} · "));
         let model = model.map_or(self.default_model.clone(), ToString::to_string);
         let agent = self.agent.as_deref().map_or(String::new(), |agent| format!(" · {agent}"));
         let mode = self.mode_name();
         let plan = match self.access {
             TaskAccess::PlanFirst => " · plan first",
-            TaskAccess::Permitted | TaskAccess::ReadOnly => "",
+            TaskAccess::Permitted | TaskAccess::ReadOnly | TaskAccess::CompactOnly => "",
         };
-        format!("{model}{agent} · {mode}{plan}{context_left} · /help")
+        format!("{name}{model}{agent} · {mode}{plan}{context_left} · /help")
     }
 }

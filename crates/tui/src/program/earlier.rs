@@ -57,7 +57,7 @@ impl Program<'_, '_> {
             let summary = self.connection().find_session(&id.to_string()).await?;
             // A copy has no model of its own.
             let session = Some((id, summary.last_task));
-            self.conversation = Conversation { session, model: None };
+            self.conversation = Conversation { session, model: None, name: None };
         }
         self.composer.set(text);
         self.note("From before this message, in a copy. The conversation as it was is in /sessions; files stay as they are.");

@@ -77,6 +77,9 @@ impl Program<'_, '_> {
         }
         self.overlay_event(event);
         self.is_dirty = true;
+        if matches!(event.body, EventBody::ApprovalRequested(_)) {
+            self.notify("an agent needs an answer")?;
+        }
         if !self.watched.as_ref().is_some_and(|task| task.concerns(event)) {
             if self.asked_task.as_ref() == Some(&event.task_id) {
                 self.follow_questions(event).await?;

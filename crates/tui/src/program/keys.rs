@@ -41,9 +41,15 @@ impl Program<'_, '_> {
                 terminal_mode::look_for_keys();
                 Next::Continue
             }
-            Event::Key(_) | Event::FocusGained | Event::FocusLost | Event::Mouse(_) => {
-                Next::Continue
+            Event::FocusGained => {
+                self.notifier.set_focus(true);
+                return Ok(Next::Continue);
             }
+            Event::FocusLost => {
+                self.notifier.set_focus(false);
+                return Ok(Next::Continue);
+            }
+            Event::Key(_) | Event::Mouse(_) => Next::Continue,
         };
         // Keys are answered at once.
         if next == Next::Continue {
@@ -55,7 +61,7 @@ impl Program<'_, '_> {
     async fn key(&mut self, key: KeyEvent) -> Result<Next, ProjectError> {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if self.overlay.is_some() {
-            self.overlay_key(key)?;
+            self.overlay_key(key).await?;
             return Ok(Next::Continue);
         }
         if control && key.code == KeyCode::Char('c') {

@@ -8,6 +8,15 @@ use antiphon_project::{blocks_json, prompt_with_images};
 
 use super::ProgramOptions;
 
+/// What a new task of a conversation does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TaskWork {
+    /// It answers a prompt.
+    Prompt,
+    /// It shortens the conversation.
+    Compaction,
+}
+
 impl ProgramOptions {
     /// A task for a prompt: in a session after its last task, or in a new session. `typed` is what the user typed of the
     /// prompt: it may name images, and the file of a command may not.
@@ -16,6 +25,7 @@ impl ProgramOptions {
         prompt: String,
         typed: &str,
         session: Option<(SessionId, TaskId)>,
+        work: TaskWork,
     ) -> Result<RunTarget, ProjectError> {
         let session =
             session.map(|(session_id, last_task)| RunSession::Stored { session_id, last_task });
@@ -30,7 +40,8 @@ impl ProgramOptions {
             session,
             limits: self.limits,
             output_schema: None,
-            plan: self.access == TaskAccess::PlanFirst,
+            plan: self.access == TaskAccess::PlanFirst && work == TaskWork::Prompt,
+            compact: work == TaskWork::Compaction,
             source: None,
             route: self.route.clone(),
         };

@@ -4,16 +4,16 @@ use antiphon_core::{Event, Seq, TaskId};
 use antiphon_process::Connection;
 use antiphon_project::error::ProjectError;
 use antiphon_view::display::escaped;
+use antiphon_view::text::fit;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
-use tokio::task::spawn_blocking;
 
 use super::lookups::Found;
 use super::{Program, unusable};
 use crate::asked_question::AskedQuestion;
 use crate::document::{Entry, text_of};
-use crate::pager::{Pager, PagerNext};
+use crate::pager::{KEYS, Pager, PagerNext};
 use crate::terminal_mode;
 
 /// A transcript that is shown, and up to which event.
@@ -21,9 +21,16 @@ pub(super) struct Overlay {
     task_id: TaskId,
     seen: Seq,
     pager: Pager,
+    /// The next key says whether the task is canceled.
+    confirms_cancel: bool,
+    /// What became of the last order.
+    message: Option<String>,
 }
 
-/// A transcript that is read and formatted beside the loop.
+/// What the keys do in the transcript of a task that has not ended.
+const OPEN_KEYS: &str = "q closes, / searches, s steers, p pauses, r resumes, c cancels";
+
+/// A transcript that is read beside the loop.
 pub(super) struct Opening {
     task_id: TaskId,
     /// What happened meanwhile.
@@ -51,11 +58,14 @@ impl Program<'_, '_> {
                 Ok(read) => read,
                 Err(error) => return Found::Error(error.to_string()),
             };
-            let formatted = spawn_blocking(move || Pager::new(title, entries, size)).await;
-            match formatted {
-                Ok(pager) => Found::Transcript(Box::new(Overlay { task_id, seen, pager })),
-                Err(error) => Found::Error(format!("the transcript cannot be shown: {error}")),
-            }
+            let pager = Pager::new(title, entries, size);
+            Found::Transcript(Box::new(Overlay {
+                task_id,
+                seen,
+                pager,
+                confirms_cancel: false,
+                message: None,
+            }))
         });
         self.opening = Some(opening);
     }
@@ -90,14 +100,72 @@ impl Program<'_, '_> {
         }
     }
 
-    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Result<(), ProjectError> {
+    pub(super) async fn overlay_key(&mut self, key: KeyEvent) -> Result<(), ProjectError> {
         let Some(overlay) = &mut self.overlay else { return Ok(()) };
+        overlay.message = None;
+        if std::mem::take(&mut overlay.confirms_cancel) {
+            if key.code == KeyCode::Char('y') {
+                let task_id = overlay.task_id.clone();
+                let canceled = self.connection().cancel(&task_id).await;
+                self.say_in_overlay(canceled, "The task is canceled");
+            }
+            return Ok(());
+        }
         let suspends =
             key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL);
-        if overlay.pager.key(key) == PagerNext::Close || suspends {
-            self.close_overlay()?;
+        match overlay.pager.key(key) {
+            _ if suspends => {
+                self.close_overlay()?;
+                self.suspend()
+            }
+            PagerNext::Close => self.close_overlay(),
+            PagerNext::Unknown => self.overlay_order(key.code).await,
+            PagerNext::Stay => Ok(()),
         }
-        if suspends { self.suspend() } else { Ok(()) }
+    }
+
+    /// A key that steers, pauses, resumes or cancels the task whose transcript is shown.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most keys do nothing here")]
+    async fn overlay_order(&mut self, key: KeyCode) -> Result<(), ProjectError> {
+        let Some(task_id) = self.open_overlay_task() else { return Ok(()) };
+        match key {
+            KeyCode::Char('s') => {
+                self.close_overlay()?;
+                self.addressee = Some(task_id);
+            }
+            KeyCode::Char('p') => {
+                let paused = self.connection().pause(&task_id).await;
+                self.say_in_overlay(paused, "The task pauses after its current step");
+            }
+            KeyCode::Char('r') => {
+                let resumed = self.connection().resume(&task_id).await;
+                self.say_in_overlay(resumed, "The task is resumed");
+            }
+            KeyCode::Char('c') => {
+                if let Some(overlay) = &mut self.overlay {
+                    overlay.confirms_cancel = true;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The task whose transcript is shown, if it has not ended.
+    fn open_overlay_task(&self) -> Option<TaskId> {
+        let task_id = &self.overlay.as_ref()?.task_id;
+        let is_open = self.board.is_open(task_id);
+        is_open.then(|| task_id.clone())
+    }
+
+    fn say_in_overlay(&mut self, done: Result<(), ProjectError>, text: &str) {
+        let text = match done {
+            Ok(()) => text.to_owned(),
+            Err(error) => escaped(&error.to_string()).into_owned(),
+        };
+        if let Some(overlay) = &mut self.overlay {
+            overlay.message = Some(text);
+        }
     }
 
     pub(super) fn close_overlay(&mut self) -> Result<(), ProjectError> {
@@ -115,13 +183,21 @@ impl Program<'_, '_> {
     }
 
     /// The rows of the overlay, if one is open.
-    pub(super) fn overlay_rows(&self) -> Option<Vec<Line<'static>>> {
-        let mut rows = self.overlay.as_ref()?.pager.screen();
-        if self.question.is_some()
-            && let Some(last) = rows.last_mut()
-        {
+    pub(super) fn overlay_rows(&mut self) -> Option<Vec<Line<'static>>> {
+        let keys = if self.open_overlay_task().is_some() { OPEN_KEYS } else { KEYS };
+        let columns = self.width();
+        let overlay = self.overlay.as_mut()?;
+        let mut rows = overlay.pager.screen(keys);
+        let said = if self.question.is_some() {
+            Some("A question waits for you: q closes this")
+        } else if overlay.confirms_cancel {
+            Some("Cancel this task and every task below it? y cancels; any other key does not")
+        } else {
+            overlay.message.as_deref()
+        };
+        if let (Some(said), Some(last)) = (said, rows.last_mut()) {
             let style = Style::new().fg(Color::Yellow).add_modifier(Modifier::REVERSED);
-            *last = Line::styled("A question waits for you: q closes this", style);
+            *last = Line::styled(fit(said, columns), style);
         }
         Some(rows)
     }

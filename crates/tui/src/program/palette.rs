@@ -4,9 +4,13 @@ use antiphon_project::error::ProjectError;
 use antiphon_view::text::one_line;
 
 use super::commands::LISTED;
+use super::sessions::label;
 use super::{Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 use crate::command::{COMMANDS, Command};
+
+/// Title of the list.
+const TITLE: &str = "Commands, conversations, tasks, files";
 
 impl Program<'_, '_> {
     pub(super) async fn open_palette(&mut self) -> Result<(), ProjectError> {
@@ -25,18 +29,37 @@ impl Program<'_, '_> {
             value: Picked::Task(task_id),
         }));
         let sessions = self.connection().sessions(LISTED).await?;
+        let names = self.session_names().all();
         entries.extend(sessions.into_iter().map(|session| Choice {
-            label: one_line(&session.title),
+            label: label(&session, &names),
             detail: "conversation".to_owned(),
             value: Picked::Session(session.session_id),
         }));
-        entries.extend(self.files.known().iter().map(|file| Choice {
+        self.palette_awaits_files = self.files.are_being_read();
+        if !self.palette_awaits_files {
+            entries.extend(self.file_entries());
+        }
+        self.list = ChoiceList::new(TITLE, entries);
+        Ok(())
+    }
+
+    /// The files of the project were read: they join the list, if that is open.
+    pub(super) fn add_files_to_palette(&mut self) {
+        if std::mem::take(&mut self.palette_awaits_files) {
+            let entries = self.file_entries();
+            if let Some(list) = self.list.as_mut().filter(|list| list.title == TITLE) {
+                list.add(entries);
+            }
+        }
+    }
+
+    fn file_entries(&self) -> Vec<Choice<Picked>> {
+        let entry = |file: &String| Choice {
             label: one_line(file),
             detail: "file".to_owned(),
             value: Picked::File(file.clone()),
-        }));
-        self.list = ChoiceList::new("Commands, conversations, tasks, files", entries);
-        Ok(())
+        };
+        self.files.known().iter().map(entry).collect()
     }
 
     /// A command from the list: one that takes an argument is written into the prompt.

@@ -15,13 +15,17 @@ impl Program<'_, '_> {
     pub(super) fn toggle_plan(&mut self) {
         self.options.access = match self.options.access {
             TaskAccess::PlanFirst => TaskAccess::Permitted,
-            TaskAccess::Permitted | TaskAccess::ReadOnly => TaskAccess::PlanFirst,
+            TaskAccess::Permitted | TaskAccess::ReadOnly | TaskAccess::CompactOnly => {
+                TaskAccess::PlanFirst
+            }
         };
         self.note(match self.options.access {
             TaskAccess::PlanFirst => {
                 "The next task plans first: it only reads until you accept its plan"
             }
-            TaskAccess::Permitted | TaskAccess::ReadOnly => "The next task does not plan first",
+            TaskAccess::Permitted | TaskAccess::ReadOnly | TaskAccess::CompactOnly => {
+                "The next task does not plan first"
+            }
         });
     }
 

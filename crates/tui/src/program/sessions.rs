@@ -1,11 +1,13 @@
 //! Conversations: listed, looked at before one is chosen, and found by what was said in them.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{Message, SessionId, SessionSummary};
 use antiphon_process::Connection;
 use antiphon_project::error::ProjectError;
+use antiphon_project::session_names::SessionNames;
 use antiphon_runtime::Orchestrator;
 use antiphon_view::display::escaped;
 use antiphon_view::text::{age, count, fit, one_line};
@@ -35,13 +37,37 @@ pub(super) struct Preview {
 }
 
 impl Program<'_, '_> {
+    /// The names of the project's conversations.
+    pub(super) fn session_names(&self) -> SessionNames {
+        SessionNames::new(self.options.project.state())
+    }
+
+    /// Names the conversation, or takes its name away.
+    pub(super) fn name_session(&mut self, name: &str) {
+        let Some((session, _)) = self.conversation.session.clone() else {
+            return self.note("there is no conversation to name yet");
+        };
+        let name = Some(name).filter(|name| !name.is_empty());
+        match self.session_names().set(&session, name) {
+            Ok(()) => {
+                self.conversation.name = name.map(|name| name.trim().to_owned());
+                self.note(name.map_or(
+                    "The conversation has no name any more",
+                    |_| "The name is in /sessions, and in antiphon sessions",
+                ));
+            }
+            Err(error) => self.error(&error.to_string()),
+        }
+    }
+
     /// Lists the conversations, or those in which a text was said.
     pub(super) async fn list_sessions(&mut self, text: &str) -> Result<(), ProjectError> {
         if !text.is_empty() {
             self.note(&format!("Searching the newest {LISTED} conversations …"));
             let (connection, text) = (self.connection().clone(), text.to_lowercase());
+            let names = self.session_names().all();
             self.look_up(async move {
-                match search(&connection, &text).await {
+                match search(&connection, &text, &names).await {
                     Ok(found) => found,
                     Err(error) => Found::Error(error.to_string()),
                 }
@@ -49,9 +75,10 @@ impl Program<'_, '_> {
             return Ok(());
         }
         let sessions = self.connection().sessions(LISTED).await?;
+        let names = self.session_names().all();
         let entries = sessions.into_iter().map(|session| {
             let tasks = count(session.tasks, "task");
-            entry(session, &tasks)
+            entry(session, &tasks, &names)
         });
         self.list = ChoiceList::new("Conversations", entries.collect());
         if self.list.is_none() {
@@ -101,11 +128,22 @@ impl Program<'_, '_> {
     }
 }
 
-fn entry(session: SessionSummary, detail: &str) -> Choice<Picked> {
+type Names = BTreeMap<SessionId, String>;
+
+/// The name of a conversation and how it began.
+pub(super) fn label(session: &SessionSummary, names: &Names) -> String {
     let title = one_line(&session.title);
+    // A copy of a conversation begins without a prompt of its own.
+    let title = if title.is_empty() { "(a copy)".to_owned() } else { title };
+    match names.get(&session.session_id) {
+        Some(name) => format!("{} · {title}", one_line(name)),
+        None => title,
+    }
+}
+
+fn entry(session: SessionSummary, detail: &str, names: &Names) -> Choice<Picked> {
     Choice {
-        // A copy of a conversation begins without a prompt of its own.
-        label: if title.is_empty() { "(a copy)".to_owned() } else { title },
+        label: label(&session, names),
         detail: format!("{} ago · {detail}", age(Utc::now() - session.updated_at)),
         value: Picked::Session(session.session_id),
     }
@@ -133,8 +171,8 @@ async fn last_said(
     Ok(lines)
 }
 
-/// The conversations whose messages have the text, in lower case.
-async fn search(connection: &Connection, text: &str) -> Result<Found, ProjectError> {
+/// The conversations whose messages or names have the text, in lower case.
+async fn search(connection: &Connection, text: &str, names: &Names) -> Result<Found, ProjectError> {
     let (mut entries, mut failures, mut read) = (Vec::new(), Vec::new(), 0);
     for summary in connection.sessions(LISTED).await? {
         if read > SEARCHED_BYTES_MAX {
@@ -145,14 +183,15 @@ async fn search(connection: &Connection, text: &str) -> Result<Found, ProjectErr
             break;
         }
         let session = connection.session(summary.clone()).await?;
-        let mut found = None;
+        let name = names.get(&summary.session_id);
+        let mut found = name.and_then(|name| around(name, text));
         for message in &session.messages {
             let said = said(message);
             read += said.len();
             found = found.or_else(|| around(&said, text));
         }
         if let Some(found) = found {
-            entries.push(entry(summary, &found));
+            entries.push(entry(summary, &found, names));
         }
     }
     Ok(Found::List { title: "Conversations with this text", entries, failures })

@@ -69,6 +69,15 @@ impl<V: Clone> ChoiceList<V> {
         self.find();
     }
 
+    /// Adds entries behind the others. The same one stays selected.
+    pub(crate) fn add(&mut self, entries: impl IntoIterator<Item = Choice<V>>) {
+        let selected = self.matching.get(self.selected).copied();
+        self.entries.extend(entries);
+        self.find();
+        let place = selected.and_then(|index| self.matching.iter().position(|it| *it == index));
+        self.selected = place.unwrap_or(0);
+    }
+
     fn find(&mut self) {
         let typed = self.filter.to_lowercase();
         let mut matching: Vec<(u8, usize)> = self

@@ -19,6 +19,9 @@ pub(crate) enum Command {
     Cancel,
     Approvals,
     Fork,
+    Name,
+    Compact,
+    Detach,
     Diff,
     Cost,
     Export,
@@ -49,7 +52,7 @@ const fn entry(
 }
 
 /// All commands, in the order in which they are listed.
-pub(crate) const COMMANDS: [CommandEntry; 25] = [
+pub(crate) const COMMANDS: [CommandEntry; 28] = [
     entry(Command::Help, "help", "", "Show keys and commands"),
     entry(Command::New, "new", "", "Begin a new conversation"),
     entry(
@@ -59,6 +62,13 @@ pub(crate) const COMMANDS: [CommandEntry; 25] = [
         "Continue another conversation, or one with this text",
     ),
     entry(Command::Fork, "fork", "", "Continue a copy of this conversation"),
+    entry(Command::Name, "name", "[NAME]", "Name this conversation; alone, take its name away"),
+    entry(
+        Command::Compact,
+        "compact",
+        "",
+        "Replace the conversation by a summary, which makes room",
+    ),
     entry(Command::Model, "model", "[PROVIDER/MODEL]", "Choose the model of the next task"),
     entry(Command::Plan, "plan", "", "The next task plans first, or does not (Shift-Tab)"),
     entry(
@@ -73,6 +83,7 @@ pub(crate) const COMMANDS: [CommandEntry; 25] = [
     entry(Command::Resume, "resume", "", "Resume the interrupted task, or choose one"),
     entry(Command::Pause, "pause", "", "Pause the task after its current step"),
     entry(Command::Cancel, "cancel", "", "Cancel the task and every task below it"),
+    entry(Command::Detach, "detach", "", "Quit, and let the task go on without this terminal"),
     entry(Command::Approvals, "approvals", "", "Show the pending question again"),
     entry(Command::Diff, "diff", "", "Show what changed in the git work tree"),
     entry(Command::Cost, "cost", "", "Show what the tasks of this conversation have spent"),

@@ -53,6 +53,11 @@ impl ProjectFiles {
         }
     }
 
+    /// Whether files are being read.
+    pub(crate) fn are_being_read(&self) -> bool {
+        !self.walk.is_empty()
+    }
+
     /// The files that were read last.
     pub(crate) fn known(&self) -> &[String] {
         &self.files

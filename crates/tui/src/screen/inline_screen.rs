@@ -184,6 +184,12 @@ impl<W: Write> InlineScreen<W> {
         self.output.flush()
     }
 
+    /// Writes a sequence that moves nothing on the screen.
+    pub(crate) fn write_sequence(&mut self, sequence: &str) -> io::Result<()> {
+        self.output.write_all(sequence.as_bytes())?;
+        self.output.flush()
+    }
+
     /// Writes finished lines where the cursor is, and draws nothing.
     pub(crate) fn write_lines(&mut self, lines: &[Line<'_>]) -> io::Result<()> {
         let text: String = lines.iter().map(|line| self.row(line).0 + "\r\n").collect();

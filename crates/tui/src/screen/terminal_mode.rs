@@ -4,7 +4,9 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange,
+};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crossterm::{ExecutableCommand, QueueableCommand};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -29,7 +31,7 @@ impl TerminalMode {
     /// Takes the terminal again after [`leave`](Self::leave).
     pub(crate) fn enter_again() -> io::Result<()> {
         enable_raw_mode()?;
-        io::stdout().execute(EnableBracketedPaste)?;
+        io::stdout().execute(EnableBracketedPaste)?.execute(EnableFocusChange)?;
         Ok(())
     }
 
@@ -49,7 +51,7 @@ impl Drop for TerminalMode {
 /// Gives the terminal back in the mode that it had.
 fn restore() -> io::Result<()> {
     let mut output = io::stdout();
-    output.queue(DisableBracketedPaste)?;
+    output.queue(DisableBracketedPaste)?.queue(DisableFocusChange)?;
     output.write_all(b"\x1b[?2026l")?;
     // Leaving it twice would move the cursor.
     if ALTERNATE.swap(false, Ordering::Relaxed) {
@@ -77,7 +79,9 @@ pub(crate) fn is_kept() -> bool {
 /// terminal (`termios`) is not restored here.
 pub fn reset_after_kill(output: &mut impl Write) -> io::Result<()> {
     // The cursor is saved first: leaving the alternate screen restores it, also when that was not shown.
-    output.write_all(b"\x1b[?2026l\x1b[?2004l\x1b7\x1b[?1049l\x1b[?25h\x1b[0m\r\n\x1b[J")?;
+    output.write_all(
+        b"\x1b[?2026l\x1b[?2004l\x1b[?1004l\x1b7\x1b[?1049l\x1b[?25h\x1b[0m\r\n\x1b[J",
+    )?;
     output.flush()
 }
 

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use antiphon_project::settings::Theme;
-use antiphon_view::Colors;
 use antiphon_view::text::{fit, one_line};
 use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
@@ -71,12 +70,9 @@ struct State {
 }
 
 impl LiveTerminal {
-    /// Nothing is written until something is shown.
-    pub fn new(output: Box<dyn Write + Send>, colors: Colors, style: AnswerStyle) -> Self {
-        let styles = match colors {
-            Colors::On => Styles::In(Theme::Terminal),
-            Colors::Off => Styles::Off,
-        };
+    /// Nothing is written until something is shown. Without a theme it has no colors.
+    pub fn new(output: Box<dyn Write + Send>, theme: Option<Theme>, style: AnswerStyle) -> Self {
+        let styles = theme.map_or(Styles::Off, Styles::In);
         let state = State {
             screen: InlineScreen::new(output, styles, size()),
             style,

@@ -65,6 +65,41 @@ impl Entry {
         ))
     }
 
+    /// Bytes of its texts, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let mut bytes = 1;
+        self.any_text(&mut |text| {
+            bytes += text.len();
+            false
+        });
+        bytes
+    }
+
+    /// Whether a line of it may have a text in lower case: the longest plain word of that is in one of its texts.
+    pub(crate) fn may_have(&self, text: &str) -> bool {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let word = words.max_by_key(|word| word.len()).unwrap_or_default();
+        self.any_text(&mut |text| text.to_ascii_lowercase().contains(word))
+    }
+
+    /// Whether one of the texts that its lines are made of is what is looked for.
+    fn any_text(&self, is_found: &mut dyn FnMut(&str) -> bool) -> bool {
+        match self {
+            Self::Note(text) => is_found(text),
+            Self::Message(message) => match &**message {
+                Message::User(user) => is_found(&text_of(&user.content)),
+                Message::Assistant(answer) => {
+                    answer.content.iter().any(|block| any_text_of(block, is_found))
+                }
+                Message::ToolResult(result) => {
+                    // The words of its title.
+                    is_found(&format!("{} line lines", result.tool_name))
+                        || is_found(&text_of(&result.content))
+                }
+            },
+        }
+    }
+
     /// Its lines, with a blank one behind them.
     pub(crate) fn lines(&self, width: usize) -> Vec<Line<'static>> {
         let mut lines = match self {
@@ -110,6 +145,18 @@ pub(crate) fn text_of(content: &[InputBlock]) -> String {
         InputBlock::Image(_) => "[an image]",
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+fn any_text_of(block: &AssistantBlock, is_found: &mut dyn FnMut(&str) -> bool) -> bool {
+    match block {
+        AssistantBlock::Thinking(block) => is_found(&block.thinking),
+        AssistantBlock::Text(_) => is_found(block.as_text().unwrap_or_default()),
+        AssistantBlock::ToolCall(call) => {
+            let arguments = call.arguments.object().map_or("", |json| json.as_str());
+            is_found(&tool_call_title(call)) || is_found(arguments)
+        }
+        AssistantBlock::Opaque(_) => false,
+    }
 }
 
 fn block_lines(block: &AssistantBlock, width: usize) -> Vec<Line<'static>> {

@@ -19,7 +19,7 @@ use antiphon_project::settings::UserSettings;
 use antiphon_project::state::STATE_VARIABLE;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::check_overrides;
-use antiphon_tui::{Asks, Keymap, ProgramOptions, PromptEntry, StartWith};
+use antiphon_tui::{Asks, Keymap, NotificationSequence, ProgramOptions, PromptEntry, StartWith};
 use clap::Args;
 use plain::PlainChat;
 use uuid::Uuid;
@@ -231,6 +231,9 @@ impl Chat {
             keymap: Keymap::new(&settings.tui.keys).map_err(|reason| {
                 Failure::usage(format!("{}: [tui.keys]: {reason}", settings.path.display()))
             })?,
+            notifications: NotificationSequence::of(settings.tui.notify, |name| {
+                environment.text(name)
+            }),
             project: project.clone(),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })

@@ -21,7 +21,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::Route;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::saved_session;
-use antiphon_project::settings::UserSettings;
+use antiphon_project::settings::{Theme, UserSettings};
 use antiphon_project::task_process::TaskProcess;
 use antiphon_runtime::TaskState;
 use antiphon_view::display::escaped;
@@ -35,7 +35,7 @@ use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
 use crate::permission_args::{AskMode, PermissionArgs};
 use crate::remaining_work::RemainingWork;
-use crate::screen::{Drawing, Screen, TranscriptFormat};
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{StopSignal, StopSignals};
 use crate::terminal;
 use crate::terminal_notice::TerminalNotices;
@@ -173,7 +173,7 @@ pub(crate) struct Run {
     #[arg(long)]
     no_rules: bool,
 
-    /// Continue a conversation: its id, a prefix of it, `last`, or a session file, which is then saved
+    /// Continue a conversation: its id, a prefix of it, its name, `last`, or a session file, which is then saved
     /// again.
     #[arg(long, value_name = "SESSION", conflicts_with = "save")]
     session: Option<String>,
@@ -198,12 +198,13 @@ struct Order {
 
 impl Run {
     pub(crate) async fn run(
-        self,
+        mut self,
         environment: &Environment,
         remaining_work: &mut RemainingWork,
     ) -> Result<(), Failure> {
         let started = Instant::now();
         let project = Project::find(environment)?;
+        self.session = self.session.map(|name| super::sessions::id_of_name(&project, name));
         // Every error in the arguments is found before anything is asked or recorded.
         let mut order = self.order(environment)?;
         let mut settings = project.reviewed_settings(environment)?;
@@ -217,7 +218,7 @@ impl Run {
         // In the background of a shell the user answers in another terminal.
         let has_user = keyboard.is_present() || (!self.json && terminal::is_in_background());
         let process = self.process(environment, has_user).at_providers_of(&settings);
-        let prices = settings.prices.clone();
+        let (prices, theme) = (settings.prices.clone(), settings.tui.theme);
         let own = OwnTask {
             project: &project,
             environment,
@@ -230,7 +231,7 @@ impl Run {
         let target = self.target(order, process, &attachment).await;
         let watched = match target {
             Ok(target) => {
-                let shown = (keyboard, prices.clone());
+                let shown = (keyboard, prices.clone(), theme);
                 let watched =
                     self.watch(environment, &mut attachment, target, shown, &mut stop_signal);
                 Box::pin(watched).await
@@ -256,7 +257,8 @@ impl Run {
         let started = Instant::now();
         self.check_server_options()?;
         let mut order = self.order(environment)?;
-        let prices = UserSettings::load(environment)?.prices;
+        let settings = UserSettings::load(environment)?;
+        let (prices, theme) = (settings.prices, settings.tui.theme);
         if self.command.is_some() {
             let project = Project::find(environment)?;
             let settings = project.settings(environment)?;
@@ -266,7 +268,7 @@ impl Run {
         let mut stop_signal = StopSignal::catch(StopSignals::Terminate)?;
         let mut attachment = AttachedTask::at_server(server)?;
         let target = self.target(order, TaskProcess::default(), &attachment).await?;
-        let shown = (keyboard, prices.clone());
+        let shown = (keyboard, prices.clone(), theme);
         let watched = self.watch(environment, &mut attachment, target, shown, &mut stop_signal);
         let (result, format) = Box::pin(watched).await?;
         outcome::account(&result, &prices, started);
@@ -280,7 +282,7 @@ impl Run {
         environment: &Environment,
         attachment: &mut AttachedTask<'_>,
         target: RunTarget,
-        (mut keyboard, prices): (Keyboard, PriceTable),
+        (mut keyboard, prices, theme): (Keyboard, PriceTable, Theme),
         stop_signal: &mut StopSignal,
     ) -> Result<(WatchResult, TranscriptFormat), Failure> {
         let is_new = matches!(target, RunTarget::New(_));
@@ -297,7 +299,8 @@ impl Run {
             (false, false) => TranscriptFormat::Text,
         };
         let after = if is_new { WatchStart::Creation(after) } else { WatchStart::Resumed(after) };
-        let screen = Screen::new(format, prices, drawing());
+        let theme = (!terminal::is_dumb()).then_some(theme);
+        let screen = Screen::new(format, prices, theme);
         // With `--ask wait` another command decides.
         let asks = self.ask.is_none_or(|ask| ask == AskMode::Terminal);
         let (task_id, root) = (&task_id, &root);
@@ -341,16 +344,8 @@ impl Run {
         if self.json || (reads_prompt && self.resume.is_none()) {
             return Keyboard::absent();
         }
-        Keyboard::listen(match drawing() {
-            Drawing::WherePossible => TypedAs::Keys,
-            Drawing::Never => TypedAs::Lines,
-        })
+        Keyboard::listen(if terminal::is_dumb() { TypedAs::Lines } else { TypedAs::Keys })
     }
-}
-
-/// Whether something can be drawn again on the terminal.
-fn drawing() -> Drawing {
-    if terminal::is_dumb() { Drawing::Never } else { Drawing::WherePossible }
 }
 
 /// Says how to attach to an agent that runs in a terminal.

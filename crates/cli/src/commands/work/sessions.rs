@@ -1,5 +1,6 @@
 //! `antiphon sessions`: conversations.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use antiphon_process::{Connection, ProjectAccess, Twice};
 use antiphon_project::environment::Environment;
 use antiphon_project::project::Project;
 use antiphon_project::saved_session;
+use antiphon_project::session_names::SessionNames;
 use antiphon_view::conversation_text;
 use antiphon_view::display::escaped_path;
 use antiphon_view::text::one_line;
@@ -21,13 +23,14 @@ use crate::terminal;
 /// List, show, export, import and fork conversations.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-Name a conversation by its id, a prefix of it, `last`, or a session file.
+Name a conversation by its id, a prefix of it, its name, `last`, or a session file.
 
 Examples:
   antiphon sessions list
   antiphon sessions show last
   antiphon sessions export last talk.json
   antiphon sessions import talk.json
+  antiphon sessions name last parser
   antiphon sessions fork last             # try something else from here
   antiphon run --session last \"Go on\"
   antiphon sessions show --json talk.json | jq .messages")]
@@ -73,6 +76,17 @@ Examples:
         /// A session file (version 1).
         file: PathBuf,
     },
+    /// Name a conversation, to find it again by its name. Without a name, take it away.
+    #[command(after_help = "\
+Examples:
+  antiphon sessions name last \"the parser\"
+  antiphon run --session \"the parser\" \"Go on\"")]
+    Name {
+        /// Id of the conversation, a prefix of it, its name, or `last`.
+        session: String,
+        /// The name: at most 80 characters.
+        name: Option<String>,
+    },
     /// Start a new conversation with the messages of another one. Nothing is copied.
     #[command(after_help = "\
 Examples:
@@ -97,9 +111,11 @@ impl Sessions {
                 let session = from_file(Path::new(session))?;
                 self.print(&session)
             }
-            Self::List { .. } | Self::Show { .. } | Self::Export { .. } | Self::Fork { .. } => {
-                self.run(ProjectAccess::of_folder(environment)?).await
-            }
+            Self::List { .. }
+            | Self::Show { .. }
+            | Self::Export { .. }
+            | Self::Name { .. }
+            | Self::Fork { .. } => self.run(ProjectAccess::of_folder(environment)?).await,
         }
     }
 
@@ -108,10 +124,19 @@ impl Sessions {
             Self::List { cursor, limit, json } => {
                 let connection = access.read()?;
                 let before = match cursor {
-                    Some(name) => Some(connection.find_session(name).await?.last_task),
+                    Some(name) => Some(find(&access, &connection, name).await?.last_task),
                     None => None,
                 };
-                list(&connection, SessionQuery { before, limit: *limit }, *json).await
+                let names = names(&access).map(|names| names.all()).unwrap_or_default();
+                let query = SessionQuery { before, limit: *limit };
+                list(&connection, query, *json, &names).await
+            }
+            Self::Name { session, name } => {
+                let summary = find(&access, &access.read()?, session).await?;
+                let names = names(&access).ok_or_else(|| {
+                    Failure::usage("names are kept on this machine: leave --server out")
+                })?;
+                Ok(names.set(&summary.session_id, name.as_deref())?)
             }
             Self::Show { session, .. } | Self::Export { session, .. } => {
                 let session = load(&access, session).await?;
@@ -119,7 +144,7 @@ impl Sessions {
             }
             Self::Import { file } => import(&access, from_file(file)?).await,
             Self::Fork { session } => {
-                let summary = access.read()?.find_session(session).await?;
+                let summary = find(&access, &access.read()?, session).await?;
                 let key = Uuid::new_v4().to_string();
                 let fork = async |connection: &Connection| connection.fork(&summary, &key).await;
                 let (connection, id) = access.changed(Twice::IsOnce, fork).await?;
@@ -143,19 +168,25 @@ impl Sessions {
             Self::Show { json: false, .. }
             | Self::List { .. }
             | Self::Import { .. }
+            | Self::Name { .. }
             | Self::Fork { .. } => terminal::print(&readable(session)),
         }
         Ok(())
     }
 }
 
-async fn list(connection: &Connection, query: SessionQuery, json: bool) -> Result<(), Failure> {
+async fn list(
+    connection: &Connection,
+    query: SessionQuery,
+    json: bool,
+    names: &BTreeMap<SessionId, String>,
+) -> Result<(), Failure> {
     let limit = query.limit;
     let one_more = SessionQuery { limit: limit.saturating_add(1), ..query };
     let mut sessions = connection.sessions(one_more).await?;
     let left_out = sessions.len() > limit.get();
     sessions.truncate(limit.get());
-    terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions) });
+    terminal::print(&if json { terminal::json(&sessions)? } else { table(&sessions, names) });
     if let Some(last) = sessions.last().filter(|_| left_out) {
         let last = &last.session_id;
         terminal::note(&format!("the newest {limit}; see more with --limit or --cursor {last}\n"));
@@ -200,11 +231,36 @@ async fn load(access: &ProjectAccess<'_>, name: &str) -> Result<Session, Failure
         return from_file(Path::new(name));
     }
     let connection = access.read()?;
-    let summary = connection.find_session(name).await?;
+    let summary = find(access, &connection, name).await?;
     Ok(connection.session(summary).await?)
 }
 
-fn table(sessions: &[SessionSummary]) -> String {
+/// The names of the project's conversations, which are kept on this machine.
+fn names(access: &ProjectAccess<'_>) -> Option<SessionNames> {
+    match access {
+        ProjectAccess::Folder { project, .. } => Some(SessionNames::new(project.state())),
+        ProjectAccess::Server { .. } => None,
+    }
+}
+
+/// The id of the conversation that the user calls so; what was typed when there is none.
+pub(super) fn id_of_name(project: &Project, typed: String) -> String {
+    let named = SessionNames::new(project.state()).session(&typed);
+    named.map_or(typed, |session| session.to_string())
+}
+
+/// The conversation with this name, id or prefix of an id.
+async fn find(
+    access: &ProjectAccess<'_>,
+    connection: &Connection,
+    name: &str,
+) -> Result<SessionSummary, Failure> {
+    let named = names(access).and_then(|names| names.session(name));
+    let id = named.map(|session| session.to_string());
+    Ok(connection.find_session(id.as_deref().unwrap_or(name)).await?)
+}
+
+fn table(sessions: &[SessionSummary], names: &BTreeMap<SessionId, String>) -> String {
     let now = SystemClock.now();
     let mut lines = vec![["SESSION", "STATUS", "AGE", "TASKS", ""].map(str::to_owned)];
     lines.extend(sessions.iter().map(|session| {
@@ -213,7 +269,10 @@ fn table(sessions: &[SessionSummary]) -> String {
             session.status.as_str().to_owned(),
             terminal::age(now - session.updated_at),
             session.tasks.to_string(),
-            one_line(&session.title).chars().take(60).collect(),
+            match names.get(&session.session_id) {
+                Some(name) => one_line(name),
+                None => one_line(&session.title).chars().take(60).collect(),
+            },
         ]
     }));
     terminal::table(&lines)

@@ -77,6 +77,7 @@ impl ProcessBackend {
             limits: TaskLimits::default(),
             output_schema: None,
             plan: false,
+            compact: false,
             route: Route { process: Some(process.clone()), ..Route::default() },
             source: Some(source()?),
         };

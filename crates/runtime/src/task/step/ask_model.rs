@@ -194,7 +194,9 @@ impl TaskRun {
         let created = &self.state.created;
         match created.access {
             TaskAccess::PlanFirst => format!("{}\n\n{PLAN_PROMPT}", created.system_prompt),
-            TaskAccess::Permitted | TaskAccess::ReadOnly => created.system_prompt.clone(),
+            TaskAccess::Permitted | TaskAccess::ReadOnly | TaskAccess::CompactOnly => {
+                created.system_prompt.clone()
+            }
         }
     }
 

@@ -332,12 +332,12 @@ impl TaskRun {
         let request = GateRequest { tool: &call.name, arguments, granted };
         match self.state.access {
             TaskAccess::Permitted => self.deps.gate.judge(&request),
-            TaskAccess::PlanFirst | TaskAccess::ReadOnly
+            TaskAccess::PlanFirst | TaskAccess::ReadOnly | TaskAccess::CompactOnly
                 if self.effect(call) == Effect::ReadOnly =>
             {
                 self.deps.gate.judge_reading(&request)
             }
-            TaskAccess::PlanFirst | TaskAccess::ReadOnly => {
+            TaskAccess::PlanFirst | TaskAccess::ReadOnly | TaskAccess::CompactOnly => {
                 GateVerdict::Deny { reason: self.reads_only().to_owned() }
             }
         }

@@ -5,8 +5,8 @@
 //! word. The journal keeps everything.
 
 use antiphon_core::{
-    Compacted, InputBlock, Message, ProviderError, Purpose, StreamError, ToolChoice, Usage,
-    UserMessage,
+    Compacted, InputBlock, Message, ProviderError, Purpose, StreamError, TaskAccess, ToolChoice,
+    Usage, UserMessage,
 };
 
 use crate::orchestrator_error::OrchestratorError;
@@ -100,11 +100,34 @@ impl TaskRun {
     }
 }
 
-/// Whether the conversation is too long for the window of its model, and can be shortened.
+/// Whether the conversation is too long for the window of its model, or the task is there to shorten it, and it can be
+/// shortened.
 pub(crate) fn is_due(state: &TaskState, window_tokens: Option<u64>) -> bool {
+    if state.created.access == TaskAccess::CompactOnly {
+        return first_kept(state, 0).is_some();
+    }
     let tokens_max = window_tokens.map(|window| window / 100 * WINDOW_PERCENT_MAX);
     tokens_max.is_some_and(|tokens_max| state.conversation.tokens() > tokens_max)
         && first_kept(state, kept_tokens_max(window_tokens)).is_some()
+}
+
+/// Tokens of messages that may remain in this task.
+pub(super) fn tokens_max(state: &TaskState, window_tokens: Option<u64>) -> u64 {
+    match state.created.access {
+        // What the user asked for last is answered, and belongs into the summary.
+        TaskAccess::CompactOnly => 0,
+        TaskAccess::Permitted | TaskAccess::PlanFirst | TaskAccess::ReadOnly => {
+            kept_tokens_max(window_tokens)
+        }
+    }
+}
+
+/// The summary that a task ends with that only shortens a conversation.
+pub(crate) fn summary(state: &TaskState) -> String {
+    match state.conversation.summary() {
+        Some(Message::User(summary)) => text_of(summary),
+        Some(Message::Assistant(_) | Message::ToolResult(_)) | None => String::new(),
+    }
 }
 
 /// Tokens of messages that may remain for this window size.
@@ -141,6 +164,7 @@ fn replacement(state: &TaskState, first_kept: usize, summary: &str) -> String {
     let mut text = format!("[What was said before, in short]\n\n{}", summary.trim());
     if let Some((index, request)) = state.last_request()
         && index < first_kept
+        && state.created.access != TaskAccess::CompactOnly
     {
         text.push_str("\n\n[The last request, word for word]\n\n");
         text.push_str(&text_of(request));
@@ -150,10 +174,7 @@ fn replacement(state: &TaskState, first_kept: usize, summary: &str) -> String {
 
 /// The replacement when there is no summary: the previous summary and a note.
 fn without_summary(state: &TaskState) -> String {
-    let before = match state.conversation.summary() {
-        Some(Message::User(user)) => text_of(user),
-        Some(Message::Assistant(_) | Message::ToolResult(_)) | None => String::new(),
-    };
+    let before = summary(state);
     format!(
         "The older part of the conversation was left out because it no longer fitted.\n{before}"
     )

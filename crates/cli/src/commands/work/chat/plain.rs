@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use antiphon_api::{RunStarted, RunTarget};
 use antiphon_core::{HandlingMode, SessionId, TaskId, TaskStatus};
 use antiphon_process::{AttachedTask, WatchResult};
-use antiphon_tui::{ProgramOptions, StartWith, Typed};
+use antiphon_tui::{ProgramOptions, StartWith, TaskWork, Typed};
 use uuid::Uuid;
 
 use crate::failure::{Exit, Failure};
 use crate::keyboard::{Keyboard, TypedAs};
 use crate::outcome;
-use crate::screen::{Drawing, Screen, TranscriptFormat};
+use crate::screen::{Screen, TranscriptFormat};
 use crate::stop_signal::{Interrupts, StopSignal, StopSignals};
 use crate::suspension::{Asked, Suspension};
 use crate::terminal;
@@ -161,7 +161,7 @@ impl PlainChat {
             }
             None => {
                 let request =
-                    self.options.new_task(prompt.clone(), &prompt, self.session.clone())?;
+                    self.options.new_task(prompt.clone(), &prompt, self.session.clone(), TaskWork::Prompt)?;
                 let key = Uuid::new_v4().to_string();
                 let started = attachment.start(request, Some(&key)).await?;
                 let start = WatchStart::Creation(started.after);
@@ -194,7 +194,7 @@ impl PlainChat {
         let watch = Watch {
             task_id,
             root: &started.root,
-            screen: Screen::new(TranscriptFormat::Text, prices, Drawing::Never),
+            screen: Screen::new(TranscriptFormat::Text, prices, None),
             keyboard: &mut self.keyboard,
             asks: true,
             notices: TerminalNotices::none(),

@@ -42,6 +42,7 @@ impl Run {
             limits: order.limits,
             output_schema: order.output_schema,
             plan: self.plan,
+            compact: false,
             source: None,
             route: Route { process: Some(process), ..order.route },
         };
