@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use allocation_counter::measure;
-use antiphon_bench::heading;
 use antiphon_anthropic::Anthropic;
+use antiphon_bench::heading;
 use antiphon_core::{Cancel, MessageStream, Provider, Request, UserMessage};
 use antiphon_gemini::Gemini;
 use antiphon_model_server::{ModelServer, Reply};

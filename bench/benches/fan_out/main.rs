@@ -98,7 +98,9 @@ fn compare() -> Result<(), Error> {
     let files = raise_files()?;
     let call_ms = model::ANSWER_AFTER.as_millis();
     heading(
-        &format!("agents at once, each with one model call of {call_ms} ms; the fastest of {ROUNDS}"),
+        &format!(
+            "agents at once, each with one model call of {call_ms} ms; the fastest of {ROUNDS}"
+        ),
         "fan_out",
     );
     println!(

@@ -14,7 +14,9 @@ const RUNS: usize = 5;
 
 pub(crate) fn measure(_: &Runtime) -> Result<(), Error> {
     heading(
-        &format!("`antiphon run` with {STEPS} calls of `read`; {RUNS} runs beside as many with none"),
+        &format!(
+            "`antiphon run` with {STEPS} calls of `read`; {RUNS} runs beside as many with none"
+        ),
         "growth -- run",
     );
     let (_model, project) = model::project("")?;

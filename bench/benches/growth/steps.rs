@@ -14,10 +14,7 @@ const STEPS: usize = 21;
 const AT_ONCE: [usize; 2] = [1, 100];
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    heading(
-        "steps with `read` on the server, over HTTP and durable",
-        "growth -- steps",
-    );
+    heading("steps with `read` on the server, over HTTP and durable", "growth -- steps");
     println!("{:>8}{:>14}{:>12}{:>14}", "tasks", "per second", "step, ms", "CPU each, ms");
     for tasks in AT_ONCE {
         let (took, cpu) = runtime.block_on(together(tasks))?;

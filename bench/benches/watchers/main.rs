@@ -13,7 +13,9 @@ mod watcher;
 
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Address, Connection, Error, Process, Project, Times, Usage, heading, raise_files};
+use antiphon_bench::{
+    Address, Connection, Error, Process, Project, Times, Usage, heading, raise_files,
+};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;

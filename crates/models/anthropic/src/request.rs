@@ -347,7 +347,8 @@ mod tests {
             let body = body(&request, &model, Some(CacheTtl::OneHour), &encoded).unwrap();
             let history = for_model(messages, &model, IDS);
             let mut whole = Vec::new();
-            write_items(&turns(&history, Some(CacheControl::of(CacheTtl::OneHour))), &mut whole).unwrap();
+            write_items(&turns(&history, Some(CacheControl::of(CacheTtl::OneHour))), &mut whole)
+                .unwrap();
             (body.to_vec(), whole)
         });
     }

@@ -51,6 +51,7 @@ mod placeholder;
 mod policy;
 mod probe;
 mod protected_path;
+mod real_paths;
 mod repository;
 mod sandbox_error;
 mod secret_paths;

@@ -257,7 +257,11 @@ mod tests {
             let body = body(&request, &model, ResponsesQuirks::default(), &encoded).unwrap();
             let history = for_model(messages, &model, IDS);
             let mut whole = Vec::new();
-            write_items(&history.iter().flat_map(|message| items(message)).collect::<Vec<_>>(), &mut whole).unwrap();
+            write_items(
+                &history.iter().flat_map(|message| items(message)).collect::<Vec<_>>(),
+                &mut whole,
+            )
+            .unwrap();
             (body.to_vec(), whole)
         });
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::History;
 use antiphon_core::{
-    AssistantBlock, EventBody, InputBlock, Message, MessageList, TokenUsage, ToolArguments, UserMessage,
+    AssistantBlock, EventBody, InputBlock, Message, MessageList, TokenUsage, ToolArguments,
+    UserMessage,
 };
 
 /// Bytes of text per token, as a low estimate: compacting early does no harm.
