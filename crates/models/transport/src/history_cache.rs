@@ -318,6 +318,29 @@ mod tests {
     }
 
     #[test]
+    fn a_request_shares_its_beginning_with_the_one_before_and_copies_the_same_however_long_it_is() {
+        let cache = HistoryCache::default();
+        let messages = conversation(400, &"x".repeat(2_000));
+        let model = ModelRef::parse("wire/m").unwrap();
+        let body = |count: usize| {
+            let history = History { messages: &messages[..count], model: &model, ids: IdRule::Any };
+            let head = serde_json::json!({});
+            let body = cache.body(&head, "items", b"", history, |messages, _, items| {
+                write_items(messages, items)
+            });
+            body.unwrap()
+        };
+        body(200);
+        for count in [202, 400, 798, 800] {
+            let (before, after) = (body(count - 2), body(count));
+            let (before, after) = (before.parts(), after.parts());
+            let shared = |part: &&Bytes| before.iter().any(|it| it.as_ptr() == part.as_ptr());
+            let copied: usize = after.iter().filter(|part| !shared(part)).map(Bytes::len).sum();
+            assert!(copied < 3 * 64 * 1024, "{copied} bytes of {count} messages");
+        }
+    }
+
+    #[test]
     fn the_histories_in_memory_are_bounded() {
         let cache = HistoryCache::default();
         let long = "x".repeat(HISTORY_BYTES_MAX / 50);

@@ -30,6 +30,12 @@ impl RequestBody {
         self.parts.is_empty()
     }
 
+    /// Its parts.
+    #[cfg(test)]
+    pub(crate) fn parts(&self) -> &[Bytes] {
+        &self.parts
+    }
+
     /// The bytes in one piece.
     pub fn to_vec(&self) -> Vec<u8> {
         self.parts.concat()
