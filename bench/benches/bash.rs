@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use antiphon_bench::heading;
 use antiphon_core::port::{Cancel, ToolContext};
 use antiphon_core::{RawJson, ToolExecutor};
 use antiphon_sandbox::{Limits, Network, Policy, Protected, SandboxMode};
@@ -41,6 +42,7 @@ fn compare() -> Result<(), Error> {
         .map(|mode| shell(folder.path(), mode, &environment));
     let [sandboxed, full] = shells;
     let (sandboxed, full) = (Arc::new(sandboxed?), Arc::new(full?));
+    heading(&format!("the `bash` tool beside a bare spawn; {ROUNDS} rounds"), "bash");
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     for (title, command) in [
         ("bash -c true", "true"),

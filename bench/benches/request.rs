@@ -94,7 +94,7 @@ fn measure(criterion: &mut Criterion, turns: usize) -> Result<(), Error> {
     let model = ModelRef::parse("wire/m")?;
     let messages = conversation(turns, &model)?;
     let request =
-        Request { model: "m".to_owned(), messages: messages.clone(), ..Request::default() };
+        Request { model: "m".to_owned(), messages: messages.clone().into(), ..Request::default() };
     let mut group = criterion.benchmark_group(format!("request at turn {turns}"));
     for (name, ids) in [("any", IdRule::Any), ("plain", IdRule::Plain { bytes_max: 64 })] {
         group.bench_function(format!("for_model, {name} ids"), |bencher| {

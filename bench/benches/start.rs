@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Error, Project, Times};
+use antiphon_bench::{Error, Project, Times, heading};
 
 /// Starts of each kind.
 const STARTS: usize = 100;
@@ -25,9 +25,11 @@ const STALLS: &str = "name = \"stalls\"\n[[reply]]\nsteps = [{ stall = true }]\n
 
 fn main() -> Result<(), Error> {
     let model = TcpListener::bind("127.0.0.1:0")?;
-    println!(
-        "from the start of a process to its first request, of {STARTS}, ms      p50       p99\n"
+    heading(
+        &format!("from the start of `antiphon run` to its first request to a model, of {STARTS}"),
+        "start",
     );
+    println!("{:60}{:>10}{:>10}", "", "p50, ms", "p99, ms");
     let alone = Project::new(env!("CARGO_TARGET_TMPDIR"), "")?;
     row("the program prints its version", &versions(&alone)?);
     row("alone", &starts(&alone, &model)?);

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 
 use allocation_counter::measure;
 use antiphon_anthropic::Anthropic;
+use antiphon_bench::heading;
 use antiphon_core::{Cancel, MessageStream, Provider, Request, UserMessage};
 use antiphon_gemini::Gemini;
 use antiphon_model_server::{ModelServer, Reply};
@@ -80,7 +81,10 @@ const WIRES: [Wire; 4] = [
 ];
 
 fn main() -> Result<(), Error> {
-    println!("one answer of {DELTAS} deltas, per delta; the best of {ROUNDS}\n");
+    heading(
+        &format!("one answer of {DELTAS} deltas, per delta; the best of {ROUNDS}"),
+        "streaming",
+    );
     println!(
         "{:18}{:>10}{:>10}{:>8}{:>13}{:>14}",
         "wire", "bare", "provider", "ratio", "allocations", "peak, KiB"
@@ -197,7 +201,7 @@ fn client(wire: &Wire, server: &Server) -> Result<(Runtime, Box<dyn Provider>), 
 fn read(runtime: &Runtime, provider: &dyn Provider) -> Result<(), Error> {
     let request = Request {
         model: "x".to_owned(),
-        messages: vec![UserMessage::text("hi", DateTime::UNIX_EPOCH).into()],
+        messages: vec![UserMessage::text("hi", DateTime::UNIX_EPOCH).into()].into(),
         ..Request::default()
     };
     let stream = MessageStream::open(provider, request, Cancel::never(), DateTime::UNIX_EPOCH);

@@ -7,6 +7,7 @@
 mod connection;
 mod curve;
 mod frames;
+mod heading;
 mod model_process;
 mod process;
 mod served;
@@ -15,6 +16,7 @@ mod times;
 pub use connection::{Address, Connection};
 pub use curve::Curve;
 pub use frames::Frames;
+pub use heading::heading;
 pub use model_process::ModelProcess;
 pub use process::{Process, Usage, raise_files};
 pub use served::{Project, Served};

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{SysconfVar, sysconf};
+use nix::time::ClockId;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use crate::Error;
 
@@ -41,14 +42,19 @@ impl Process {
 
     /// CPU time so far.
     pub fn usage(self) -> Result<Usage, Error> {
+        let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(i32::try_from(self.id)?))?;
+        Ok(Usage { at: Instant::now(), cpu: Duration::from(clock.now()?) })
+    }
+
+    /// CPU time so far, with that of child processes that have ended and of theirs. It is counted in ticks.
+    pub fn usage_with_children(self) -> Result<Duration, Error> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id))?;
-        // After the name, which may contain anything: fields 12 and 13 are ticks.
+        // After the name, which may contain anything: fields 12 to 15 are ticks.
         let (_, fields) = stat.rsplit_once(')').ok_or("that is no process")?;
-        let fields = fields.split_whitespace().skip(11).take(2);
+        let fields = fields.split_whitespace().skip(11).take(4);
         let ticks: u64 = fields.map(str::parse::<u64>).sum::<Result<_, _>>()?;
         let per_second = sysconf(SysconfVar::CLK_TCK)?.ok_or("the system has no clock")?;
-        let millis = ticks * 1000 / u64::try_from(per_second)?.max(1);
-        Ok(Usage { at: Instant::now(), cpu: Duration::from_millis(millis) })
+        Ok(Duration::from_millis(ticks * 1000 / u64::try_from(per_second)?.max(1)))
     }
 
     /// Resident memory, in KiB.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Instant;
 
-use antiphon_bench::{Error, Times};
+use antiphon_bench::{Error, Times, heading};
 use antiphon_core::port::{Append, Expected, JournalLog};
 use antiphon_core::{
     HandlingMode, InteractionId, MessageQueued, SessionId, TaskCreated, TaskId, UserMessage,
@@ -20,7 +20,7 @@ const TIMES: usize = 1000;
 const PAGE_BYTES: usize = 4096;
 
 pub(crate) fn compare(runtime: &Runtime) -> Result<(), Error> {
-    println!("the disk, {TIMES} times one after the other; milliseconds\n");
+    heading(&format!("the disk, {TIMES} times one after the other; milliseconds"), "chat -- disk");
     println!("{:52}{:>10}{:>10}", "", "p50", "p99");
     let name = "a page is written behind a file, and synced";
     row(name, &synced()?);

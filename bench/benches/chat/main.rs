@@ -15,7 +15,7 @@ mod upstream;
 
 use std::time::Duration;
 
-use antiphon_bench::{Address, Error, ModelProcess, Process, Project, Times, raise_files};
+use antiphon_bench::{Address, Error, ModelProcess, Process, Project, Times, heading, raise_files};
 use load::{Api, Load, ResponseTimes};
 use tokio::runtime::{Builder, Runtime};
 
@@ -76,9 +76,12 @@ fn project(upstream: Option<&ModelProcess>) -> Result<Project, Error> {
 }
 
 fn throughput(runtime: &Runtime) -> Result<(), Error> {
-    println!(
-        "chat completions of a scripted model of 0 ms, durable; {} s each\n",
-        DURATION.as_secs()
+    heading(
+        &format!(
+            "chat completions of a scripted model of 0 ms, durable; {} s each",
+            DURATION.as_secs()
+        ),
+        "chat -- throughput",
     );
     println!(
         "{:12}{:>10}{:>12}{:>10}{:>10}{:>18}{:>16}{:>16}{:>10}",
@@ -121,7 +124,10 @@ fn throughput(runtime: &Runtime) -> Result<(), Error> {
 }
 
 fn added(runtime: &Runtime) -> Result<(), Error> {
-    println!("added to a model server of 0 ms that is asked in turn; milliseconds, durable\n");
+    heading(
+        "added to a model server of 0 ms that is asked in turn; milliseconds, durable",
+        "chat -- added",
+    );
     println!(
         "{:40}{:>10}{:>20}{:>20}{:>20}",
         "", "at a time", "direct p50, p99", "through p50, p99", "added p50, p99"

@@ -16,6 +16,7 @@ mod usage;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use antiphon_bench::heading;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use team::Model;
@@ -96,7 +97,12 @@ fn main() -> Result<(), Error> {
 fn compare() -> Result<(), Error> {
     let files = raise_files()?;
     let call_ms = model::ANSWER_AFTER.as_millis();
-    println!("agents at once, each with one model call of {call_ms} ms; the fastest of {ROUNDS}\n");
+    heading(
+        &format!(
+            "agents at once, each with one model call of {call_ms} ms; the fastest of {ROUNDS}"
+        ),
+        "fan_out",
+    );
     println!(
         "{:26}{:>10}{:>10}{:>14}{:>14}{:>16}",
         "", "children", "wall, s", "CPU, µs each", "peak KiB each", "journal B each"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon_bench::{Connection, Error};
+use antiphon_bench::{Connection, Error, heading};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -14,7 +14,10 @@ const AGENTS: usize = 2_000;
 const SETTLED_AFTER: Duration = Duration::from_secs(15);
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    println!("memory of the server for each of {AGENTS} live agents at rest\n");
+    heading(
+        &format!("memory of the server for each of {AGENTS} live agents at rest"),
+        "growth -- agents",
+    );
     runtime.block_on(async {
         let (_model, project) = model::project("")?;
         for number in 0..AGENTS {

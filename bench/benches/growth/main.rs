@@ -13,8 +13,10 @@
 //! | `start`    | start with 100,000 ended and 5,000 unfinished tasks                             |
 //! | `run`      | `antiphon run` with 50 calls of `read`: step, and peak memory                   |
 //! | `steps`    | durable steps per second of 100 tasks with `read`                               |
+//! | `bash`     | a step with `bash -c true` in the sandbox: wall, and CPU with the commands       |
 
 mod agents;
+mod bash;
 mod model;
 mod run;
 mod seed;
@@ -36,7 +38,7 @@ const DRAW: &str = "GROWTH_DRAW";
 type Part = fn(&Runtime) -> Result<(), Error>;
 
 /// What is measured: everything, or the names after `--`.
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("turns", turns::measure),
     ("sessions", sessions::measure),
     ("tasks", tasks::measure),
@@ -45,6 +47,7 @@ const PARTS: [(&str, Part); 8] = [
     ("start", start::measure),
     ("run", run::measure),
     ("steps", steps::measure),
+    ("bash", bash::measure),
 ];
 
 fn main() -> Result<(), Error> {

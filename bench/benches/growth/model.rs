@@ -9,12 +9,20 @@ use tokio::runtime::Builder;
 /// Argument that makes this program the model server.
 pub(crate) const WORD: &str = "__model";
 
+/// What the name of a model begins with that calls `bash`.
+const COMMANDS: &str = "command-";
+
 /// The file that is read.
 const FILE: &str = "note.txt";
 
 /// How many steps a task has before its answer. The name of the model says it: `upstream/steps-50`.
 pub(crate) fn name(steps: usize) -> String {
     format!("upstream/steps-{steps}")
+}
+
+/// The same with the command `true` in place of `read`.
+pub(crate) fn name_of_commands(steps: usize) -> String {
+    format!("upstream/{COMMANDS}steps-{steps}")
 }
 
 /// Starts the server, and a project with it as a provider.
@@ -51,12 +59,17 @@ fn reply(body: &[u8], n: usize) -> Reply {
         String::from_utf8(digits.copied().collect()).ok()?.parse::<usize>().ok()
     });
     let results = memmem::find_iter(body, b"\"role\":\"tool\"").count();
+    let runs_commands = memmem::find(body, COMMANDS.as_bytes()).is_some();
     let is_done = results >= steps.unwrap_or_default();
     let delta = if is_done {
         json!({ "role": "assistant", "content": "There is nothing wrong with it." })
     } else {
-        let arguments = json!({ "path": FILE }).to_string();
-        let function = json!({ "name": "read", "arguments": arguments });
+        let (name, arguments) = if runs_commands {
+            ("bash", json!({ "command": "true" }))
+        } else {
+            ("read", json!({ "path": FILE }))
+        };
+        let function = json!({ "name": name, "arguments": arguments.to_string() });
         let id = format!("call_{n}");
         json!({ "role": "assistant", "tool_calls": [{ "index": 0, "id": id, "type": "function", "function": function }] })
     };

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Error, Process, Times};
+use antiphon_bench::{Error, Process, Times, heading};
 use tokio::runtime::Runtime;
 
 use crate::model;
@@ -13,7 +13,12 @@ const STEPS: usize = 50;
 const RUNS: usize = 5;
 
 pub(crate) fn measure(_: &Runtime) -> Result<(), Error> {
-    println!("`antiphon run` with {STEPS} calls of `read`; {RUNS} runs beside as many with none\n");
+    heading(
+        &format!(
+            "`antiphon run` with {STEPS} calls of `read`; {RUNS} runs beside as many with none"
+        ),
+        "growth -- run",
+    );
     let (_model, project) = model::project("")?;
     let (mut times, mut without, mut peak) = (Times::default(), Times::default(), 0);
     for _ in 0..RUNS {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use antiphon_bench::{Connection, Curve, Error, Served};
+use antiphon_bench::{Connection, Curve, Error, Served, heading};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -15,7 +15,10 @@ const LENGTHS: [usize; 4] = [1, 100, 300, 1_000];
 const MEASURED: usize = 50;
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    println!("a task with one answer, one after the other; the mean of {MEASURED}\n");
+    heading(
+        &format!("a task with one answer, one after the other; the mean of {MEASURED}"),
+        "growth -- sessions",
+    );
     println!("{:>28}{:>12}{:>12}", "", "wall, ms", "CPU, ms");
     runtime.block_on(async {
         let (_model, project) = model::project("")?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use antiphon_bench::{Error, Times};
+use antiphon_bench::{Error, Times, heading};
 use tokio::runtime::Runtime;
 
 use crate::model;
@@ -15,7 +15,10 @@ const UNFINISHED: usize = 5_000;
 const STARTS: usize = 5;
 
 pub(crate) fn measure(_: &Runtime) -> Result<(), Error> {
-    println!("start with {ENDED} ended and {UNFINISHED} paused tasks; {STARTS} starts\n");
+    heading(
+        &format!("start with {ENDED} ended and {UNFINISHED} paused tasks; {STARTS} starts"),
+        "growth -- start",
+    );
     let (_model, project) = model::project("")?;
     project.serve(&[])?.end()?;
     let journal = project.journal()?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Address, Connection, Error};
+use antiphon_bench::{Address, Connection, Error, heading};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -14,7 +14,7 @@ const STEPS: usize = 21;
 const AT_ONCE: [usize; 2] = [1, 100];
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    println!("steps with `read` on the server, over HTTP and durable\n");
+    heading("steps with `read` on the server, over HTTP and durable", "growth -- steps");
     println!("{:>8}{:>14}{:>12}{:>14}", "tasks", "per second", "step, ms", "CPU each, ms");
     for tasks in AT_ONCE {
         let (took, cpu) = runtime.block_on(together(tasks))?;

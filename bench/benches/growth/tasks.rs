@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Connection, Curve, Error, Served, Times};
+use antiphon_bench::{Connection, Curve, Error, Served, Times, heading};
 use antiphon_core::TaskId;
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -22,7 +22,10 @@ const NAMES: [&str; 4] = ["list, ms", "show, ms", "chat, ms", "start, ms"];
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
     let sizes = if std::env::var_os(MILLION).is_some() { &TASKS[..] } else { &TASKS[..3] };
-    println!("with this many ended tasks; p50 of {REQUESTS} requests, one start\n");
+    heading(
+        &format!("with this many ended tasks; p50 of {REQUESTS} requests, one start"),
+        "growth -- tasks",
+    );
     print!("{:>12}", "tasks");
     for name in NAMES {
         print!("{name:>12}");

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use antiphon_bench::{Connection, Curve, Error, Frames, Usage};
+use antiphon_bench::{Connection, Curve, Error, Frames, Usage, heading};
 use bytes::Bytes;
 use hyper::Method;
 use memchr::memmem;
@@ -17,7 +17,10 @@ const TURNS: [usize; 5] = [10, 100, 1_000, 2_000, 5_000];
 const STEPS: usize = 50;
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    println!("a step with `read` of one task, over HTTP and durable; the mean of {STEPS}\n");
+    heading(
+        &format!("a step with `read` of one task, over HTTP and durable; the mean of {STEPS}"),
+        "growth -- turns",
+    );
     println!("{:>8}{:>12}{:>12}", "turn", "wall, ms", "CPU, ms");
     let measured = runtime.block_on(steps())?;
     for (turn, wall, cpu) in &measured {

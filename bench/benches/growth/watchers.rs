@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use antiphon_bench::{Address, Connection, Curve, Error, Frames};
+use antiphon_bench::{Address, Connection, Curve, Error, Frames, heading};
 use bytes::Bytes;
 use hyper::Method;
 use memchr::memmem;
@@ -17,7 +17,10 @@ const WATCHERS: [usize; 4] = [1, 10, 100, 1_000];
 const STEPS: usize = 50;
 
 pub(crate) fn measure(runtime: &Runtime) -> Result<(), Error> {
-    println!("a step with `read` of a task with this many watchers; the mean of {STEPS}\n");
+    heading(
+        &format!("a step with `read` of a task with this many watchers; the mean of {STEPS}"),
+        "growth -- watchers",
+    );
     println!("{:>12}{:>12}{:>12}", "watchers", "wall, ms", "CPU, ms");
     let (mut wall_line, mut cpu_line) = (Vec::new(), Vec::new());
     for watchers in WATCHERS {

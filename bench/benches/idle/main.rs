@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Address, Connection, Error, Process, Project, Times, raise_files};
+use antiphon_bench::{Address, Connection, Error, Process, Project, Times, heading, raise_files};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Error> {
 }
 
 async fn idle() -> Result<(), Error> {
-    println!("{CONNECTIONS} connections that say nothing\n");
+    heading(&format!("{CONNECTIONS} connections that say nothing"), "idle");
     let project = Project::new(env!("CARGO_TARGET_TMPDIR"), "")?;
     let served = project.serve(&["--connections-max", &(CONNECTIONS + 16).to_string()])?;
     let (address, process) = (served.address()?, served.process());

@@ -13,7 +13,9 @@ mod watcher;
 
 use std::time::{Duration, Instant};
 
-use antiphon_bench::{Address, Connection, Error, Process, Project, Times, Usage, raise_files};
+use antiphon_bench::{
+    Address, Connection, Error, Process, Project, Times, Usage, heading, raise_files,
+};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -36,7 +38,10 @@ fn main() -> Result<(), Error> {
     raise_files()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let watchers = TASKS * WATCHERS_EACH;
-    println!("{watchers} watchers of {TASKS} tasks that are busy, {STEPS} steps each; durable\n");
+    heading(
+        &format!("{watchers} watchers of {TASKS} tasks that are busy, {STEPS} steps each; durable"),
+        "watchers",
+    );
     println!(
         "{:30}{:>12}{:>12}{:>14}{:>14}{:>16}{:>16}{:>10}",
         "",

@@ -3,6 +3,7 @@
 //! | file               | subject                                                |
 //! |--------------------|--------------------------------------------------------|
 //! | `message`          | messages and their blocks                              |
+//! | `message_list`     | the messages of a conversation, shared with requests   |
 //! | `request`          | one request to a model                                 |
 //! | `environment_block` | the part of a system prompt that says where an agent works |
 //! | `sampling`         | options of an answer: how the model samples and stops  |
@@ -17,6 +18,7 @@
 pub(crate) mod chat;
 pub(crate) mod environment_block;
 pub mod message;
+pub(crate) mod message_list;
 pub(crate) mod model_switch;
 pub(crate) mod request;
 pub(crate) mod sampling;

@@ -69,6 +69,7 @@ pub use conversation::message::{
     MessageError, OpaqueBlock, Signature, TextBlock, ThinkingBlock, ToolArguments, ToolCallBlock,
     ToolResultMessage, UserMessage,
 };
+pub use conversation::message_list::MessageList;
 pub use conversation::model_switch::{HistoryConverter, HistoryMark, IdRule, for_model, steps};
 pub use conversation::request::{ModelOptions, Request, Temperature, TemperatureError, ToolChoice};
 pub use conversation::sampling::{

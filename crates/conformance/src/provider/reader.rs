@@ -98,7 +98,7 @@ fn request(at: DateTime<Utc>) -> Request {
     Request {
         model: "conformance".to_owned(),
         system_prompt: "Answer.".to_owned(),
-        messages: vec![Message::User(UserMessage::text("Hello.", at)).into()],
+        messages: vec![Message::User(UserMessage::text("Hello.", at)).into()].into(),
         tools: vec![Arc::new(Tool {
             name: "look".to_owned(),
             description: "Looks something up.".to_owned(),

@@ -20,20 +20,32 @@ pub fn any_history(seed: u64, count: usize, model: &ModelRef) -> Vec<Arc<Message
     (0..count).map(|_| dice.message(model).into()).collect()
 }
 
-/// Checks that a wire which keeps parts of a history encoded gives the same items as for the whole, while the
-/// history grows message by message. `encode` returns the items of a request with these messages, and those of the
-/// whole history encoded at once; its second argument says that another history begins.
-pub fn check_growing_histories<T: PartialEq + std::fmt::Debug>(
+/// Checks that a wire which keeps parts of a history encoded sends the same bytes as for the whole, while the
+/// history grows message by message. `encode` returns the body of a request with these messages, which ends with
+/// their items, and the items of the whole history encoded at once; its second argument says that another history
+/// begins.
+pub fn check_growing_histories(
     model: &ModelRef,
-    mut encode: impl FnMut(&[Arc<Message>], bool) -> (T, T),
+    mut encode: impl FnMut(&[Arc<Message>], bool) -> (Vec<u8>, Vec<u8>),
 ) {
-    for seed in 0..60 {
-        let messages = any_history(seed, 90, model);
+    let mut check = |messages: &[Arc<Message>], name: &str| {
         for count in 0..=messages.len() {
-            let (items, whole) = encode(&messages[..count], count == 0);
-            assert_eq!(items, whole, "seed {seed}, {count} messages");
+            let (body, items) = encode(&messages[..count], count == 0);
+            let items = format!("[{}]}}", String::from_utf8_lossy(&items));
+            let body = String::from_utf8_lossy(&body);
+            let end = body.len().checked_sub(items.len()).and_then(|at| body.get(at..));
+            assert_eq!(end.unwrap_or(&body), items, "{name}, {count} messages");
         }
+    };
+    for seed in 0..60 {
+        check(&any_history(seed, 90, model), &format!("seed {seed}"));
     }
+    // So long that requests share parts of it.
+    let mut long = any_history(60, 90, model);
+    for at in [0, 30, 60] {
+        long[at] = UserMessage::text("\"Go on.\"\n".repeat(4_000), DateTime::UNIX_EPOCH).into();
+    }
+    check(&long, "a long history");
 }
 
 /// A small generator of numbers (SplitMix64): the same numbers for the same seed.

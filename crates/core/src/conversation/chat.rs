@@ -185,7 +185,7 @@ impl ChatCompletionRequest {
         Ok(Request {
             model: self.model.unwrap_or_default(),
             system_prompt: system.join("\n\n"),
-            messages,
+            messages: messages.into(),
             max_tokens,
             temperature,
             ..Request::default()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Message, Sampling, Tool};
+use crate::{MessageList, Sampling, Tool};
 
 /// Everything a provider needs for one model call. Absent fields take the provider's default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system_prompt: String,
     /// The conversation so far.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: MessageList,
     /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Arc<Tool>>,

@@ -25,7 +25,7 @@ fn a_full_request_has_every_field() {
         &Request {
             model: "gpt-4".to_owned(),
             system_prompt: "Be kind.".to_owned(),
-            messages: vec![UserMessage::text("hi", ten()).into()],
+            messages: vec![UserMessage::text("hi", ten()).into()].into(),
             tools: vec![read_tool()],
             tool_choice: ToolChoice::Named("read".to_owned()),
             max_tokens: NonZeroU32::new(1000),
@@ -62,7 +62,7 @@ fn what_a_request_leaves_to_the_provider_is_left_out() {
         Request {
             model: String::new(),
             system_prompt: String::new(),
-            messages: vec![],
+            messages: vec![].into(),
             tools: vec![],
             tool_choice: ToolChoice::Auto,
             max_tokens: None,

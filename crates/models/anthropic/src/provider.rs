@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use antiphon_core::{ModelRef, PieceSource, Provider, ProviderError, Request};
-use antiphon_model_transport::{Endpoint, HistoryCache, Post, Transport};
+use antiphon_model_transport::{EncodedParts, Endpoint, Post, Transport};
 use secrecy::SecretString;
 
 use crate::dialect::MessagesDialect;
@@ -43,19 +43,19 @@ pub enum CacheTtl {
 pub struct Anthropic {
     config: AnthropicConfig,
     transport: Transport,
-    histories: HistoryCache,
+    encoded: EncodedParts,
 }
 
 impl Anthropic {
     /// Creates a provider on a shared transport.
     pub fn new(config: AnthropicConfig, transport: Transport) -> Self {
-        Self { config, transport, histories: HistoryCache::default() }
+        Self { config, transport, encoded: EncodedParts::default() }
     }
 
     fn post(&self, request: &Request) -> Result<(Post, MessagesDialect), ProviderError> {
         let model = ModelRef::parse(&format!("{}/{}", self.config.name, request.model))
             .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
-        let body = request::body(request, &model, self.config.cache, &self.histories)?;
+        let body = request::body(request, &model, self.config.cache, &self.encoded)?;
         let mut post = Post::json(self.config.base_url.at("/v1/messages"), body)
             .header("anthropic-version", "2023-06-01");
         if let Some(key) = &self.config.api_key {

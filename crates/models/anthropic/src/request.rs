@@ -11,10 +11,11 @@ use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
     Request, Tool, ToolArguments, ToolChoice, ToolResultMessage,
 };
-use antiphon_model_transport::{History, HistoryCache, HistoryPart, write_items};
+use antiphon_model_transport::{EncodedParts, History, HistoryPart, RequestBody, write_items};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::provider::{CacheTtl, DEFAULT_MAX_TOKENS};
 
@@ -40,8 +41,8 @@ struct Head<'a> {
     stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Arc<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoiceOut<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -160,8 +161,8 @@ pub(crate) fn body(
     request: &Request,
     model: &ModelRef,
     cache: Option<CacheTtl>,
-    histories: &HistoryCache,
-) -> Result<Vec<u8>, ProviderError> {
+    encoded: &EncodedParts,
+) -> Result<RequestBody, ProviderError> {
     let invalid = |message: String| ProviderError::InvalidRequest { message };
     let temperature = request.temperature.map(antiphon_core::Temperature::get);
     if let Some(found) = temperature.filter(|t| *t > TEMPERATURE_MAX) {
@@ -182,12 +183,12 @@ pub(crate) fn body(
         top_p: request.sampling.top_p.map(f64::from).filter(|_| thinking.is_none()),
         stop_sequences: &request.sampling.stop,
         thinking,
-        tools: tools(request, mark),
+        tools: encoded.tools.json(&request.tools, |given| tools(given, mark))?,
         tool_choice: tool_choice(request),
         system: system(request, mark),
     };
     let history = History { messages: &request.messages, model, ids: IDS };
-    histories.body(&head, "messages", b"", history, |messages, place, items| {
+    encoded.histories.body(&head, "messages", b"", history, |messages, place, items| {
         write_items(&turns(messages, mark.filter(|_| place == HistoryPart::End)), items)
     })
 }
@@ -223,8 +224,8 @@ impl CacheControl {
     }
 }
 
-fn tools(request: &Request, mark: Option<CacheControl>) -> Vec<ToolOut<'_>> {
-    let mut tools: Vec<ToolOut<'_>> = request.tools.iter().map(|tool| (&**tool).into()).collect();
+fn tools(given: &[Arc<Tool>], mark: Option<CacheControl>) -> Vec<ToolOut<'_>> {
+    let mut tools: Vec<ToolOut<'_>> = given.iter().map(|tool| (&**tool).into()).collect();
     if let Some(last) = tools.last_mut() {
         last.cache_control = mark;
     }
@@ -331,27 +332,24 @@ impl<'a> From<KnownBlock<'a>> for BlockOut<'a> {
 mod tests {
     use antiphon_conformance::reference::check_growing_histories;
     use antiphon_core::for_model;
-    use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_history_that_grows_is_encoded_as_the_whole() {
         let model = ModelRef::parse("wire/m").unwrap();
-        let mut histories = HistoryCache::default();
+        let mut encoded = EncodedParts::default();
         check_growing_histories(&model, |messages, is_new| {
             if is_new {
-                histories = HistoryCache::default();
+                encoded = EncodedParts::default();
             }
-            let request = Request { messages: messages.to_vec(), ..Request::default() };
-            let body = body(&request, &model, Some(CacheTtl::OneHour), &histories).unwrap();
-            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let request = Request { messages: messages.to_vec().into(), ..Request::default() };
+            let body = body(&request, &model, Some(CacheTtl::OneHour), &encoded).unwrap();
             let history = for_model(messages, &model, IDS);
-            (
-                body["messages"].take(),
-                serde_json::to_value(turns(&history, Some(CacheControl::of(CacheTtl::OneHour))))
-                    .unwrap(),
-            )
+            let mut whole = Vec::new();
+            write_items(&turns(&history, Some(CacheControl::of(CacheTtl::OneHour))), &mut whole)
+                .unwrap();
+            (body.to_vec(), whole)
         });
     }
 }

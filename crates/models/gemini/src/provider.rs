@@ -1,7 +1,7 @@
 //! The provider.
 
 use antiphon_core::{ModelRef, PieceSource, Provider, ProviderError, Request};
-use antiphon_model_transport::{Endpoint, HistoryCache, Post, Transport};
+use antiphon_model_transport::{EncodedParts, Endpoint, Post, Transport};
 use secrecy::SecretString;
 
 use crate::dialect::GenerateDialect;
@@ -26,19 +26,19 @@ pub struct GeminiConfig {
 pub struct Gemini {
     config: GeminiConfig,
     transport: Transport,
-    histories: HistoryCache,
+    encoded: EncodedParts,
 }
 
 impl Gemini {
     /// Creates a provider on a shared transport.
     pub fn new(config: GeminiConfig, transport: Transport) -> Self {
-        Self { config, transport, histories: HistoryCache::default() }
+        Self { config, transport, encoded: EncodedParts::default() }
     }
 
     fn post(&self, request: &Request) -> Result<(Post, GenerateDialect), ProviderError> {
         let model = ModelRef::parse(&format!("{}/{}", self.config.name, request.model))
             .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
-        let body = request::body(request, &model, &self.histories)?;
+        let body = request::body(request, &model, &self.encoded)?;
         let mut post = Post::json(self.address(model.model())?, body);
         if let Some(key) = &self.config.api_key {
             post = post.secret("x-goog-api-key", "", key);

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, IdRule, ImageBlock, InputBlock, Message, ModelRef, ProviderError, RawJson,
-    Request, Temperature, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage,
+    Request, Temperature, Tool, ToolArguments, ToolCallBlock, ToolChoice, ToolResultMessage,
 };
-use antiphon_model_transport::{History, HistoryCache, write_items};
+use antiphon_model_transport::{EncodedParts, History, RequestBody, write_items};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// The documented placeholder for a missing signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -26,7 +27,7 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<Instruction<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<[ToolsOut<'a>; 1]>,
+    tools: Option<Arc<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,30 +184,29 @@ impl<'a> GenerationConfig<'a> {
 pub(crate) fn body(
     request: &Request,
     model: &ModelRef,
-    histories: &HistoryCache,
-) -> Result<Vec<u8>, ProviderError> {
+    encoded: &EncodedParts,
+) -> Result<RequestBody, ProviderError> {
     let text = request.system_prompt.as_str();
     let head = Head {
         system_instruction: (!text.trim().is_empty())
             .then(|| Instruction { parts: [KnownPart::Text(text).into()] }),
-        tools: tools(request),
+        tools: encoded.tools.json(&request.tools, tools)?,
         tool_config: tool_config(request),
         generation_config: GenerationConfig::of(request),
     };
     let history = History { messages: &request.messages, model, ids: IdRule::Any };
-    histories.body(&head, "contents", b"", history, |messages, _, items| {
+    encoded.histories.body(&head, "contents", b"", history, |messages, _, items| {
         write_items(&turns(messages), items)
     })
 }
 
-fn tools(request: &Request) -> Option<[ToolsOut<'_>; 1]> {
-    let tools = request.tools.iter().map(|tool| FunctionDeclaration {
-        name: &tool.name,
-        description: &tool.description,
-        parameters_json_schema: &tool.parameters,
-    });
-    let function_declarations: Vec<_> = tools.collect();
-    (!function_declarations.is_empty()).then_some([ToolsOut { function_declarations }])
+fn tools(given: &[Arc<Tool>]) -> [ToolsOut<'_>; 1] {
+    [ToolsOut { function_declarations: given.iter().map(|tool| declaration(tool)).collect() }]
+}
+
+fn declaration(tool: &Tool) -> FunctionDeclaration<'_> {
+    let Tool { name, description, parameters } = tool;
+    FunctionDeclaration { name, description, parameters_json_schema: parameters }
 }
 
 /// Without tools, the wire refuses a tool choice.
@@ -326,23 +326,23 @@ impl<'a> From<KnownPart<'a>> for PartOut<'a> {
 mod tests {
     use antiphon_conformance::reference::check_growing_histories;
     use antiphon_core::for_model;
-    use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_history_that_grows_is_encoded_as_the_whole() {
         let model = ModelRef::parse("wire/m").unwrap();
-        let mut histories = HistoryCache::default();
+        let mut encoded = EncodedParts::default();
         check_growing_histories(&model, |messages, is_new| {
             if is_new {
-                histories = HistoryCache::default();
+                encoded = EncodedParts::default();
             }
-            let request = Request { messages: messages.to_vec(), ..Request::default() };
-            let body = body(&request, &model, &histories).unwrap();
-            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let request = Request { messages: messages.to_vec().into(), ..Request::default() };
+            let body = body(&request, &model, &encoded).unwrap();
             let history = for_model(messages, &model, IdRule::Any);
-            (body["contents"].take(), serde_json::to_value(turns(&history)).unwrap())
+            let mut whole = Vec::new();
+            write_items(&turns(&history), &mut whole).unwrap();
+            (body.to_vec(), whole)
         });
     }
 }

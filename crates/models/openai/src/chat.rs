@@ -4,7 +4,7 @@ mod dialect;
 mod request;
 
 use antiphon_core::{IdRule, ModelRef, PieceSource, Provider, ProviderError, Request};
-use antiphon_model_transport::{Endpoint, HistoryCache, Post, Transport};
+use antiphon_model_transport::{EncodedParts, Endpoint, Post, Transport};
 use secrecy::SecretString;
 
 use dialect::ChatDialect;
@@ -95,19 +95,19 @@ impl ChatQuirks {
 pub struct ChatCompletions {
     config: ChatConfig,
     transport: Transport,
-    histories: HistoryCache,
+    encoded: EncodedParts,
 }
 
 impl ChatCompletions {
     /// Creates a provider on a shared transport.
     pub fn new(config: ChatConfig, transport: Transport) -> Self {
-        Self { config, transport, histories: HistoryCache::default() }
+        Self { config, transport, encoded: EncodedParts::default() }
     }
 
     fn post(&self, request: &Request) -> Result<(Post, ChatDialect), ProviderError> {
         let model = ModelRef::parse(&format!("{}/{}", self.config.name, request.model))
             .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
-        let body = request::body(request, &model, self.config.quirks, &self.histories)?;
+        let body = request::body(request, &model, self.config.quirks, &self.encoded)?;
         let mut post = Post::json(self.config.base_url.at("/chat/completions"), body);
         if let Some(key) = &self.config.api_key {
             post = post.secret("authorization", "Bearer ", key);

@@ -6,7 +6,7 @@ mod items;
 mod request;
 
 use antiphon_core::{ModelRef, PieceSource, Provider, ProviderError, Request};
-use antiphon_model_transport::{Endpoint, HistoryCache, Post, Transport};
+use antiphon_model_transport::{EncodedParts, Endpoint, Post, Transport};
 use secrecy::SecretString;
 
 use dialect::ResponsesDialect;
@@ -46,19 +46,19 @@ impl Default for ResponsesQuirks {
 pub struct Responses {
     config: ResponsesConfig,
     transport: Transport,
-    histories: HistoryCache,
+    encoded: EncodedParts,
 }
 
 impl Responses {
     /// Creates a provider on a shared transport.
     pub fn new(config: ResponsesConfig, transport: Transport) -> Self {
-        Self { config, transport, histories: HistoryCache::default() }
+        Self { config, transport, encoded: EncodedParts::default() }
     }
 
     fn post(&self, request: &Request) -> Result<(Post, ResponsesDialect), ProviderError> {
         let model = ModelRef::parse(&format!("{}/{}", self.config.name, request.model))
             .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
-        let body = request::body(request, &model, self.config.quirks, &self.histories)?;
+        let body = request::body(request, &model, self.config.quirks, &self.encoded)?;
         let mut post = Post::json(self.config.base_url.at("/responses"), body);
         if let Some(key) = &self.config.api_key {
             post = post.secret("authorization", "Bearer ", key);

@@ -7,6 +7,8 @@ use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::request_body::RequestBody;
+
 /// The base address of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Url);
@@ -85,14 +87,15 @@ impl fmt::Display for Endpoint {
 pub struct Post {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: RequestBody,
     /// Keys to redact from responses.
     pub(crate) secrets: Secrets,
 }
 
 impl Post {
     /// A request with this JSON body.
-    pub fn json(endpoint: Endpoint, body: Vec<u8>) -> Self {
+    pub fn json(endpoint: Endpoint, body: impl Into<RequestBody>) -> Self {
+        let body = body.into();
         Self { endpoint, headers: HeaderMap::new(), body, secrets: Secrets::default() }
     }
 

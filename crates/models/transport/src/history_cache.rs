@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use antiphon_core::{
     AssistantBlock, HistoryConverter, HistoryMark, IdRule, Message, ModelRef, ProviderError, steps,
 };
+use bytes::Bytes;
 use serde::Serialize;
+
+use crate::request_body::RequestBody;
+use crate::settled_items::SettledItems;
 
 /// Shorter histories are encoded each time: that costs less than it keeps in memory.
 const MESSAGES_MIN: usize = 32;
@@ -50,8 +54,7 @@ struct SettledHistory {
     /// conversation.
     messages: Vec<Weak<Message>>,
     converter: HistoryConverter,
-    /// Its items, with commas between them.
-    items: Vec<u8>,
+    items: SettledItems,
 }
 
 /// A history for a model.
@@ -79,7 +82,7 @@ impl HistoryCache {
         first: &[u8],
         history: History<'_>,
         mut encode: impl FnMut(&[Arc<Message>], HistoryPart, &mut Vec<u8>) -> serde_json::Result<()>,
-    ) -> Result<Vec<u8>, ProviderError> {
+    ) -> Result<RequestBody, ProviderError> {
         let invalid =
             |error: serde_json::Error| ProviderError::InvalidRequest { message: error.to_string() };
         let History { messages, model, ids } = history;
@@ -89,32 +92,44 @@ impl HistoryCache {
         let border = open.border().filter(|_| messages.len() >= MESSAGES_MIN);
         if let Some(border) = border {
             let now_settled: Vec<_> = open.sent.drain(..border.sent).collect();
-            separate(&mut settled.items);
-            encode(&now_settled, HistoryPart::Inside, &mut settled.items).map_err(invalid)?;
+            let write = |items: &mut Vec<u8>| encode(&now_settled, HistoryPart::Inside, items);
+            settled.items.add(write).map_err(invalid)?;
             let known = settled.messages.len();
             let now_known = &messages[known..known + border.messages];
             settled.messages.extend(now_known.iter().map(Arc::downgrade));
         }
         settled.converter.rewind(border.map_or(open.start, |border| border.mark));
 
-        let mut body = Vec::with_capacity(settled.items.len() + BODY_BYTES);
-        serde_json::to_writer(&mut body, head).map_err(invalid)?;
+        let mut begin = Vec::with_capacity(settled.items.last().len() + BODY_BYTES);
+        serde_json::to_writer(&mut begin, head).map_err(invalid)?;
         // Its closing brace.
-        body.pop();
-        separate(&mut body);
-        body.extend_from_slice(format!("\"{name}\":[").as_bytes());
-        for items in [first, &settled.items] {
-            separate(&mut body);
-            body.extend_from_slice(items);
+        begin.pop();
+        separate(&mut begin);
+        begin.extend_from_slice(format!("\"{name}\":[").as_bytes());
+        begin.extend_from_slice(first);
+        if !settled.items.is_empty() {
+            separate(&mut begin);
         }
-        separate(&mut body);
-        encode(&open.sent, HistoryPart::End, &mut body).map_err(invalid)?;
-        if body.last() == Some(&b',') {
-            body.pop();
+        let mut shared: Vec<Bytes> = settled.items.shared().collect();
+        // Without a shared part the body is one.
+        let mut end = if shared.is_empty() {
+            begin
+        } else {
+            shared.insert(0, begin.into());
+            Vec::with_capacity(settled.items.last().len() + BODY_BYTES)
+        };
+        end.extend_from_slice(settled.items.last());
+        if !shared.is_empty() && end.is_empty() {
+            end.push(b',');
         }
-        body.extend_from_slice(b"]}");
+        separate(&mut end);
+        encode(&open.sent, HistoryPart::End, &mut end).map_err(invalid)?;
+        if end.last() == Some(&b',') {
+            end.pop();
+        }
+        end.extend_from_slice(b"]}");
         self.keep(settled);
-        Ok(body)
+        Ok(RequestBody::of(shared.into_iter().chain([end.into()])))
     }
 
     /// Takes the longest settled history that these messages begin with.
@@ -152,7 +167,7 @@ impl HistoryCache {
 impl SettledHistory {
     fn new(model: &ModelRef, ids: IdRule) -> Self {
         let converter = HistoryConverter::new(model.clone(), ids);
-        Self { messages: Vec::new(), converter, items: Vec::new() }
+        Self { messages: Vec::new(), converter, items: SettledItems::default() }
     }
 
     /// Whether its conversation is still in memory.
@@ -162,7 +177,7 @@ impl SettledHistory {
 
     /// Memory that it takes, with what stays of its messages when their conversation is gone.
     fn bytes(&self) -> usize {
-        self.items.len() + self.messages.len() * MESSAGE_BYTES
+        self.items.bytes() + self.messages.len() * MESSAGE_BYTES
     }
 }
 
@@ -300,6 +315,29 @@ mod tests {
         let fork = [&messages[..100], &conversation(3, "y")].concat();
         assert_eq!(encoded(&cache, &fork), fork.len());
         assert!(encoded(&cache, &messages) <= 10);
+    }
+
+    #[test]
+    fn a_request_shares_its_beginning_with_the_one_before_and_copies_the_same_however_long_it_is() {
+        let cache = HistoryCache::default();
+        let messages = conversation(400, &"x".repeat(2_000));
+        let model = ModelRef::parse("wire/m").unwrap();
+        let body = |count: usize| {
+            let history = History { messages: &messages[..count], model: &model, ids: IdRule::Any };
+            let head = serde_json::json!({});
+            let body = cache.body(&head, "items", b"", history, |messages, _, items| {
+                write_items(messages, items)
+            });
+            body.unwrap()
+        };
+        body(200);
+        for count in [202, 400, 798, 800] {
+            let (before, after) = (body(count - 2), body(count));
+            let (before, after) = (before.parts(), after.parts());
+            let shared = |part: &&Bytes| before.iter().any(|it| it.as_ptr() == part.as_ptr());
+            let copied: usize = after.iter().filter(|part| !shared(part)).map(Bytes::len).sum();
+            assert!(copied < 3 * 64 * 1024, "{copied} bytes of {count} messages");
+        }
     }
 
     #[test]

@@ -6,4 +6,5 @@ pub(crate) mod listener;
 pub(crate) mod nested;
 pub(crate) mod pinned_folder;
 pub(crate) mod protected_path;
+pub(crate) mod real_paths;
 pub(crate) mod secret_paths;

@@ -76,6 +76,7 @@ impl Environment {
             SET.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let taken = |(name, _): &(OsString, OsString)| is_usual(name) || is_named(name);
         chosen.extend(all.into_iter().filter(taken));
+        keep_character_set_alone(&mut chosen);
         if !chosen.contains_key(OsStr::new("LANG")) {
             // Text is UTF-8. `LANG` would have every program load a dozen files for the rest of a locale.
             chosen.entry("LC_CTYPE".into()).or_insert_with(|| "C.UTF-8".into());
@@ -87,6 +88,27 @@ impl Environment {
     pub fn variables(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }
+}
+
+/// `C.UTF-8` says no more than that text is UTF-8, which `LC_CTYPE` alone says too. Under any other name every program
+/// loads a dozen files for the rest of the locale when it starts.
+fn keep_character_set_alone(chosen: &mut BTreeMap<OsString, OsString>) {
+    let is_plain = |name: &str| {
+        let value = chosen.get(OsStr::new(name)).and_then(|value| value.to_str());
+        value.is_some_and(|value| value == "C.UTF-8" || value == "C.utf8")
+    };
+    let (all, lang) = (is_plain("LC_ALL"), is_plain("LANG"));
+    let has = |name: &str| chosen.contains_key(OsStr::new(name));
+    // With `LANGUAGE`, the messages of such a locale are translated.
+    if has("LANGUAGE") || !(all || lang && !has("LC_ALL")) {
+        return;
+    }
+    if all {
+        // It has hidden them.
+        chosen.retain(|name, _| name != "LANG" && !name.as_encoded_bytes().starts_with(b"LC_"));
+    }
+    chosen.remove(OsStr::new("LANG"));
+    chosen.entry("LC_CTYPE".into()).or_insert_with(|| "C.UTF-8".into());
 }
 
 fn is_usual(name: &OsStr) -> bool {
@@ -131,6 +153,31 @@ mod tests {
         assert_eq!(value(&theirs, "LANG"), Some("de_DE.UTF-8"));
         assert_eq!(value(&theirs, "LC_CTYPE"), None);
         assert_eq!(value(&of(&[("LC_CTYPE", "C")]), "LC_CTYPE"), Some("C"));
+    }
+
+    #[test]
+    fn a_locale_that_is_only_a_character_set_is_given_as_one() {
+        let of = |all: &[(&str, &str)]| {
+            let all = all.iter().map(|(name, value)| (name.into(), value.into()));
+            let chosen = Environment::choose(all, &[], &[]).unwrap();
+            let locale = |(name, value): (&OsString, &OsString)| {
+                let (name, value) = (name.to_str().unwrap(), value.to_str().unwrap());
+                (name.starts_with("LC_") || name.starts_with("LANG"))
+                    .then(|| format!("{name}={value}"))
+            };
+            chosen.variables().filter_map(locale).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[("LANG", "C.UTF-8")]), ["LC_CTYPE=C.UTF-8"]);
+        assert_eq!(of(&[("LC_ALL", "C.utf8"), ("LC_TIME", "de_DE")]), ["LC_CTYPE=C.UTF-8"]);
+        assert_eq!(
+            of(&[("LANG", "C.UTF-8"), ("LC_TIME", "de_DE")]),
+            ["LC_CTYPE=C.UTF-8", "LC_TIME=de_DE"]
+        );
+        let others =
+            [[("LANG", "C.UTF-8"), ("LC_ALL", "de_DE")], [("LANG", "C.UTF-8"), ("LANGUAGE", "de")]];
+        for other in others {
+            assert_eq!(of(&other).len(), 2, "{other:?}");
+        }
     }
 
     #[test]

@@ -145,11 +145,11 @@ impl ToolExecutor for Toolbox {
         let own = self.handlers.iter().map(|(tool, _)| Arc::clone(tool));
         let mut tools: Vec<Arc<Tool>> = own.collect();
         for executor in &self.executors {
-            for tool in executor.tools() {
-                if !tools.iter().any(|known| known.name == tool.name) {
-                    tools.push(tool);
-                }
-            }
+            // Within one executor names are unique.
+            let known: HashSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            let is_new = |tool: &Arc<Tool>| !known.contains(tool.name.as_str());
+            let new: Vec<_> = executor.tools().into_iter().filter(is_new).collect();
+            tools.extend(new);
         }
         tools
     }

@@ -152,7 +152,7 @@ async fn call(provider: &dyn Provider, n: usize, cancel: Cancel) -> Outcome {
         parameters: RawJson::empty_object(),
     };
     let request = Request {
-        messages: vec![UserMessage::text(format!("call {n}"), AT).into()],
+        messages: vec![UserMessage::text(format!("call {n}"), AT).into()].into(),
         tools: vec![tool.into()],
         ..Request::default()
     };

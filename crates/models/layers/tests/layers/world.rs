@@ -34,7 +34,7 @@ impl Read {
 pub(crate) fn request(text: &str) -> Request {
     Request {
         model: "model".to_owned(),
-        messages: vec![UserMessage::text(text, AT).into()],
+        messages: vec![UserMessage::text(text, AT).into()].into(),
         ..Request::default()
     }
 }

@@ -12,8 +12,9 @@ use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
     ReasoningEffort, Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
-use antiphon_model_transport::{History, HistoryCache, write_items};
+use antiphon_model_transport::{EncodedParts, History, RequestBody, write_items};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{ChatQuirks, EmptyContent, MaxTokensField};
 use crate::data_url::data_url;
@@ -38,8 +39,8 @@ struct Head<'a> {
     sampling: SamplingOut<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Arc<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoiceOut<'a>>,
 }
@@ -153,8 +154,8 @@ pub(super) fn body(
     request: &Request,
     model: &ModelRef,
     quirks: ChatQuirks,
-    histories: &HistoryCache,
-) -> Result<Vec<u8>, ProviderError> {
+    encoded: &EncodedParts,
+) -> Result<RequestBody, ProviderError> {
     let limit = request.max_tokens.map(std::num::NonZeroU32::get);
     let (max_completion_tokens, max_tokens) = match quirks.max_tokens_field {
         MaxTokensField::MaxCompletionTokens => (limit, None),
@@ -171,14 +172,14 @@ pub(super) fn body(
         sampling: sampling(request),
         reasoning_effort: asked_effort
             .or_else(|| request.thinking_tokens.filter(|_| quirks.reasoning_effort).map(effort)),
-        tools: request.tools.iter().map(|given| tool(given)).collect(),
+        tools: encoded.tools.json(&request.tools, tools)?,
         tool_choice: tool_choice(request),
     };
     let mut system = Vec::new();
     write_items(system_message(&request.system_prompt).as_slice(), &mut system)
         .map_err(|error| ProviderError::InvalidRequest { message: error.to_string() })?;
     let history = History { messages: &request.messages, model, ids: quirks.ids };
-    histories.body(&head, "messages", &system, history, |history, _, items| {
+    encoded.histories.body(&head, "messages", &system, history, |history, _, items| {
         write_items(&messages(history, quirks), items)
     })
 }
@@ -195,6 +196,10 @@ fn sampling(request: &Request) -> SamplingOut<'_> {
         metadata: &sampling.metadata,
         store: (!sampling.metadata.is_empty()).then_some(true),
     }
+}
+
+fn tools(given: &[Arc<antiphon_core::Tool>]) -> Vec<ToolOut<'_>> {
+    given.iter().map(|given| tool(given)).collect()
 }
 
 fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
@@ -359,26 +364,23 @@ fn text(block: &InputBlock) -> Option<&str> {
 mod tests {
     use antiphon_conformance::reference::check_growing_histories;
     use antiphon_core::for_model;
-    use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_history_that_grows_is_encoded_as_the_whole() {
         let model = ModelRef::parse("wire/m").unwrap();
-        let mut histories = HistoryCache::default();
+        let mut encoded = EncodedParts::default();
         check_growing_histories(&model, |messages, is_new| {
             if is_new {
-                histories = HistoryCache::default();
+                encoded = EncodedParts::default();
             }
-            let request = Request { messages: messages.to_vec(), ..Request::default() };
-            let body = body(&request, &model, ChatQuirks::default(), &histories).unwrap();
-            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let request = Request { messages: messages.to_vec().into(), ..Request::default() };
+            let body = body(&request, &model, ChatQuirks::default(), &encoded).unwrap();
             let history = for_model(messages, &model, ChatQuirks::default().ids);
-            (
-                body["messages"].take(),
-                serde_json::to_value(super::messages(&history, ChatQuirks::default())).unwrap(),
-            )
+            let mut whole = Vec::new();
+            write_items(&super::messages(&history, ChatQuirks::default()), &mut whole).unwrap();
+            (body.to_vec(), whole)
         });
     }
 }

@@ -6,13 +6,15 @@
 //! interrupted answer.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use antiphon_core::{
     AssistantBlock, AssistantMessage, InputBlock, Message, ModelRef, ProviderError, RawJson,
     ReasoningEffort, Request, ToolArguments, ToolChoice, ToolResultMessage,
 };
-use antiphon_model_transport::{History, HistoryCache, write_items};
+use antiphon_model_transport::{EncodedParts, History, RequestBody, write_items};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::ResponsesQuirks;
 use super::dialect::REASONING;
@@ -37,8 +39,8 @@ struct Head<'a> {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<ReasoningOut>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ToolOut<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Arc<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoiceOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,8 +111,8 @@ pub(super) fn body(
     request: &Request,
     model: &ModelRef,
     quirks: ResponsesQuirks,
-    histories: &HistoryCache,
-) -> Result<Vec<u8>, ProviderError> {
+    encoded: &EncodedParts,
+) -> Result<RequestBody, ProviderError> {
     let encrypted = quirks.encrypted_reasoning.then_some("reasoning.encrypted_content");
     let asked_effort = request.sampling.reasoning_effort.map(ReasoningEffort::as_str);
     let head = Head {
@@ -125,15 +127,19 @@ pub(super) fn body(
         reasoning: asked_effort.or_else(|| request.thinking_tokens.map(effort)).map(|effort| {
             ReasoningOut { effort, summary: quirks.reasoning_summary.then_some("auto") }
         }),
-        tools: request.tools.iter().map(|given| tool(given)).collect(),
+        tools: encoded.tools.json(&request.tools, tools)?,
         tool_choice: tool_choice(request),
         parallel_tool_calls: request.sampling.parallel_tool_calls,
     };
     let history = History { messages: &request.messages, model, ids: IDS };
-    histories.body(&head, "input", b"", history, |messages, _, input| {
+    encoded.histories.body(&head, "input", b"", history, |messages, _, input| {
         let items: Vec<_> = messages.iter().flat_map(|message| items(message)).collect();
         write_items(&items, input)
     })
+}
+
+fn tools(given: &[Arc<antiphon_core::Tool>]) -> Vec<ToolOut<'_>> {
+    given.iter().map(|given| tool(given)).collect()
 }
 
 fn tool(tool: &antiphon_core::Tool) -> ToolOut<'_> {
@@ -236,29 +242,27 @@ fn part(block: &InputBlock) -> PartOut<'_> {
 mod tests {
     use antiphon_conformance::reference::check_growing_histories;
     use antiphon_core::for_model;
-    use serde_json::Value;
 
     use super::*;
 
     #[test]
     fn a_history_that_grows_is_encoded_as_the_whole() {
         let model = ModelRef::parse("wire/m").unwrap();
-        let mut histories = HistoryCache::default();
+        let mut encoded = EncodedParts::default();
         check_growing_histories(&model, |messages, is_new| {
             if is_new {
-                histories = HistoryCache::default();
+                encoded = EncodedParts::default();
             }
-            let request = Request { messages: messages.to_vec(), ..Request::default() };
-            let body = body(&request, &model, ResponsesQuirks::default(), &histories).unwrap();
-            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let request = Request { messages: messages.to_vec().into(), ..Request::default() };
+            let body = body(&request, &model, ResponsesQuirks::default(), &encoded).unwrap();
             let history = for_model(messages, &model, IDS);
-            (
-                body["input"].take(),
-                serde_json::to_value(
-                    history.iter().flat_map(|message| items(message)).collect::<Vec<_>>(),
-                )
-                .unwrap(),
+            let mut whole = Vec::new();
+            write_items(
+                &history.iter().flat_map(|message| items(message)).collect::<Vec<_>>(),
+                &mut whole,
             )
+            .unwrap();
+            (body.to_vec(), whole)
         });
     }
 }

@@ -31,7 +31,7 @@ fn with_tool(parameters: &str) -> Request {
 fn two(first: &str, second: &str) -> Request {
     let content = vec![InputBlock::text(first), InputBlock::text(second)];
     let message = UserMessage { content, timestamp: AT };
-    Request { messages: vec![message.into()], ..request("") }
+    Request { messages: vec![message.into()].into(), ..request("") }
 }
 
 #[tokio::test]

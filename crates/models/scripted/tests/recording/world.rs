@@ -69,7 +69,7 @@ pub(crate) fn scripted(script: &str) -> ScriptedProvider {
 pub(crate) fn request(text: &str) -> Request {
     Request {
         model: "model".to_owned(),
-        messages: vec![UserMessage::text(text, AT).into()],
+        messages: vec![UserMessage::text(text, AT).into()].into(),
         ..Request::default()
     }
 }

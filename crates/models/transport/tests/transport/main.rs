@@ -6,6 +6,7 @@ mod document;
 mod endpoint;
 mod errors;
 mod events;
+mod long_body;
 mod redirect;
 mod secret;
 mod world;

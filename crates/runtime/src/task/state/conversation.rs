@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use antiphon_core::port::History;
 use antiphon_core::{
-    AssistantBlock, EventBody, InputBlock, Message, TokenUsage, ToolArguments, UserMessage,
+    AssistantBlock, EventBody, InputBlock, Message, MessageList, TokenUsage, ToolArguments,
+    UserMessage,
 };
 
 /// Bytes of text per token, as a low estimate: compacting early does no harm.
@@ -20,7 +21,7 @@ const MESSAGE_BYTES: usize = 256;
 /// from 0 over the whole conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
-    messages: Vec<Arc<Message>>,
+    messages: MessageList,
     /// Index of the first message here: those before it are not in memory.
     first: usize,
     /// Number of messages from tasks before this one.
@@ -39,6 +40,8 @@ pub struct Conversation {
 struct Compaction {
     summary: Arc<Message>,
     kept_from: usize,
+    /// The summary and the messages after it.
+    view: MessageList,
 }
 
 impl Conversation {
@@ -119,8 +122,10 @@ impl Conversation {
         if count > self.messages.len() {
             return None;
         }
-        for message in self.messages.drain(count..) {
-            self.bytes -= bytes(&message);
+        self.bytes -= self.messages[count..].iter().map(|message| bytes(message)).sum::<usize>();
+        self.messages.truncate(count);
+        if let Some(compaction) = &mut self.compaction {
+            compaction.view.truncate(1 + messages.saturating_sub(compaction.kept_from));
         }
         self.measured.take_if(|(counted, _)| *counted > messages);
         Some(self)
@@ -137,9 +142,8 @@ impl Conversation {
         let (Some(request), Some(answer)) = (request, answer) else { return self };
         let kept = compaction.kept_from.saturating_sub(self.first);
         let gone = kept.min(request).min(answer);
-        for message in self.messages.drain(..gone) {
-            self.bytes -= bytes(&message);
-        }
+        self.bytes -= self.messages[..gone].iter().map(|message| bytes(message)).sum::<usize>();
+        self.messages.remove_first(gone);
         self.first += gone;
         self
     }
@@ -152,6 +156,9 @@ impl Conversation {
             self.measured = (tokens > 0).then_some((self.len() + 1, tokens));
         }
         self.bytes += bytes(&message);
+        if let Some(compaction) = &mut self.compaction {
+            compaction.view.push(Arc::clone(&message));
+        }
         self.messages.push(message);
     }
 
@@ -160,23 +167,23 @@ impl Conversation {
         let kept_from = kept_from.clamp(self.first, self.len());
         let at = self.messages.last().map_or_else(Default::default, |last| last.timestamp());
         let summary = Arc::new(UserMessage::text(summary, at).into());
-        self.compaction = Some(Compaction { summary, kept_from });
+        let kept = self.messages[kept_from - self.first..].iter();
+        let view = [&summary].into_iter().chain(kept).map(Arc::clone).collect();
+        self.compaction = Some(Compaction { summary, kept_from, view });
         self.measured = None;
     }
 
-    /// The messages the model reads. Each step only adds messages at the end.
-    pub fn view(&self) -> Vec<Arc<Message>> {
+    /// The messages the model reads. Each step only adds messages at the end. A request shares them: it costs the same
+    /// however many they are.
+    pub fn view(&self) -> MessageList {
         match &self.compaction {
             None => self.messages.clone(),
-            Some(Compaction { summary, kept_from }) => {
-                let kept = self.messages[kept_from.saturating_sub(self.first)..].iter();
-                [summary].into_iter().chain(kept).map(Arc::clone).collect()
-            }
+            Some(compaction) => compaction.view.clone(),
         }
     }
 
     /// The part of the view before the message at index `end`.
-    pub(crate) fn view_until(&self, end: usize) -> Vec<Arc<Message>> {
+    pub(crate) fn view_until(&self, end: usize) -> MessageList {
         let mut view = self.view();
         view.truncate(view.len().saturating_sub(self.len().saturating_sub(end)));
         view

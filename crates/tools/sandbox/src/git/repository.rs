@@ -19,6 +19,7 @@ use crate::git_dir::{belongs_to, common_of, is_git_dir, pointed_from};
 use crate::nested::PROGRAMS;
 use crate::pinned_folder::{PinnedFolder, open_below};
 use crate::protected_path::within;
+use crate::real_paths::RealPaths;
 use crate::{Policy, SandboxError};
 
 /// The environment variable in which the first process names for the second which folders of a
@@ -58,7 +59,8 @@ impl Repository {
         let Some(folder) = policy.repository.as_ref().filter(|_| policy.mode.writes_roots()) else {
             return Ok(None);
         };
-        let found = within(&policy.roots, folder).map(|(root, rest)| (root, root.join(rest)));
+        let found = within(&policy.roots, folder, &mut RealPaths::default())
+            .map(|(root, rest)| (root, root.join(rest)));
         let (root, folder) =
             found.ok_or_else(|| refused(folder, "it is outside of the workspace"))?;
         let dot_git = folder

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::gitlink::make_folder;
 use crate::nested::{Nested, nested, nested_in};
+use crate::real_paths::RealPaths;
 use crate::repository::Repository;
 use crate::{Guard, Policy, SandboxError};
 
@@ -44,7 +45,7 @@ pub(crate) fn protected_paths(
     policy: &Policy,
     repository: Option<&Repository>,
 ) -> Result<Vec<ProtectedPath>, SandboxError> {
-    let mut protected_paths = by_name(policy)?;
+    let (mut protected_paths, mut real) = (by_name(policy)?, RealPaths::default());
     let writes = policy.mode.writes_roots();
     for Nested { path, guard } in nested(policy)? {
         if !writes {
@@ -54,7 +55,7 @@ pub(crate) fn protected_paths(
             }
             continue;
         }
-        let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+        let root = within(&policy.roots, &path, &mut real).map(|(root, _)| root.to_owned());
         if let Some(root) = &root
             && metadata_of(&path).is_none()
         {
@@ -65,7 +66,7 @@ pub(crate) fn protected_paths(
     if let Some(repository) = repository {
         protected_paths.retain(|protected| !repository.opens(&protected.path));
         for Nested { path, guard } in nested_in(policy, repository)? {
-            let root = within(&policy.roots, &path).map(|(root, _)| root.to_owned());
+            let root = within(&policy.roots, &path, &mut real).map(|(root, _)| root.to_owned());
             protected_paths.push(ProtectedPath { path, guard, root });
         }
     }
@@ -95,18 +96,19 @@ pub(crate) fn replaceable(path: PathBuf) -> SandboxError {
 }
 
 fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
-    let mut protected_paths = Vec::new();
+    let (mut protected_paths, mut real) = (Vec::new(), RealPaths::default());
     for root in &policy.roots {
         for protected in &policy.protected {
             protected_paths.extend(protected_path(
                 policy,
                 &root.join(&protected.name),
                 protected.guard,
+                &mut real,
             )?);
         }
     }
     for hidden in &policy.hidden {
-        protected_paths.extend(protected_path(policy, hidden, Guard::Hidden)?);
+        protected_paths.extend(protected_path(policy, hidden, Guard::Hidden, &mut real)?);
     }
     Ok(protected_paths)
 }
@@ -134,9 +136,10 @@ fn protected_path(
     policy: &Policy,
     path: &Path,
     guard: Guard,
+    real_paths: &mut RealPaths,
 ) -> Result<Option<ProtectedPath>, SandboxError> {
     if policy.mode.writes_roots()
-        && let Some((root, rest)) = within(&policy.roots, path)
+        && let Some((root, rest)) = within(&policy.roots, path, real_paths)
     {
         let mut place = root.to_owned();
         for name in &rest {
@@ -147,21 +150,25 @@ fn protected_path(
         }
         return Ok(Some(ProtectedPath { path: place, guard, root: Some(root.to_owned()) }));
     }
-    match path.canonicalize() {
-        Ok(real) if real != path && policy.mode.writes_roots() => {
-            protected_path(policy, &real, guard)
+    match real_paths.of(path).map(Path::to_owned) {
+        Some(real) if real != path && policy.mode.writes_roots() => {
+            protected_path(policy, &real, guard, real_paths)
         }
-        Ok(real) => Ok(Some(ProtectedPath { path: real, guard, root: None })),
+        Some(real) => Ok(Some(ProtectedPath { path: real, guard, root: None })),
         // A path that cannot be reached needs no protection now. It may be created later.
-        Err(_) => Ok(Some(ProtectedPath { path: path.to_owned(), guard, root: None })),
+        None => Ok(Some(ProtectedPath { path: path.to_owned(), guard, root: None })),
     }
 }
 
 /// The innermost root that contains `path`, and the path relative to it.
-pub(crate) fn within<'a>(roots: &'a [PathBuf], path: &Path) -> Option<(&'a Path, PathBuf)> {
+pub(crate) fn within<'a>(
+    roots: &'a [PathBuf],
+    path: &Path,
+    real_paths: &mut RealPaths,
+) -> Option<(&'a Path, PathBuf)> {
     path.ancestors().find_map(|ancestor| {
-        let real = ancestor.canonicalize().ok()?;
-        let root = roots.iter().find(|root| **root == real)?;
+        let real = real_paths.of(ancestor)?;
+        let root = roots.iter().find(|root| root.as_path() == real)?;
         Some((root.as_path(), path.strip_prefix(ancestor).ok()?.to_owned()))
     })
 }
