@@ -5,7 +5,6 @@ use std::path::Path;
 use antiphon_core::{AssistantBlock, InputBlock, Message};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-
 use uuid::Uuid;
 
 use crate::schema::{
