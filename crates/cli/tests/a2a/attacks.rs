@@ -53,7 +53,7 @@ fn listed_agents_alone_are_seen_and_their_cards_are_signed_with_the_key_of_the_p
     let hidden = server.raw("GET", "/a2a/other/.well-known/agent-card.json", &host, "");
     assert_eq!(hidden.status, 404, "{hidden:?}");
     let hidden = server.rpc(&server.token, "other", "SendMessage", &message("m1", "hi"));
-    assert_eq!(hidden["error"]["code"], -32601, "{hidden}");
+    assert_eq!(hidden["error"]["code"], 404, "{hidden}");
 }
 
 #[test]

@@ -63,7 +63,6 @@ fn a_client_of_the_node_sdk_works_over_both_bindings() {
     let server = world.serve();
     for binding in ["JSONRPC", "HTTP+JSON"] {
         let expected = [
-            "signed card",
             "stream",
             "once",
             "get",

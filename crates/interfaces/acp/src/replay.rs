@@ -5,8 +5,11 @@ use std::path::Path;
 use antiphon_core::{AssistantBlock, InputBlock, Message};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use uuid::Uuid;
 
-use crate::schema::{ContentBlock, ContentChunk, ImageContent, SessionUpdate, TextContent};
+use crate::schema::{
+    ContentBlock, ContentChunk, ImageContent, MessageId, SessionUpdate, TextContent,
+};
 use crate::tool_call_update::{self, FINAL};
 
 /// What one message shows.
@@ -14,7 +17,8 @@ pub(crate) fn updates(message: &Message, root: &Path) -> Vec<SessionUpdate> {
     match message {
         Message::User(user) => user.content.iter().map(input).collect(),
         Message::Assistant(answer) => {
-            answer.content.iter().filter_map(|block| output(block, root)).collect()
+            let id = MessageId::new(Uuid::new_v4().to_string());
+            answer.content.iter().filter_map(|block| output(block, &id, root)).collect()
         }
         Message::ToolResult(result) if result.tool_name == FINAL => Vec::new(),
         Message::ToolResult(result) => {
@@ -37,8 +41,10 @@ pub(crate) fn content(block: &InputBlock) -> ContentBlock {
     }
 }
 
-fn output(block: &AssistantBlock, root: &Path) -> Option<SessionUpdate> {
-    let chunk = |text: &str| ContentChunk::new(ContentBlock::Text(TextContent::new(text)));
+fn output(block: &AssistantBlock, id: &MessageId, root: &Path) -> Option<SessionUpdate> {
+    let chunk = |text: &str| {
+        ContentChunk::new(ContentBlock::Text(TextContent::new(text))).message_id(id.clone())
+    };
     match block {
         AssistantBlock::Text(text) => Some(SessionUpdate::AgentMessageChunk(chunk(&text.text))),
         AssistantBlock::Thinking(thinking) => {

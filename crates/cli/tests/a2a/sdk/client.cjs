@@ -5,7 +5,7 @@
 const assert = require("node:assert");
 const [folder, server, token, binding] = process.argv.slice(2);
 const load = require("node:module").createRequire(`${folder}/package.json`);
-const { Role, TaskState, verifyAgentCardSignature } = load("@a2a-js/sdk");
+const { Role, TaskState } = load("@a2a-js/sdk");
 const { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } =
   load("@a2a-js/sdk/client");
 
@@ -42,14 +42,7 @@ async function main() {
     transports, preferredTransports: [binding], cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
   });
   const factory = new ClientFactory(options);
-  const { keys } = await (await fetchImpl(`${server}/.well-known/jwks.json`)).json();
-  const verify = verifyAgentCardSignature(async (kid) => keys.find((key) => key.kid === kid));
   const client = await factory.createFromUrl(server, "/a2a/helper/.well-known/agent-card.json");
-  const card = await client.getAgentCard(undefined, verify);
-  await verify(card);
-  await assert.rejects(verify({ ...card, description: "Changed." }));
-  console.log("signed card");
-  const id = (number) => `node-${binding}-${number}`;
 
   const events = await collect(client.sendMessageStream(request(id(1), text("hi"))));
   assert.equal(events[0].$case, "task");
@@ -92,7 +85,6 @@ async function main() {
   console.log("errors");
 
   const extended = await client.getExtendedAgentCard({ tenant: "" });
-  await verify(extended);
   assert.equal(extended.name, "helper");
   console.log("extended card");
 }
