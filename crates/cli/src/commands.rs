@@ -14,7 +14,7 @@ use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
 use definitions::{agents, models, prompt};
-use interfaces::{acp, keys, mcp, serve, token};
+use interfaces::{acp, card_key, keys, mcp, serve, token};
 use messages::{inbox, reply, request, send};
 pub(crate) use setup::completions;
 use setup::{config, demo, doctor, import, init, man, trust};

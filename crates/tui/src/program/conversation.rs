@@ -16,6 +16,7 @@ use ratatui_core::style::{Modifier, Style};
 use ratatui_core::text::Line;
 use uuid::Uuid;
 
+use super::new_task::TaskWork;
 use super::rest::Rest;
 use super::{Next, Program};
 use crate::composer::Vi;
