@@ -139,8 +139,7 @@ fn added(runtime: &Runtime) -> Result<(), Error> {
             let served = project.serve(&[])?;
             let directly = Load::new(Api::Chat, Address::new(upstream.socket()?), "m", stream);
             let address = served.address()?;
-            let through =
-                Api::ALL.map(|api| Load::new(api, address.clone(), "upstream/m", stream));
+            let through = Api::ALL.map(|api| Load::new(api, address.clone(), "upstream/m", stream));
             let (direct, through) = runtime.block_on(in_turn(&directly, &through, at_once))?;
             for (api, through) in Api::ALL.into_iter().zip(&through) {
                 let name = |what: &str| format!("{}: {what}", api.as_str());
@@ -168,7 +167,8 @@ async fn in_turn(
     for load in through {
         load.ask(at_once, WARM_UP).await?;
     }
-    let (mut direct, mut times) = (ResponseTimes::default(), [(); 3].map(|()| ResponseTimes::default()));
+    let (mut direct, mut times) =
+        (ResponseTimes::default(), [(); 3].map(|()| ResponseTimes::default()));
     for _ in 0..TURNS {
         direct.add(directly.ask(at_once, TURN).await?);
         for (load, times) in through.iter().zip(&mut times) {

@@ -81,7 +81,9 @@ pub enum KeyRingError {
     #[error("an agent's key is never `admin`: choose `write` or `read`")]
     AgentAdmin,
     /// A key of level `admin` decides about the work of all, and an agent's key sends to agents that all use.
-    #[error("scope `own` is for a person's key of level `read` or `write`: choose such a one, or scope `all`")]
+    #[error(
+        "scope `own` is for a person's key of level `read` or `write`: choose such a one, or scope `all`"
+    )]
     OwnScope,
 }
 

@@ -11,10 +11,8 @@ use secrecy::ExposeSecret as _;
 pub fn two_keys(folder: &Path) -> (Keys, [String; 2]) {
     let ring = KeyRing::open(folder.join("keys.json")).unwrap();
     let secrets = ["ada", "eve"].map(|name| {
-        let new = NewKey {
-            scope: KeyScope::Own,
-            ..NewKey::new(name.parse().unwrap(), Level::Write)
-        };
+        let new =
+            NewKey { scope: KeyScope::Own, ..NewKey::new(name.parse().unwrap(), Level::Write) };
         ring.create(new).unwrap().1.expose_secret().to_owned()
     });
     (Keys::new(ring).unwrap(), secrets)

@@ -18,7 +18,10 @@ fn refused(path: &str, answer: &Answer, status: u16) {
         assert_eq!(json["type"], "error", "{json}");
         "\r\nrequest-id: req_"
     } else {
-        assert!(json["error"].get("code").is_some() && json["error"].get("param").is_some(), "{json}");
+        assert!(
+            json["error"].get("code").is_some() && json["error"].get("param").is_some(),
+            "{json}"
+        );
         "\r\nx-request-id: req_"
     };
     assert!(answer.head.contains(header), "{path}: {}", answer.head);
@@ -124,7 +127,13 @@ fn tools_whose_names_clash_are_refused_or_taken_by_rule() {
         names.iter().map(tool).collect()
     };
     for (path, mut body) in requests("hello") {
-        for names in [&["twice", "twice"][..], &["final"], &[""], &["no spaces"], &["x".repeat(300).as_str()]] {
+        for names in [
+            &["twice", "twice"][..],
+            &["final"],
+            &[""],
+            &["no spaces"],
+            &["x".repeat(300).as_str()],
+        ] {
             body["tools"] = tools(path, names);
             refused(path, &target.post(path, &body), 400);
         }
@@ -142,8 +151,11 @@ fn a_client_that_leaves_at_any_moment_of_a_stream_leaves_nothing_at_work() {
     for (path, mut body) in requests("slowly") {
         body["stream"] = json!(true);
         let text = body.to_string();
-        let request =
-            format!("{}content-length: {}\r\n\r\n{text}", target.head("POST", path, &[]), text.len());
+        let request = format!(
+            "{}content-length: {}\r\n\r\n{text}",
+            target.head("POST", path, &[]),
+            text.len()
+        );
         // At once, within the head, and then further and further into the events, up to their end.
         let mut bytes = 0;
         loop {

@@ -76,7 +76,8 @@ fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
         let unknown = mcp(&target, &eve, "task_get", &json!({ "taskId": ABSENT }));
         assert_eq!((shown.status, said(&shown)), (unknown.status, said(&unknown)));
         assert!(said(&shown).contains("isError") || said(&shown).contains("error"), "{shown:?}");
-        let get_task = json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
+        let get_task =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
         let rpc = ask(&target, &eve, "POST", "/a2a/default", &get_task.to_string());
         assert!(!rpc.body.contains(&task), "{rpc:?}");
     }

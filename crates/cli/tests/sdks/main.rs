@@ -68,16 +68,8 @@ fn openais_client_chats_and_responds() {
 
 #[test]
 fn anthropics_client_sends_messages() {
-    let expected = [
-        "messages",
-        "parse",
-        "stream",
-        "tools",
-        "tool runner",
-        "thinking",
-        "models",
-        "errors",
-    ];
+    let expected =
+        ["messages", "parse", "stream", "tools", "tool runner", "thinking", "models", "errors"];
     works("python/bin/python", "anthropic_client.py", &expected);
 }
 

@@ -10,8 +10,7 @@ use crate::message_request::NO_THREADS;
 /// The body of an error.
 pub(crate) fn body(error: &AnswerError) -> Value {
     let kind = if error.spent.is_some() { "billing_error" } else { kind(error.status) };
-    let mut body =
-        json!({ "type": "error", "error": { "type": kind, "message": error.message } });
+    let mut body = json!({ "type": "error", "error": { "type": kind, "message": error.message } });
     if error.code.as_deref() == Some(NO_THREADS) {
         body["error"]["details"] = json!({ "error_code": NO_THREADS, "unsupported": ["thread"] });
     }

@@ -4,7 +4,9 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use antiphon_core::{ModelOptions, RawJson, ReasoningEffort, Sampling, Temperature, Tool, ToolChoice};
+use antiphon_core::{
+    ModelOptions, RawJson, ReasoningEffort, Sampling, Temperature, Tool, ToolChoice,
+};
 use antiphon_interface_transport::answer::{AnswerError, AnswerRequest, AnswerStorage};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -13,7 +13,8 @@ use antiphon_interface_transport::openapi::{
     ApiRouter, DescribeRoute, EVENT_STREAM, Tag, TransformOperation, get_with,
 };
 use antiphon_interface_transport::{
-    ApiError, AppState, Caller, ExposedAgents, Interface, OwnWork, Reservation, read_body, stream_slot,
+    ApiError, AppState, Caller, ExposedAgents, Interface, OwnWork, Reservation, read_body,
+    stream_slot,
 };
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -56,7 +57,8 @@ impl McpServer {
         Interface {
             agent_writable: vec![PATH],
             own_work: vec![(PATH, OwnWork::Handler)],
-            ..Interface::new(move || routes(server)) }
+            ..Interface::new(move || routes(server))
+        }
     }
 
     /// The service, which is made with the first request.

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::{fs, time::Duration};
 
 use antiphon_keys::{
-    GRACE_MAX, Key, KeyGrant, KeyHolder, KeyRefusal, KeyRingError, KeyScope, KeyStatus, Level, NewKey,
-    RateLimit, SpendLimits,
+    GRACE_MAX, Key, KeyGrant, KeyHolder, KeyRefusal, KeyRingError, KeyScope, KeyStatus, Level,
+    NewKey, RateLimit, SpendLimits,
 };
 use chrono::TimeDelta;
 use secrecy::{ExposeSecret, SecretString};

@@ -244,8 +244,18 @@ fn list(keys: &[Key], json: bool) -> Result<(), Failure> {
         return Ok(());
     }
     let now = SystemClock.now();
-    let head =
-        ["ID", "NAME", "LEVEL", "SCOPE", "HOLDER", "STATUS", "AGE", "EXPIRES", "PER MINUTE", "BUDGET"];
+    let head = [
+        "ID",
+        "NAME",
+        "LEVEL",
+        "SCOPE",
+        "HOLDER",
+        "STATUS",
+        "AGE",
+        "EXPIRES",
+        "PER MINUTE",
+        "BUDGET",
+    ];
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(keys.iter().map(|key| {
         let expires = key.expires_at.map(|at| at.format("%Y-%m-%d %H:%M").to_string());

@@ -6,7 +6,9 @@ use antiphon_api::{ApprovalList, ApprovalQuery, DecideApproval};
 use antiphon_core::port::{self, ApprovalSelector};
 use antiphon_core::{Approval, ApprovalId, Decision};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
-use antiphon_interface_transport::{ApiError, AppState, Caller, Decider, Json, PathId, QueryParams};
+use antiphon_interface_transport::{
+    ApiError, AppState, Caller, Decider, Json, PathId, QueryParams,
+};
 use antiphon_runtime::OrchestratorError;
 use axum::extract::State;
 

@@ -113,7 +113,8 @@ async fn import(
     Json(SessionFile(file)): Json<SessionFile>,
 ) -> Result<(StatusCode, axum::Json<SessionImported>), ApiError> {
     if caller.own_payer().is_some() {
-        let message = "a key of scope `own` cannot import sessions, whose ids may be those of others";
+        let message =
+            "a key of scope `own` cannot import sessions, whose ids may be those of others";
         return Err(forbidden(message).into());
     }
     if caller.agent().is_some() {

@@ -13,10 +13,10 @@ use antiphon_api::{CreateTask, TaskAccepted, TaskDetail, TaskTree};
 use antiphon_core::{TaskAccess, TaskId, TaskStatus, WaitingFor};
 use antiphon_interface_transport::openapi::{ApiRouter, DescribeRoute, Tag, get_with};
 use antiphon_interface_transport::{ApiError, AppState, Caller, Json, PathId, idempotency};
+use antiphon_project::project_task_factory::no_session;
 use antiphon_project::{
     TREE_TASKS_MAX, TreeScope, check_start_allowed, restrict_to_agent, task_and_descendants,
 };
-use antiphon_project::project_task_factory::no_session;
 use antiphon_runtime::{AcceptedTask, NewTask, TaskState};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};

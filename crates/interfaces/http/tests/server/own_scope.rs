@@ -107,8 +107,7 @@ async fn every_id_of_anothers_work_is_answered_as_one_that_does_not_exist() {
     persons.hidden("GET", "/v1/approvals/ID", &approval, None).await;
     let continuing = |id: &str| json!({ "message": "more", "session_id": id });
     let told = |reply: &Reply, id: &str| (reply.status, reply.body.replace(id, "ID"));
-    let hidden =
-        persons.ask(&persons.eve, "POST", "/v1/tasks", Some(&continuing(session))).await;
+    let hidden = persons.ask(&persons.eve, "POST", "/v1/tasks", Some(&continuing(session))).await;
     let none = persons.ask(&persons.eve, "POST", "/v1/tasks", Some(&continuing(ABSENT))).await;
     assert_eq!((hidden.status, told(&hidden, session)), (404, told(&none, ABSENT)));
 
@@ -246,7 +245,8 @@ async fn every_route_is_either_checked_or_refused() {
             continue;
         }
         named += 1;
-        let asked = path.replace("{id}", ABSENT).replace("{name}", "absent").replace("{source}", "x");
+        let asked =
+            path.replace("{id}", ABSENT).replace("{name}", "absent").replace("{source}", "x");
         let reply = persons.get(&persons.ada, &asked).await;
         match reply.status {
             403 => refused.push(path.clone()),

@@ -27,9 +27,9 @@ use crate::access::own_work;
 use crate::api_error::{ApiError, NativeError};
 use crate::connection::listeners::ListenerKind;
 use crate::interface::ErrorShape;
-use crate::request::{head, request_id};
 use crate::request::headers::single_header;
 use crate::request::json::too_large;
+use crate::request::{head, request_id};
 use crate::state::AppState;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -65,22 +65,25 @@ pub(crate) async fn guard(
         connection.set(None);
     }
     let shape = state.access.error_shape(request.uri().path(), request.headers());
-    let mut response = match check(&state, &request) {
-        Ok(Checked { caller, key }) => {
-            let verdict = key.as_ref().map(|key| key.verdict);
-            let mut response =
-                match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &mut request).await {
-                    Ok(open) => {
-                        let answering = answer(&state, caller, request, next);
-                        while_allowed(answering, key, open, connection.as_ref()).await
-                    }
-                    Err(refused) => refused.into_response(),
-                };
-            set_rate_limit_headers(response.headers_mut(), verdict.as_ref());
-            response
-        }
-        Err(refused) => refused.into_response(),
-    };
+    let mut response =
+        match check(&state, &request) {
+            Ok(Checked { caller, key }) => {
+                let verdict = key.as_ref().map(|key| key.verdict);
+                let mut response =
+                    match check_allowed(&state, caller.as_ref(), verdict.as_ref(), &mut request)
+                        .await
+                    {
+                        Ok(open) => {
+                            let answering = answer(&state, caller, request, next);
+                            while_allowed(answering, key, open, connection.as_ref()).await
+                        }
+                        Err(refused) => refused.into_response(),
+                    };
+                set_rate_limit_headers(response.headers_mut(), verdict.as_ref());
+                response
+            }
+            Err(refused) => refused.into_response(),
+        };
     if let Some(shape) = shape {
         response = reshaped(response, shape);
         if let Some(name) = shape.request_id {

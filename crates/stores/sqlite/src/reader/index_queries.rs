@@ -335,12 +335,21 @@ mod tests {
         let connection = in_memory().unwrap();
         let indexed = [ROOTS, UNFINISHED, IN_SESSION, AGENTS, SESSIONS].map(|[_, indexed]| indexed);
         let in_order = [&[ALL, ONE, QUEUED][..], &indexed].concat();
-        for statement in in_order.iter().chain(&[APPROVALS, PENDING, ALL_OF, PENDING_OF, PENDING_IN, ONE_APPROVAL]) {
+        for statement in in_order.iter().chain(&[
+            APPROVALS,
+            PENDING,
+            ALL_OF,
+            PENDING_OF,
+            PENDING_IN,
+            ONE_APPROVAL,
+        ]) {
             let plan = plan(&connection, statement);
             assert!(!plan.contains("TEMP B-TREE"), "{statement}\n{plan}");
         }
         // The first loop returns rows, or a list of rows; the other loops look up by key.
-        for statement in in_order.iter().chain(&[TREE, APPROVALS, PENDING, ALL_OF, PENDING_OF, PENDING_IN]) {
+        for statement in
+            in_order.iter().chain(&[TREE, APPROVALS, PENDING, ALL_OF, PENDING_OF, PENDING_IN])
+        {
             let plan = plan(&connection, statement);
             assert!(
                 !plan.lines().skip(1).any(|line| line.starts_with("SCAN") && line != "SCAN listed"),
