@@ -397,6 +397,10 @@ async fn both_bindings_do_the_same() {
 
 /// Without what differs between two calls of the same operation.
 fn alike(mut value: Value) -> Value {
+    // A signature has a random part.
+    if let Some(card) = value.as_object_mut() {
+        card.remove("signatures");
+    }
     if let Some(artifacts) = value["artifacts"].as_array_mut() {
         artifacts.sort_by_key(|artifact| artifact["artifactId"].to_string());
     }

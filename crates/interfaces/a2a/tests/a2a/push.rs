@@ -134,12 +134,12 @@ fn stored(payer: Option<&str>, number: usize, over_at: &str) -> Value {
 }
 
 fn files(folder: &std::path::Path) -> usize {
-    std::fs::read_dir(folder.join("push")).unwrap().count()
+    std::fs::read_dir(folder.join("a2a-push")).unwrap().count()
 }
 
 fn folder_with(configs: impl Iterator<Item = Value>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    antiphon_private_file::create_folder(&folder.path().join("push")).unwrap();
+    antiphon_private_file::create_folder(&folder.path().join("a2a-push")).unwrap();
     for (number, config) in configs.enumerate() {
         let path = folder.path().join(format!("push/{number}.json"));
         let bytes = config.to_string();
