@@ -116,7 +116,7 @@ fn lists_questions_names_and_conversations_do_not_control_the_terminal() {
     screen.press("/sessions\r");
     screen.until("Conversations");
     screen.press("\r");
-    screen.until("· scripted/s");
+    screen.until("evil");
     screen.press("/export no\x1bsuch/folder\r");
     screen.press("\x10evil");
     screen.until("Commands, conversations, tasks, files");

@@ -174,7 +174,7 @@ fn lists_of_commands_files_and_everything() {
     world.script(ANSWER);
     let mut screen = world.chat(SIZE);
     screen.press("/");
-    screen.until("Show keys and commands");
+    screen.until("/help");
     assert_screen("commands", &screen);
     screen.press("\x03");
     screen.press("@log");

@@ -27,6 +27,11 @@ impl Program<'_, '_> {
         Ok(())
     }
 
+    /// Whether the model writes a summary of the conversation now.
+    pub(super) fn is_compacting(&self) -> bool {
+        self.is_working && self.compacting.is_some() && self.compacting == self.open_task()
+    }
+
     /// The task has ended: if it was there to shorten the conversation, says what it did not.
     pub(super) fn compaction_ended(&mut self, task_id: &TaskId, change: &StatusChanged) {
         if self.compacting.take_if(|it| *it == *task_id).is_none() {

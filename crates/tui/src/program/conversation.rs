@@ -35,7 +35,7 @@ impl Program<'_, '_> {
             return self.steer_other(&task_id, prompt).await;
         }
         if let Some(task_id) = self.open_task() {
-            if self.compacting.as_ref() == Some(&task_id) && self.is_working {
+            if self.is_compacting() {
                 self.queue.push_back(prompt);
                 return Ok(());
             }

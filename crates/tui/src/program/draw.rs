@@ -147,6 +147,8 @@ impl Program<'_, '_> {
             question.hint()
         } else if self.addressee.is_some() {
             "A message to the selected task; Esc takes it back"
+        } else if self.is_compacting() {
+            "What you send waits for the summary. Esc interrupts it"
         } else if self.is_working {
             "Enter steers, Tab queues, Esc interrupts"
         } else if self.escaped.is_some_and(|at| at.elapsed() < SECOND_ESCAPE) {
