@@ -54,6 +54,7 @@ fn list() -> Vec<Check<'static, TestJournal>> {
     let mut checks = of_events();
     checks.extend(of_states());
     checks.extend(of_lists());
+    checks.extend(of_work());
     checks
 }
 
@@ -172,6 +173,12 @@ fn of_lists() -> Vec<Check<'static, TestJournal>> {
             a_session_has_the_title_of_its_first_task_and_the_status_of_its_last,
             an_imported_session_has_the_times_of_its_file_until_it_is_continued,
         },
+    ])
+}
+
+/// Checks of what waits in tasks, and of what they spent.
+fn of_work() -> Vec<Check<'static, TestJournal>> {
+    Vec::from(checks![Required:
         approval::{
             an_approval_is_listed_as_it_was_requested,
             approvals_are_listed_the_oldest_first,

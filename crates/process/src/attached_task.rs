@@ -167,7 +167,8 @@ impl<'a> AttachedTask<'a> {
     /// here: the others are clients of this process, or they have ended and no other process goes on.
     pub async fn into_remaining(self) -> Option<RemainingTasks> {
         let tasks_left = self.has_tasks_left().await;
-        let Self { place: TaskPlace::Project(own), owner, connection, client, detached, .. } = self else {
+        let Self { place: TaskPlace::Project(own), owner, connection, client, detached, .. } = self
+        else {
             return None;
         };
         let OwnTask { project, environment, role, interface, .. } = *own;

@@ -153,9 +153,13 @@ impl ProjectEnvironments {
             // Another process has to bring what is missing.
             Some(WaitingFor::Model) => is_recovering || !lacks_model,
             Some(WaitingFor::Peer | WaitingFor::Storage) => true,
-            // It may take until the next month.
-            Some(WaitingFor::Budget) => false,
-            Some(WaitingFor::Approval | WaitingFor::Resume | WaitingFor::ToolResult) => false,
+            // A budget may take until the next month.
+            Some(
+                WaitingFor::Budget
+                | WaitingFor::Approval
+                | WaitingFor::Resume
+                | WaitingFor::ToolResult,
+            ) => false,
         }
     }
 

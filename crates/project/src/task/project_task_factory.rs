@@ -215,9 +215,9 @@ impl ProjectTaskFactory {
 
     /// Other types than names are refused when the definition is read.
     fn check_tools_of(&self, change: &AgentChange) -> Result<(), ErrorResponse> {
-        let named = change.tools.as_ref().and_then(|tools| tools.as_array());
-        let names = named.into_iter().flatten().filter_map(|name| name.as_str());
-        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        let listed = change.tools.as_ref().and_then(|tools| tools.as_array());
+        let texts = listed.into_iter().flatten().filter_map(|name| name.as_str());
+        let names: Vec<String> = texts.map(|name| name.trim().to_owned()).collect();
         check_tools_of_agent(&self.orchestrator, &names)
     }
 

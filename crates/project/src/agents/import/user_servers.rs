@@ -96,13 +96,11 @@ fn found(project: &Project, settings: &UserSettings) -> Vec<FoundServers> {
         servers.extend(json_servers(text)?);
         Ok(servers)
     };
-    let files: [(&'static str, PathBuf, &dyn Fn(&str) -> Result<Vec<ForeignServer>, String>); 2] =
-        [(CLAUDE, claude, &of_claude), (CODEX, codex, &codex_servers)];
-    let read_file = |(program, path, parse): (_, PathBuf, &dyn Fn(&str) -> Result<_, String>)| {
-        let text = text(&path)?;
-        Some((program, path, text.and_then(|text| parse(&text))))
-    };
-    files.into_iter().filter_map(read_file).collect()
+    let from_claude =
+        text(&claude).map(|text| (CLAUDE, claude, text.and_then(|text| of_claude(&text))));
+    let from_codex =
+        text(&codex).map(|text| (CODEX, codex, text.and_then(|text| codex_servers(&text))));
+    from_claude.into_iter().chain(from_codex).collect()
 }
 
 /// The text of a file; `None` when there is none.

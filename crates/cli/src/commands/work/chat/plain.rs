@@ -160,8 +160,12 @@ impl PlainChat {
                 (started, start)
             }
             None => {
-                let request =
-                    self.options.new_task(prompt.clone(), &prompt, self.session.clone(), TaskWork::Prompt)?;
+                let request = self.options.new_task(
+                    prompt.clone(),
+                    &prompt,
+                    self.session.clone(),
+                    TaskWork::Prompt,
+                )?;
                 let key = Uuid::new_v4().to_string();
                 let started = attachment.start(request, Some(&key)).await?;
                 let start = WatchStart::Creation(started.after);
