@@ -12,7 +12,7 @@ use memchr::memmem;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::load::Load;
+use crate::load::{Api, Load};
 use crate::{TURN, TURNS, WARM_UP, project, row, upstream};
 
 /// The agent that every interface asks.
@@ -98,7 +98,7 @@ pub(crate) fn compare(runtime: &Runtime) -> Result<(), Error> {
     let project = project(Some(&upstream))?;
     project.write("agents/helper.md", AGENT)?;
     let served = project.serve(&[])?;
-    let directly = Load::new(Address::new(upstream.socket()?), "m", false);
+    let directly = Load::new(Api::Chat, Address::new(upstream.socket()?), "m", false);
     let address = served.address()?;
     let (direct, through) = runtime.block_on(in_turn(&directly, &address))?;
     for ((name, _), times) in INTERFACES.iter().zip(&through) {

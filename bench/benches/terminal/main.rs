@@ -31,7 +31,7 @@ const TYPED: usize = 50;
 const AGENTS: usize = 50;
 
 /// Deltas of the answer whose CPU is measured.
-const DELTAS: usize = 200_000;
+const DELTAS: u32 = 200_000;
 
 /// Messages of the long conversation, and bytes of each.
 const MESSAGES: usize = 1_000;
@@ -194,7 +194,7 @@ fn deltas() -> Result<(), Error> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / DELTAS as f64;
+    let each = |cpu: Duration| cpu.as_secs_f64() * 1e6 / f64::from(DELTAS);
     println!("{:60}{:>10.2}", "the whole program, with the terminal", each(shown));
     println!("{:60}{:>10.2}", "the same into a file, without a terminal", each(plain));
     println!("{:60}{:>10.2}", "the terminal", each(shown.saturating_sub(plain)));
@@ -202,6 +202,7 @@ fn deltas() -> Result<(), Error> {
     Ok(())
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a few million")]
 fn memory() -> Result<(), Error> {
     println!("resident memory, MiB\n");
     let project = project("[[reply]]\nsteps = [{ text = \"Hello.\" }]\n")?;

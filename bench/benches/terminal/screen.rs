@@ -88,7 +88,7 @@ impl Screen {
         if poll(&mut ready, Some(&wait))? == 0 {
             return Ok(false);
         }
-        let mut bytes = [0; 65536];
+        let mut bytes = [0; 8192];
         let count = self.terminal.read(&mut bytes)?;
         self.parser.process(&bytes[..count]);
         Ok(true)

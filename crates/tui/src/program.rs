@@ -213,6 +213,23 @@ enum Next {
     Quit,
 }
 
+/// What becomes of a working task when the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AtEnd {
+    /// It is interrupted, and can be resumed.
+    Interrupt,
+    /// It goes on without this program.
+    Detach,
+}
+
+/// Whether the list of everything has the files of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PaletteFiles {
+    Shown,
+    /// The list gets them when they are read.
+    Awaited,
+}
+
 struct Program<'a, 'p> {
     attachment: &'a mut AttachedTask<'p>,
     options: ProgramOptions,
@@ -224,8 +241,7 @@ struct Program<'a, 'p> {
     completions: Option<Completions>,
     list: Option<ChoiceList<Picked>>,
     files: ProjectFiles,
-    /// The list of everything gets the files when they are read.
-    palette_awaits_files: bool,
+    palette_files: PaletteFiles,
     /// The tree has the keyboard.
     focus: Option<TreeFocus>,
     /// The task that the next prompt is for; the conversation's when absent.
@@ -246,8 +262,7 @@ struct Program<'a, 'p> {
     is_suspended: bool,
     /// The task that shortens the conversation.
     compacting: Option<TaskId>,
-    /// The task goes on without this program.
-    detaches: bool,
+    at_end: AtEnd,
     /// Prompts that are sent when the task has ended.
     queue: VecDeque<String>,
     board: Board,
@@ -294,7 +309,7 @@ impl<'a, 'p> Program<'a, 'p> {
             completions: None,
             list: None,
             files,
-            palette_awaits_files: false,
+            palette_files: PaletteFiles::Shown,
             focus: None,
             addressee: None,
             asked_task: None,
@@ -307,7 +322,7 @@ impl<'a, 'p> Program<'a, 'p> {
             rest: Rest::Unknown,
             is_suspended: false,
             compacting: None,
-            detaches: false,
+            at_end: AtEnd::Interrupt,
             queue: VecDeque::new(),
             board: Board::default(),
             lookups: JoinSet::new(),

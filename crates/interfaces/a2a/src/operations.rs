@@ -35,8 +35,8 @@ pub(crate) struct AgentRequest {
 impl AgentRequest {
     pub(crate) async fn run(&self, operation: Operation) -> Result<Reply, A2aError> {
         let value = match operation {
-            Operation::Send(request) => return send::send(self, *request).await,
-            Operation::Stream(request) => return send::stream(self, *request).await,
+            Operation::Send(request) => return Box::pin(send::send(self, *request)).await,
+            Operation::Stream(request) => return Box::pin(send::stream(self, *request)).await,
             Operation::Subscribe(request) => return self.subscribe(request).await,
             Operation::Get(request) => {
                 check_history(request.history_length)?;

@@ -150,8 +150,5 @@ fn rewrite_content(call: &mut Value) {
 }
 
 fn fields(value: &impl Serialize) -> Map<String, Value> {
-    match json!(value) {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
+    if let Value::Object(fields) = json!(value) { fields } else { Map::new() }
 }

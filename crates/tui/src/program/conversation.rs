@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::new_task::TaskWork;
 use super::rest::Rest;
-use super::{Next, Program};
+use super::{AtEnd, Next, Program};
 use crate::composer::Vi;
 use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
@@ -253,7 +253,7 @@ impl Program<'_, '_> {
 
     /// The user quits: the own task is interrupted, and can be resumed.
     pub(super) async fn leave_task(&mut self) {
-        if self.detaches {
+        if self.at_end == AtEnd::Detach {
             if let Some(task_id) = self.open_task() {
                 self.attachment.detach(task_id);
             }
@@ -270,7 +270,7 @@ impl Program<'_, '_> {
     }
 
     pub(super) fn say_goodbye(&self) {
-        let goodbye = if self.detaches && self.open_task().is_some() {
+        let goodbye = if self.at_end == AtEnd::Detach && self.open_task().is_some() {
             "The task goes on without this terminal. antiphon -c shows it again\n".to_owned()
         } else if let Some(task_id) = self.open_task() {
             format!("The task goes on with: antiphon run --resume {task_id}\n")

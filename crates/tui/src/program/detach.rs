@@ -1,6 +1,6 @@
 //! Leaving a task that works: it goes on without this terminal.
 
-use super::{Next, Program};
+use super::{AtEnd, Next, Program};
 
 impl Program<'_, '_> {
     /// Quits, and lets the task go on until it has ended or asks something.
@@ -15,7 +15,7 @@ impl Program<'_, '_> {
             );
             return Next::Continue;
         }
-        self.detaches = true;
+        self.at_end = AtEnd::Detach;
         Next::Quit
     }
 }

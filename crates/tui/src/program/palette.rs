@@ -5,7 +5,7 @@ use antiphon_view::text::one_line;
 
 use super::commands::LISTED;
 use super::sessions::label;
-use super::{Next, Picked, Program};
+use super::{Next, PaletteFiles, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 use crate::command::{COMMANDS, Command};
 
@@ -35,8 +35,10 @@ impl Program<'_, '_> {
             detail: "conversation".to_owned(),
             value: Picked::Session(session.session_id),
         }));
-        self.palette_awaits_files = self.files.are_being_read();
-        if !self.palette_awaits_files {
+        if self.files.are_being_read() {
+            self.palette_files = PaletteFiles::Awaited;
+        } else {
+            self.palette_files = PaletteFiles::Shown;
             entries.extend(self.file_entries());
         }
         self.list = ChoiceList::new(TITLE, entries);
@@ -45,7 +47,8 @@ impl Program<'_, '_> {
 
     /// The files of the project were read: they join the list, if that is open.
     pub(super) fn add_files_to_palette(&mut self) {
-        if std::mem::take(&mut self.palette_awaits_files) {
+        if self.palette_files == PaletteFiles::Awaited {
+            self.palette_files = PaletteFiles::Shown;
             let entries = self.file_entries();
             if let Some(list) = self.list.as_mut().filter(|list| list.title == TITLE) {
                 list.add(entries);

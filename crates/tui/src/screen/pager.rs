@@ -153,10 +153,10 @@ impl Pager {
             KeyCode::PageDown | KeyCode::Char(' ' | 'f') => self.down(page),
             KeyCode::PageUp | KeyCode::Char('b') => self.up(page),
             KeyCode::Home | KeyCode::Char('g') => {
-                (self.top, self.follows_end) = (Place::default(), false)
+                (self.top, self.follows_end) = (Place::default(), false);
             }
             KeyCode::End | KeyCode::Char('G') => {
-                (self.top, self.follows_end) = (self.last_top(), true)
+                (self.top, self.follows_end) = (self.last_top(), true);
             }
             KeyCode::Char('/') => self.search.typed = Some(String::new()),
             KeyCode::Char('n') => self.next_found(),
@@ -340,7 +340,7 @@ impl Pager {
         let entry = self.ends.get(next.entry).map_or(0, |end| end - before);
         let lines = self.lines(next.entry).len().max(1);
         let shown = before + entry * next.line.min(lines) / lines;
-        if total == 0 { 100 } else { shown * 100 / total }
+        (shown * 100).checked_div(total).unwrap_or(100)
     }
 
     fn state(&mut self, next: Place, keys: &str) -> Line<'static> {

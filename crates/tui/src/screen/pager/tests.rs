@@ -99,7 +99,10 @@ fn only_what_is_shown_is_formatted_at_every_length() {
 
 #[test]
 fn scrolling_shows_every_line_once_in_both_directions() {
-    let long = |entry| Entry::Note((0..7).map(|line| format!("{entry}.{line}\n")).collect());
+    let long = |entry| {
+        let lines: Vec<String> = (0..7).map(|line| format!("{entry}.{line}\n")).collect();
+        Entry::Note(lines.concat())
+    };
     let mut pager = Pager::new(String::new(), (0..20).map(long).collect(), SIZE);
     press(&mut pager, "g");
     let mut down = vec![texts(&mut pager)[0].clone()];
