@@ -199,7 +199,8 @@ fn a_chat_request_becomes_a_request_with_its_system_messages_as_the_prompt() {
                     timestamp: ten(),
                 }
                 .into(),
-            ],
+            ]
+            .into(),
             max_tokens: NonZeroU32::new(1000),
             temperature: Some(Temperature::new(0.7).unwrap()),
             ..Request::default()

@@ -182,7 +182,7 @@ impl Provider for Nameless {
 fn a_made_id_depends_on_the_length_of_the_conversation_and_on_nothing_else() {
     let made = |messages: usize, at: DateTime<Utc>| {
         let question = Arc::<Message>::from(UserMessage::text("hi", at));
-        let request = Request { messages: vec![question; messages], ..Request::default() };
+        let request = Request { messages: vec![question; messages].into(), ..Request::default() };
         let stream = MessageStream::open(&Nameless, request, Cancel::never(), at);
         let answer = block_on(stream.complete()).unwrap();
         answer.tool_calls().map(|call| call.id.to_string()).collect::<String>()
