@@ -144,7 +144,7 @@ fn watch(mut child: Child, received: &SignalFd) -> End {
             Some(Signal::SIGUSR1) if is_of_child => return End::Code(left(&child)),
             Some(Signal::SIGHUP) if info.ssi_code > 0 => hang_up::tell_group(),
             Some(Signal::SIGTSTP) if info.ssi_code <= 0 && info.ssi_pid != own => {
-                suspending.begin()
+                suspending.begin();
             }
             // Other signals of the terminal have a positive code too, and go to the whole group.
             Some(signal) if info.ssi_code <= 0 && info.ssi_pid != own => pass_on(&child, signal),

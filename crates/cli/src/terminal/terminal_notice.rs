@@ -44,14 +44,14 @@ impl TerminalNotices {
         if !self.config.when.contains(&when) || !out.is_terminal() || !terminal::may_draw() {
             return;
         }
+        let takes_sequences = !terminal::is_dumb();
         let sequence = match self.config.terminal {
-            TerminalNotice::Off => return,
             TerminalNotice::Bell => "\x07".to_owned(),
-            TerminalNotice::Osc9 if !terminal::is_dumb() => format!("\x1b]9;Antiphon: {text}\x07"),
-            TerminalNotice::Osc777 if !terminal::is_dumb() => {
+            TerminalNotice::Osc9 if takes_sequences => format!("\x1b]9;Antiphon: {text}\x07"),
+            TerminalNotice::Osc777 if takes_sequences => {
                 format!("\x1b]777;notify;Antiphon;{text}\x07")
             }
-            TerminalNotice::Osc9 | TerminalNotice::Osc777 => return,
+            TerminalNotice::Off | TerminalNotice::Osc9 | TerminalNotice::Osc777 => return,
         };
         // A closed terminal is no failure.
         let _ = out.write_all(sequence.as_bytes()).and_then(|()| out.flush());

@@ -61,7 +61,9 @@ impl Target {
             lines.push((*name, (*value).to_owned()));
         }
         let lines = lines.iter().filter(|(_, value)| !value.is_empty());
-        let lines: String = lines.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let lines: Vec<String> =
+            lines.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let lines = lines.concat();
         format!("{method} {path} HTTP/1.0\r\n{lines}")
     }
 

@@ -1,7 +1,7 @@
 //! The SDKs of OpenAI, Anthropic and Vercel, unchanged, of the versions that `scripts/model-sdks` names, against a real
 //! server whose model is scripted.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/project_folder.rs"]
 mod project_folder;

@@ -185,9 +185,9 @@ async fn a_task_waits_while_its_model_is_away_and_goes_on_by_itself() {
     expected.extend([(running, model); 4]);
     expected.extend([(running, None), (TaskStatus::Completed, None)]);
     assert_eq!(statuses.collect::<Vec<_>>(), expected);
-    let thoughts = events.iter().filter_map(|event| match &event.body {
-        EventBody::StateChanged(change) => Some(change.moves().count()),
-        _ => None,
+    let thoughts = events.iter().filter_map(|event| {
+        let EventBody::StateChanged(change) = &event.body else { return None };
+        Some(change.moves().count())
     });
     assert_eq!(thoughts.collect::<Vec<_>>(), [1, 3], "thinking, then tool call, reflecting, idle");
 }

@@ -188,6 +188,10 @@ async fn a_card_that_has_to_be_signed_is_refused_unless_it_is() {
         }
         local.stop().await;
     }
+}
+
+#[test]
+fn keys_of_cards_that_cannot_be_read_are_refused() {
     for wrong in ["", "{}", "{\"keys\":[]}", "{\"keys\":[{\"kty\":\"RSA\"}]}"] {
         let card_keys = Some(wrong.to_owned());
         let config = RemoteAgentConfig {
