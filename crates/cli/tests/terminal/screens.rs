@@ -174,7 +174,8 @@ fn lists_of_commands_files_and_everything() {
     world.script(ANSWER);
     let mut screen = world.chat(SIZE);
     screen.press("/");
-    screen.until("/help");
+    // The status names `/help`, too.
+    screen.until("Show keys and commands");
     assert_screen("commands", &screen);
     screen.press("\x03");
     screen.press("@log");

@@ -1,5 +1,6 @@
 //! `antiphon` and `antiphon chat`: the terminal program.
 
+mod own_command;
 mod plain;
 mod start_form;
 
@@ -11,12 +12,11 @@ use std::sync::Arc;
 use antiphon_core::{ModelRef, TaskAccess, TaskLimits};
 use antiphon_process::{AttachedTask, OwnTask};
 use antiphon_project::agent_files::read_catalog;
-use antiphon_project::environment::{Environment, RootPolicy, TrustPolicy};
+use antiphon_project::environment::Environment;
 use antiphon_project::models::{Models, Route};
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::prompt_commands::{self, ListedCommand};
-use antiphon_project::settings::UserSettings;
-use antiphon_project::state::STATE_VARIABLE;
+use antiphon_project::settings::{TerminalNotice, UserSettings};
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::check_overrides;
 use antiphon_tui::{Asks, Keymap, NotificationSequence, ProgramOptions, PromptEntry, StartWith};
@@ -224,16 +224,17 @@ impl Chat {
             root: project.root().to_owned(),
             history: project.state().join(HISTORY),
             decider: crate::DECIDER,
-            program: own_path(),
-            program_options: inherited_options(environment)?,
+            program: own_command::path(),
+            program_options: own_command::options(environment)?,
             editor: program(&["VISUAL", "EDITOR"], "vi"),
             shell: program(&["SHELL"], "/bin/sh"),
             keymap: Keymap::new(&settings.tui.keys).map_err(|reason| {
                 Failure::usage(format!("{}: [tui.keys]: {reason}", settings.path.display()))
             })?,
-            notifications: NotificationSequence::of(settings.tui.notify, |name| {
-                environment.text(name)
-            }),
+            notifications: NotificationSequence::of(
+                settings.notify.terminal.unwrap_or(TerminalNotice::Auto),
+                |name| environment.text(name),
+            ),
             project: project.clone(),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
@@ -267,32 +268,4 @@ async fn panic_of_test(environment: &Environment) {
 #[cfg(not(debug_assertions))]
 async fn panic_of_test(_environment: &Environment) {
     std::future::pending().await
-}
-
-/// The path of this program, or its name, which the shell finds.
-fn own_path() -> String {
-    let path = std::env::current_exe().ok();
-    let path = path.and_then(|path| path.to_str().map(str::to_owned));
-    path.unwrap_or_else(|| "antiphon".to_owned())
-}
-
-/// Options with which another command of this program works on the same project.
-fn inherited_options(environment: &Environment) -> Result<Vec<String>, Failure> {
-    let mut options = Vec::new();
-    if let Some(state) = environment.path(STATE_VARIABLE) {
-        let state = environment.absolute(&state)?;
-        let state = state.to_str().ok_or_else(|| {
-            Failure::usage(
-                "the path of the state folder is not UTF-8: choose another one with --state",
-            )
-        })?;
-        options.extend(["--state".to_owned(), state.to_owned()]);
-    }
-    if environment.root_policy == RootPolicy::AllowUnsafe {
-        options.push("--allow-unsafe-root".to_owned());
-    }
-    if environment.trust_policy == TrustPolicy::TrustAll {
-        options.push("--trust".to_owned());
-    }
-    Ok(options)
 }

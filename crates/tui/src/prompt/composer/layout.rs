@@ -1,5 +1,6 @@
 //! The rows of a prompt in the width of the terminal, and the cursor among them.
 
+use antiphon_view::text::fit;
 use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
@@ -22,6 +23,8 @@ struct Row {
 /// A prompt in rows.
 pub(crate) struct ComposerView<'a> {
     composer: &'a Composer,
+    /// Columns of the terminal.
+    width: usize,
     rows: Vec<Row>,
     /// Row and column of the cursor, without the prompt's sign.
     cursor: Cursor,
@@ -53,7 +56,7 @@ impl<'a> ComposerView<'a> {
             cursor = Cursor { row: rows.len(), column: used };
         }
         rows.push(Row { start, end: composer.text.len() });
-        Self { composer, rows, cursor }
+        Self { composer, width, rows, cursor }
     }
 
     /// At most `rows_max` rows around the cursor, and the cursor among them. `hint` stands in an empty prompt.
@@ -71,7 +74,8 @@ impl<'a> ComposerView<'a> {
             })
             .collect();
         if self.composer.is_empty() {
-            let hint = Span::styled(hint.to_owned(), Style::new().add_modifier(Modifier::DIM));
+            let hint = fit(hint, self.width.saturating_sub(PROMPT_COLUMNS));
+            let hint = Span::styled(hint, Style::new().add_modifier(Modifier::DIM));
             lines = vec![Line::from(vec![Span::styled(PROMPT, sign), hint])];
         }
         let cursor =
