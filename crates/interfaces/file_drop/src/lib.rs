@@ -5,6 +5,16 @@
 //! interface contains no logic: it parses, checks, and passes an [`Order`](antiphon_core::Order) to an
 //! implementation of [`OrderExecutor`](antiphon_core::port::OrderExecutor).
 //!
+//! | module          | holds                                                                  |
+//! |-----------------|------------------------------------------------------------------------|
+//! | `folder/`       | the folders and their files: requests are read and responses written in `requester_folder` |
+//! | `scan/`         | which files changed, and what is to be done about each                 |
+//! | `parse_request` | the content of a request as an order                                   |
+//! | `execute/`      | runs orders in their turn, once                                        |
+//! | `response`      | what a response says                                                   |
+//! | `service`       | watches the folders until it is stopped                                |
+//! | `client`        | drops a request and waits for its response                             |
+//!
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Parses the content of a request file into an order.
+//! Parses the content of a request file into an order. `folder/requester_folder.rs` reads the file.
 //!
 //! | action                 | needs                                | may have                             |
 //! |------------------------|--------------------------------------|--------------------------------------|

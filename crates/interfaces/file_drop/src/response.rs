@@ -1,4 +1,4 @@
-//! The response to a request, in the file `<name>.response.json` next to it.
+//! The response to a request, in the file `<name>.response.json` next to it, which `folder/requester_folder.rs` writes.
 
 use antiphon_core::{InteractionId, OrderResult, OrderStatus, TaskId};
 use chrono::{DateTime, SubsecRound, Utc};

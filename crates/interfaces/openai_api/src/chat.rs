@@ -1,4 +1,4 @@
-//! Chat completions: whole or streamed, in OpenAI's shape or with canonical messages.
+//! Chat completions: whole or streamed, in OpenAI's shape or with canonical messages. `transport/answer` makes a task of each.
 
 pub(crate) mod canonical_messages;
 mod chat_format;

@@ -2,7 +2,7 @@
 //!
 //! A request that failed for a temporary reason is sent again after a growing, jittered pause, or
 //! after the pause that the provider asks for. Once a reader may have seen part of an answer, it is
-//! never restarted: the failure is returned.
+//! never restarted: the failure is returned to the task, which asks again (`step/ask_model.rs` of the runtime).
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

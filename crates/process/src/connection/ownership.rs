@@ -1,6 +1,6 @@
 //! The role of a process for the project's journal: its owner, or a client of its owner, also after the owner was
-//! killed. Whichever process first needs
-//! the journal holds its lock; every other one reaches it through its socket.
+//! killed (`attached_task.rs` notices that). Whichever process first needs the journal holds its lock; every other one
+//! reaches it through its socket.
 //!
 //! | the lock is | and the socket              | then                                                          |
 //! |-------------|-----------------------------|---------------------------------------------------------------|

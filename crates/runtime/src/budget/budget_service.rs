@@ -1,4 +1,4 @@
-//! Checks spend limits before model calls and new work.
+//! Checks spend limits before each model call and before new work.
 //!
 //! A check reads nothing: call [`BudgetService::ensure_loaded`] first where exact sums matter.
 

@@ -6,6 +6,8 @@
 //! | `deduplicated` | the same sender has used the same key before                             |
 //! | `filtered`     | it is an acknowledgment and needs no inbox                               |
 //! | `rejected`     | it is not recorded; the reason says what to do                           |
+//!
+//! Whether an inbox is full is decided in `quotas.rs`.
 
 use std::sync::Arc;
 

@@ -11,6 +11,19 @@
 //! | a script cannot be parsed, or is obscured  | the gate asks                                  |
 //! | the file of remembered rules is damaged    | [`RememberedError`]; it is left as it is       |
 //!
+//! | module       | holds                                                                     |
+//! |--------------|---------------------------------------------------------------------------|
+//! | `gate`       | the verdict on a call, from all layers of rules                           |
+//! | `layer/`     | what one set of rules with a mode says about a call, and about each command of a script |
+//! | `commands/`  | the commands of a script, without their wrappers                          |
+//! | `shell/`     | the parser of bash                                                        |
+//! | `call`       | a call, parsed into what rules match                                      |
+//! | `finding`    | findings about the parts of a call, and the verdict that follows          |
+//! | `rule`, `rules` | one rule; a layer's rules, loaded and checked against their examples   |
+//! | `policy`     | the rules of the machine's administrator, which only restrict             |
+//! | `remembered` | the rules that the user always allows                                     |
+//! | `repository`, `remotes` | scripts that only change a repository, and its remotes         |
+//!
 //! Rules match the text of commands; the gate reads one file beside: the settings of the project's
 //! repository, for the names of its remotes. The sandbox bounds what programs do.
 

@@ -1,4 +1,4 @@
-//! Resolves paths and checks access to them.
+//! Resolves paths and checks access to them. A symbolic link does not lead out of the project's folders.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
