@@ -61,7 +61,7 @@ pub use providers::{Key, Kind, Limits, ProviderConfig};
 use providers::{ProviderFile, providers};
 pub use shown_text::without_secrets;
 pub use telemetry::TelemetryConfig;
-pub use tui::{KeyNames, Notify, Theme, TuiConfig};
+pub use tui::{KeyNames, Theme, TuiConfig};
 pub use webhooks::{WebhookConfig, WebhookScheme};
 
 /// Largest configuration file.

@@ -1,17 +1,19 @@
-//! What `antiphon run` writes to its terminal when an agent needs an answer or the task has ended: the bell, or a sequence
-//! that shows a text on the desktop (`notify.terminal` of the settings).
+//! How the terminal of `antiphon run` notifies of a question and of the end of the task (`notify.terminal` of the
+//! settings).
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use antiphon_project::environment::Environment;
 use antiphon_project::settings::{NotifyConfig, NotifyWhen, TerminalNotice, UserSettings};
+use antiphon_tui::NotificationSequence;
 
 use crate::terminal;
 
-/// Tells the user in the terminal of this process.
+/// Notifies in the terminal of this process.
 pub(crate) struct TerminalNotices {
     config: NotifyConfig,
+    sequence: NotificationSequence,
     started: Instant,
 }
 
@@ -19,41 +21,49 @@ impl TerminalNotices {
     /// As the user's settings say. Settings that cannot be read are refused elsewhere.
     pub(crate) fn of(environment: &Environment) -> Self {
         let config = UserSettings::load(environment).map(|settings| settings.notify);
-        Self { config: config.unwrap_or_default(), started: Instant::now() }
+        let config = config.unwrap_or_default();
+        // It does not know whether the terminal has the focus.
+        let setting = config.terminal.unwrap_or(TerminalNotice::Off);
+        let sequence = NotificationSequence::of(setting, |name| environment.text(name));
+        Self { config, sequence, started: Instant::now() }
     }
 
-    /// Nothing is told.
+    /// Without a notification.
     pub(crate) fn none() -> Self {
-        Self { config: NotifyConfig::default(), started: Instant::now() }
+        Self {
+            config: NotifyConfig::default(),
+            sequence: NotificationSequence::Absent,
+            started: Instant::now(),
+        }
     }
 
     /// An agent waits for an answer.
     pub(crate) fn question(&self) {
-        self.tell(NotifyWhen::Question, "an agent needs your answer");
+        self.notify(NotifyWhen::Question, "an agent needs an answer");
     }
 
     /// The task has ended.
     pub(crate) fn done(&self) {
         if self.started.elapsed() >= Duration::from_secs(self.config.after_s) {
-            self.tell(NotifyWhen::Done, "the task has ended");
+            self.notify(NotifyWhen::Done, "the task has ended");
         }
     }
 
-    fn tell(&self, when: NotifyWhen, text: &str) {
+    fn notify(&self, when: NotifyWhen, text: &str) {
         let mut out = std::io::stderr().lock();
-        if !self.config.when.contains(&when) || !out.is_terminal() || !terminal::may_draw() {
+        let shows = match self.sequence {
+            NotificationSequence::Absent => false,
+            NotificationSequence::Bell => true,
+            NotificationSequence::Osc9 | NotificationSequence::Osc777 => !terminal::is_dumb(),
+        };
+        if !shows
+            || !self.config.when.contains(&when)
+            || !out.is_terminal()
+            || !terminal::may_draw()
+        {
             return;
         }
-        let takes_sequences = !terminal::is_dumb();
-        let sequence = match self.config.terminal {
-            TerminalNotice::Bell => "\x07".to_owned(),
-            TerminalNotice::Osc9 if takes_sequences => format!("\x1b]9;Antiphon: {text}\x07"),
-            TerminalNotice::Osc777 if takes_sequences => {
-                format!("\x1b]777;notify;Antiphon;{text}\x07")
-            }
-            TerminalNotice::Off | TerminalNotice::Osc9 | TerminalNotice::Osc777 => return,
-        };
         // A closed terminal is no failure.
-        let _ = out.write_all(sequence.as_bytes()).and_then(|()| out.flush());
+        let _ = out.write_all(self.sequence.bytes(text).as_bytes()).and_then(|()| out.flush());
     }
 }

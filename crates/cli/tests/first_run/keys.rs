@@ -118,8 +118,9 @@ fn a_local_server_that_does_not_run_is_named_and_the_task_waits_for_it() {
     let mut command = world.command(&["run", "hi"]);
     command.env("TERM", "xterm");
     let mut terminal = Terminal::start(command);
-    terminal.until("127.0.0.1:9");
-    terminal.until("nothing listens there; is the server running?");
+    // Wide enough for the reason on one line.
+    terminal.resize(24, 160);
+    terminal.until("127.0.0.1:9: nothing listens there; is the server running?");
     terminal.press("\x03");
     let (code, text) = terminal.end();
     assert_eq!(code, 130, "{text}");

@@ -131,8 +131,12 @@ fn repository() -> Vec<String> {
     let requests = server.server.requests();
     let asked = requests.iter().find(|request| request.method == "POST").unwrap();
     let body = asked.json().to_string();
-    for part in ["mcp__store__count", "run_skill", "Brews tea.", "Review."] {
+    for part in ["mcp__store__count", "\"name\":\"skill\"", "Brews tea.", "Review."] {
         assert!(body.contains(part), "{part}: {body}");
+    }
+    // Like every agent of a file that names no agents, it calls none.
+    for part in ["call_agent", "run_skill"] {
+        assert!(!body.contains(part), "{part}: {body}");
     }
     rows
 }

@@ -66,6 +66,19 @@ fn run_writes_the_sequence_of_its_terminal() {
     let (code, text) = Terminal::start(command).end();
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("\x1b]9;Antiphon: the task has ended\x07"), "{text:?}");
+    // As the terminal program finds out what fits.
+    world.write_config("model = 'scripted/hello'\n[notify]\nafter_s = 0\nterminal = 'auto'\n");
+    let mut command = world.command(&["run", "hi"]);
+    command.env("TERM", "foot");
+    let (_, text) = Terminal::start(command).end();
+    assert!(text.contains("\x1b]777;notify;Antiphon;the task has ended\x07"), "{text:?}");
+    // It does not know the focus: not without the setting.
+    world.write_config("model = 'scripted/hello'\n[notify]\nafter_s = 0\n");
+    let mut command = world.command(&["run", "hi"]);
+    command.env("TERM", "foot");
+    let (_, text) = Terminal::start(command).end();
+    assert!(!text.contains("\x1b]777") && !text.contains('\x07'), "{text:?}");
+    world.write_config("model = 'scripted/hello'\n[notify]\nafter_s = 0\nterminal = 'osc9'\n");
     // Not into a pipe.
     let piped = seen(&mut world.command(&["run", "hi"]));
     assert!(!piped.err.contains('\x1b') && !piped.out.contains('\x1b'), "{}", piped.err);

@@ -76,7 +76,7 @@ fn each_command_has_a_manual_page() {
         assert!(page.contains(".TH"), "{page}");
     }
     let run = fs::read_to_string(folder.join("antiphon-run.1")).unwrap();
-    assert!(run.contains("\\-\\-budget\\-usd") && run.contains("Examples:"), "{run}");
+    assert!(run.contains("\\-\\-budget\\-usd") && run.contains(".SH EXAMPLES\n"), "{run}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn the_terminal_notifies_while_it_does_not_have_the_focus() {
     world.script(ASKS);
     for (setting, mark) in [("osc777", "\x1b]777;notify;Antiphon;"), ("osc9", "\x1b]9;Antiphon: ")]
     {
-        world.config(&format!("[tui]\nnotify = \"{setting}\"\n"));
+        world.config(&format!("[notify]\nterminal = \"{setting}\"\n"));
         let mut screen = world.chat((24, 80));
         screen.press("one\r");
         screen.until("You said one.");
@@ -47,7 +47,7 @@ fn the_terminal_notifies_while_it_does_not_have_the_focus() {
 fn nothing_notifies_when_it_is_turned_off() {
     let world = World::new();
     world.script(ASKS);
-    world.config("[tui]\nnotify = \"off\"\n");
+    world.config("[notify]\nterminal = \"off\"\n");
     let mut screen = world.chat((24, 80));
     screen.press(AWAY);
     screen.press("two\r");

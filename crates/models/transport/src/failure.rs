@@ -125,12 +125,15 @@ pub(crate) fn connection(error: &reqwest::Error) -> ProviderError {
         Some((Some(host), None)) => host.to_owned(),
         Some((None, _)) | None => "the provider".to_owned(),
     };
+    // Lists cut long reasons: the advice says what the cause does.
+    if cause.contains("refused") {
+        let message = format!("{host}: nothing listens there; is the server running?");
+        return ProviderError::Connection { message };
+    }
     let advice = if cause.contains("certificate") || cause.contains("UnknownIssuer") {
         ": its certificate is not trusted; add its authority or check for a proxy"
     } else if cause.contains("dns") || cause.contains("lookup") {
         ": check the name in base_url and your network"
-    } else if cause.contains("refused") {
-        ": nothing listens there; is the server running?"
     } else {
         ""
     };

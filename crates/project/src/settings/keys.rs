@@ -308,11 +308,6 @@ pub const KEYS: &[SettingKey] = &[
     ),
     key("tui.vi", "true | false", "The prompt of the terminal program has the keys of vi."),
     key(
-        "tui.notify",
-        "auto | osc9 | osc777 | bell | off",
-        "How the terminal notifies you when an agent needs an answer or is done, while the terminal does not have the focus.",
-    ),
-    key(
         "tui.keys.ACTION",
         "key or list of keys",
         "Keys of an action of the terminal program; `/keys` lists the actions.",
@@ -337,8 +332,8 @@ pub const KEYS: &[SettingKey] = &[
     ),
     key(
         "notify.terminal",
-        "off | bell | osc9 | osc777",
-        "What `antiphon run` writes to its terminal. Absent: off.",
+        "auto | osc9 | osc777 | bell | off",
+        "How the terminal notifies you: in the terminal program while the terminal does not have the focus (absent: auto), and in `antiphon run`, which does not know the focus (absent: off).",
     ),
     key("budget.daily_usd", "US dollars", "Most that is spent in a UTC day."),
     key("budget.monthly_usd", "US dollars", "Most that is spent in a UTC month."),

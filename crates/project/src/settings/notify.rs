@@ -29,8 +29,9 @@ pub struct NotifyConfig {
     pub url: Option<String>,
     /// Environment variable that holds the token for the address.
     pub token_env: Option<String>,
-    /// What `antiphon run` writes to its terminal.
-    pub terminal: TerminalNotice,
+    /// How a terminal notifies. Absent: as fits it in the terminal program, which knows whether the terminal has the
+    /// focus; not at all in `antiphon run`, which does not.
+    pub terminal: Option<TerminalNotice>,
 }
 
 impl Default for NotifyConfig {
@@ -42,7 +43,7 @@ impl Default for NotifyConfig {
             command: Vec::new(),
             url: None,
             token_env: None,
-            terminal: TerminalNotice::Off,
+            terminal: None,
         }
     }
 }
@@ -57,19 +58,20 @@ pub enum NotifyWhen {
     Done,
 }
 
-/// What is written to a terminal.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// How a terminal notifies the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TerminalNotice {
-    /// Nothing.
-    #[default]
-    Off,
-    /// The bell.
-    Bell,
-    /// The sequence OSC 9, which shows a text in iTerm2, Windows Terminal, kitty and others.
+    /// As fits the terminal.
+    Auto,
+    /// With the sequence OSC 9, which shows a text in iTerm2, Windows Terminal, kitty and others.
     Osc9,
-    /// The sequence OSC 777, which shows a title and a text in urxvt, foot, Ghostty and others.
+    /// With the sequence OSC 777, which shows a title and a text in urxvt, foot, Ghostty and others.
     Osc777,
+    /// With the bell.
+    Bell,
+    /// Not at all.
+    Off,
 }
 
 impl NotifyConfig {

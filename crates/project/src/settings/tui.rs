@@ -12,27 +12,8 @@ pub struct TuiConfig {
     pub theme: Theme,
     /// The prompt has the keys of vi.
     pub vi: bool,
-    /// How the terminal notifies the user.
-    pub notify: Notify,
     /// Keys by the name of what they do; see `/keys`.
     pub keys: BTreeMap<String, KeyNames>,
-}
-
-/// How the terminal notifies the user who looks at something else.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Notify {
-    /// As fits the terminal.
-    #[default]
-    Auto,
-    /// With the sequence OSC 9.
-    Osc9,
-    /// With the sequence OSC 777.
-    Osc777,
-    /// With the bell.
-    Bell,
-    /// Not at all.
-    Off,
 }
 
 /// Colors of text.

@@ -1,9 +1,9 @@
-//! Notifications of the terminal, for a person who looks at something else. They are written only while the terminal says
-//! that it does not have the focus; one that never says so gets none.
+//! Notifications of the terminal, for a person who looks at something else. The terminal program writes them only while
+//! the terminal says that it does not have the focus; one that never says so gets none.
 
 use std::path::Path;
 
-use antiphon_project::settings::Notify;
+use antiphon_project::settings::TerminalNotice;
 
 /// Most characters of a notification.
 const CHARS_MAX: usize = 200;
@@ -23,13 +23,13 @@ pub enum NotificationSequence {
 
 impl NotificationSequence {
     /// What the setting says, or what fits the terminal that the variables of the environment describe.
-    pub fn of(setting: Notify, variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn of(setting: TerminalNotice, variable: impl Fn(&str) -> Option<String>) -> Self {
         match setting {
-            Notify::Osc9 => return Self::Osc9,
-            Notify::Osc777 => return Self::Osc777,
-            Notify::Bell => return Self::Bell,
-            Notify::Off => return Self::Absent,
-            Notify::Auto => {}
+            TerminalNotice::Osc9 => return Self::Osc9,
+            TerminalNotice::Osc777 => return Self::Osc777,
+            TerminalNotice::Bell => return Self::Bell,
+            TerminalNotice::Off => return Self::Absent,
+            TerminalNotice::Auto => {}
         }
         let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         // A multiplexer passes on the bell alone.
@@ -45,8 +45,8 @@ impl NotificationSequence {
         }
     }
 
-    /// The bytes that notify of a text.
-    fn bytes(self, text: &str) -> String {
+    /// What has to be written to notify of a text.
+    pub fn bytes(self, text: &str) -> String {
         let shown = |c: &char| !c.is_control() && *c != ';';
         let text: String = text.chars().filter(shown).take(CHARS_MAX).collect();
         match self {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> NotificationSequence {
-        NotificationSequence::of(Notify::Auto, |name| {
+        NotificationSequence::of(TerminalNotice::Auto, |name| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -102,7 +102,7 @@ mod tests {
         let in_tmux = [("TERM_PROGRAM", "WezTerm"), ("TMUX", "/tmp/x")];
         assert_eq!(of(&in_tmux), NotificationSequence::Bell);
         assert_eq!(of(&[("TERM", "foot-extra")]), NotificationSequence::Osc777);
-        let off = NotificationSequence::of(Notify::Off, |_| Some("foot".to_owned()));
+        let off = NotificationSequence::of(TerminalNotice::Off, |_| Some("foot".to_owned()));
         assert_eq!(off, NotificationSequence::Absent);
     }
 
