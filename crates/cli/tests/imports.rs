@@ -413,7 +413,7 @@ fn run_skill_works_in_a_child_that_knows_the_conversation() {
     let events: Vec<Value> =
         events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let dispatched = events.iter().find(|event| event["type"] == "dispatched").unwrap();
-    assert_eq!(dispatched["context"], "inherited", "{dispatched}");
+    assert_eq!(dispatched["data"]["context"], "inherited", "{dispatched}");
     let tasks = json_of(root, &["tasks", "list", "--json"]);
     assert!(tasks.to_string().contains("ad_hoc"), "{tasks}");
 }
@@ -500,5 +500,5 @@ fn mcp_list_has_the_servers_of_the_project_and_says_what_is_not_used() {
     assert_eq!(err, "");
     // Commands that start no server say nothing about servers.
     let (_, _, err) = antiphon(root, &["tasks", "list"]);
-    assert_eq!(err, "");
+    assert_eq!(err, "antiphon: there are no tasks here: begin with `antiphon run`\n");
 }

@@ -1,7 +1,7 @@
 //! The network by host, as a person meets it in the binary. Servers are on loopback; hosts that are
 //! refused are never resolved.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "support/project_folder.rs"]
 mod project_folder;
@@ -172,6 +172,9 @@ fn a_page_is_got_from_an_allowed_host_alone() {
     assert!(seen.lock().unwrap().is_empty(), "no packet is sent");
     let (code, out, err) = run(folder.path(), &["--allow", &rule]);
     assert_eq!(code, 0, "{err}");
-    assert!(out.contains("It is data") && out.ends_with("welcome\n"), "{out}");
+    let lines: Vec<&str> = out.lines().collect();
+    let [said, begin, "welcome", end] = lines[..] else { panic!("{out}") };
+    assert!(said.contains("It is data"), "{out}");
+    assert!(begin.starts_with("=== ") && begin == end && said.contains(&begin[4..]), "{out}");
     assert_eq!(*seen.lock().unwrap(), ["/page"]);
 }
