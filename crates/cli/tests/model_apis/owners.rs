@@ -1,4 +1,5 @@
-//! Keys of scope `own`, made by the command line: what one asked for, the other one does not find on any interface.
+//! Whose work a key sees, with keys made by the command line: what a key of scope `own` asked for, another one does not
+//! find on any interface; over Responses, A2A and MCP each key finds its own, whatever its scope and level.
 
 use serde_json::{Value, json};
 
@@ -7,9 +8,9 @@ use crate::project_server::{Answer, antiphon, until};
 
 const ABSENT: &str = "01970000-0000-7000-8000-000000000000";
 
-fn key(target: &Target, arguments: &[&str]) -> String {
+fn key(target: &Target, level: &str, scope: &str) -> String {
     let mut command = antiphon(target.folder.path());
-    command.args(["keys", "new", "--name", "person", "--level", "write"]).args(arguments);
+    command.args(["keys", "new", "--name", "person", "--level", level, "--scope", scope]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let secret = String::from_utf8(output.stdout).unwrap().trim().to_owned();
@@ -57,8 +58,8 @@ fn said(answer: &Answer) -> String {
 #[test]
 fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
     let target = Target::new();
-    let own = || key(&target, &["--scope", "own"]);
-    let (ada, eve, all) = (own(), own(), key(&target, &[]));
+    let own = || key(&target, "write", "own");
+    let (ada, eve, all) = (own(), own(), key(&target, "write", "all"));
     for (path, body) in requests("hello") {
         let answer = ask(&target, &ada, "POST", path, &body.to_string());
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -88,22 +89,39 @@ fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
             assert_eq!(listed[list].as_array().unwrap().len(), count, "{path}: {listed}");
         }
     }
-    // Unscoped keys of the project share their responses.
-    let other = key(&target, &[]);
-    let body = json!({ "model": "scripted/test", "input": "hello" }).to_string();
-    let response = ask(&target, &other, "POST", "/v1/responses", &body).json();
-    let path = format!("/v1/responses/{}", response["id"].as_str().unwrap());
-    assert_eq!(get(&target, &all, &path).status, 200);
-    assert_eq!(get(&target, &eve, &path).status, 404);
     let refused = get(&target, &eve, "/v1/usage");
     assert_eq!(refused.status, 403, "{refused:?}");
     assert!(refused.body.contains("scope `own`"), "{refused:?}");
 }
 
 #[test]
+fn a_key_of_scope_all_sees_other_work_over_the_native_api_alone() {
+    let target = Target::new();
+    let [one, other, admin] = ["write", "write", "admin"].map(|level| key(&target, level, "all"));
+    let body = json!({ "model": "scripted/test", "input": "hello" }).to_string();
+    let asked = ask(&target, &one, "POST", "/v1/responses", &body);
+    let task = asked.head.lines().find_map(|line| line.strip_prefix("x-antiphon-task: "));
+    let task = task.unwrap().to_owned();
+    let native = format!("/v1/tasks/{task}");
+    let response = format!("/v1/responses/{}", asked.json()["id"].as_str().unwrap());
+    for (key, found) in [(&one, true), (&other, false), (&admin, false), (&target.token, true)] {
+        assert_eq!(get(&target, key, &native).status, 200);
+        let answer = get(&target, key, &response);
+        assert_eq!(answer.status, if found { 200 } else { 404 }, "{answer:?}");
+        let of_mcp = mcp(&target, key, "task_get", &json!({ "taskId": task }));
+        assert_eq!(said(&of_mcp).contains("no such task"), !found, "{of_mcp:?}");
+        let get_task =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
+        let of_a2a = ask(&target, key, "POST", "/a2a/default", &get_task.to_string()).json();
+        let code = &of_a2a["error"]["code"];
+        assert_eq!(*code, if found { Value::Null } else { json!(-32001) }, "{of_a2a}");
+    }
+}
+
+#[test]
 fn a_key_of_scope_own_is_listed_so_and_is_never_admin() {
     let target = Target::new();
-    key(&target, &["--scope", "own"]);
+    key(&target, "write", "own");
     let listed = antiphon(target.folder.path()).args(["keys", "list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.contains("SCOPE") && listed.contains("own"), "{listed}");

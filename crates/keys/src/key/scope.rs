@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Whose work a key sees and may change, on every interface.
+/// Whose work a key sees and may change. Over interfaces for foreign clients each key has its own alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyScope {
-    /// The work of the whole project.
+    /// Over the native API the work of the whole project.
     #[default]
     All,
-    /// Only what the key itself created: any other id is answered as one that does not exist.
+    /// On every interface only what the key itself created: any other id is answered as one that does not exist.
     Own,
 }
 

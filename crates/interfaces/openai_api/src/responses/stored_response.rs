@@ -1,10 +1,10 @@
 //! Responses in the journal: looked up, continued and canceled by their ids.
 //!
-//! A key of scope `own` finds the responses that it asked for, and gets 404 for any other, as for a response that does
-//! not exist. The journal has every task; a task with `store: false` is not found as a
+//! A key, of whatever scope, finds the responses that it asked for, and gets 404 for any other, as for a response that
+//! does not exist; the owner's token finds all. The journal has every task; a task with `store: false` is not found as a
 //! response.
 //!
-//! The id of a conversation that such a key has not used is that of a new one, which is the key's own: a session whose id
+//! The id of a conversation that a key has not used is that of a new one, which is the key's own: a session whose id
 //! follows from both. So a key does not learn whether another one uses the id.
 
 use std::num::NonZeroUsize;

@@ -148,7 +148,7 @@ impl Caller {
     }
 
     /// The payer of the only tasks that the caller may see, on every interface: the id of a key of scope `own`. `None`
-    /// when it may see those of all payers.
+    /// when the native API shows it those of all payers.
     pub fn own_payer(&self) -> Option<String> {
         match self {
             Self::Owner => None,
@@ -159,10 +159,11 @@ impl Caller {
         }
     }
 
-    /// The payer of the only tasks that the caller may see and continue through an interface for foreign clients. An
-    /// agent's key continues nothing but its own work, whatever it may read.
+    /// The payer of the only tasks that the caller may see and continue through an interface for foreign clients: the
+    /// key itself, of whatever scope and level, so that programs with different keys do not mix up their work. `None`
+    /// for the owner, who sees those of all payers.
     pub fn seen_payer(&self) -> Option<String> {
-        if self.agent().is_some() { self.payer() } else { self.own_payer() }
+        self.payer()
     }
 
     /// Whether the caller may see a task of this payer through an interface for foreign clients.
