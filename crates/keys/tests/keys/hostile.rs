@@ -63,7 +63,11 @@ fn a_damaged_file_refuses_every_key_and_is_not_changed() {
         (good.replace("\"version\":1,", ""), "missing field `version`"),
         (good.replace("\"write\"", "\"root\""), "keys[0].key.level: unknown variant `root`"),
         (good.replace("\"level\":\"write\",", ""), "missing field `level`"),
-        (good.replace("\"level\"", "\"scope\":\"x\",\"level\""), "unknown field `scope`"),
+        (good.replace("\"level\"", "\"realm\":\"x\",\"level\""), "unknown field `realm`"),
+        (
+            good.replace("\"level\"", "\"scope\":\"x\",\"level\""),
+            "keys[0].key.scope: unknown variant `x`, expected `all` or `own`",
+        ),
         (good.replace("\"sha256\"", "\"sha512\""), "unknown field `sha512`"),
         (good.replace("\"sha256\":\"", "\"sha256\":\"A"), "a digest is 32 bytes in base64"),
         (good.replace("\"name\":\"a\"", "\"name\":\"a\\nb\""), "keys[0].key.name: a name may hold"),

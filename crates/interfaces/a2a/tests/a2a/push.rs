@@ -141,7 +141,7 @@ fn folder_with(configs: impl Iterator<Item = Value>) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     antiphon_private_file::create_folder(&folder.path().join("a2a-push")).unwrap();
     for (number, config) in configs.enumerate() {
-        let path = folder.path().join(format!("push/{number}.json"));
+        let path = folder.path().join(format!("a2a-push/{number}.json"));
         let bytes = config.to_string();
         let durability = antiphon_private_file::Durability::Buffered;
         antiphon_private_file::write_atomic(&path, bytes.as_bytes(), durability).unwrap();
