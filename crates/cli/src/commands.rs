@@ -14,7 +14,7 @@ use antiphon_project::environment::Environment;
 use clap::Subcommand;
 
 use definitions::{agents, models, prompt};
-use interfaces::{acp, card_key, keys, mcp, serve, token};
+use interfaces::{acp, keys, mcp, serve, token};
 use messages::{inbox, reply, request, send};
 pub(crate) use setup::completions;
 use setup::{config, demo, doctor, import, init, man, trust};
@@ -69,7 +69,6 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Keys(keys::Keys),
     Token(token::Token),
-    CardKey(card_key::CardKeyOf),
     Trust(trust::Trust),
     Import(import::Import),
     #[command(subcommand)]
@@ -111,7 +110,6 @@ impl Command {
             | Self::Reply(_)
             | Self::Keys(_)
             | Self::Token(_)
-            | Self::CardKey(_)
             | Self::Trust(_)
             | Self::Import(_)
             | Self::Projects(_)
@@ -167,7 +165,6 @@ impl Command {
             Self::Serve(_) => Err(not_through_server("serve")),
             Self::Keys(_) => Err(not_through_server("keys")),
             Self::Token(_) => Err(not_through_server("token")),
-            Self::CardKey(_) => Err(not_through_server("card-key")),
             Self::Trust(_) => Err(not_through_server("trust")),
             Self::Import(_) => Err(not_through_server("import")),
             Self::Projects(_) => Err(not_through_server("projects")),
@@ -211,7 +208,6 @@ impl Command {
             Self::Serve(serve) => serve.run(environment).await,
             Self::Keys(keys) => keys.run(environment),
             Self::Token(_) => token::Token::run(environment),
-            Self::CardKey(_) => card_key::CardKeyOf::run(environment),
             Self::Trust(trust) => trust.run(environment),
             Self::Import(import) => import.run(environment),
             Self::Projects(projects) => projects.run(environment),

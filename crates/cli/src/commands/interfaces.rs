@@ -1,7 +1,7 @@
 //! Interfaces of this project for other programs, and the keys to them.
 
 pub(crate) mod acp;
-pub(crate) mod card_key;
+mod card_key;
 pub(crate) mod keys;
 pub(crate) mod mcp;
 pub(crate) mod serve;

@@ -48,7 +48,7 @@ fn listed_agents_alone_are_seen_and_their_cards_are_signed_with_the_key_of_the_p
     assert_eq!(card["supportedInterfaces"][0]["url"], "https://agents.example/a2a/helper");
     assert!(card["signatures"][0]["signature"].is_string(), "{card}");
     let keys = server.raw("GET", "/.well-known/jwks.json", &host, "").json();
-    let shown: Value = serde_json::from_str(&world.run(&["card-key"])).unwrap();
+    let shown: Value = serde_json::from_str(&world.run(&["keys", "card"])).unwrap();
     assert_eq!(keys, shown);
     let hidden = server.raw("GET", "/a2a/other/.well-known/agent-card.json", &host, "");
     assert_eq!(hidden.status, 404, "{hidden:?}");

@@ -63,7 +63,7 @@ fn an_interface_at_another_host_than_its_card_is_refused() {
 fn a_card_has_to_be_signed_with_a_key_that_the_user_has() {
     let there = World::new("[a2a]\nagents = [\"helper\"]");
     let server = there.serve();
-    let (key, stranger) = (there.run(&["card-key"]), World::new("").run(&["card-key"]));
+    let (key, stranger) = (there.run(&["keys", "card"]), World::new("").run(&["keys", "card"]));
     for (keys, is_accepted) in [(key, true), (stranger, false)] {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("keys.json");

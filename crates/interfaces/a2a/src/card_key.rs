@@ -50,7 +50,7 @@ pub enum CardKeyError {
     },
     /// The file holds no key: restore it, or remove it and give clients the new public key.
     #[error(
-        "{} holds no private key on P-256: restore it, or remove it and give clients the new public key (antiphon card-key)",
+        "{} holds no private key on P-256: restore it, or remove it and give clients the new public key (antiphon keys card)",
         path.display()
     )]
     Broken {

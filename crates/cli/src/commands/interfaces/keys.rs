@@ -1,4 +1,4 @@
-//! `antiphon keys`: API keys of a server. A secret is printed once and stored nowhere.
+//! `antiphon keys`: API keys of a server, and the key of its agent cards. A secret is printed once and stored nowhere.
 
 use std::str::FromStr;
 
@@ -17,10 +17,11 @@ use clap::Subcommand;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
+use super::card_key;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Create, list, rotate and revoke API keys (see docs/keys.md).
+/// Create, list, rotate and revoke API keys; print the key of agent cards (see docs/keys.md).
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The level of a key: `read` reads, `write` creates and cancels work, `admin` also decides approvals. A
@@ -31,7 +32,8 @@ Examples:
   KEY=$(antiphon keys new --name nightly --level write --expires 30d --rate 60/min)
   antiphon keys list
   antiphon keys rotate tR7xQ2pL --grace 1h
-  antiphon keys revoke tR7xQ2pL")]
+  antiphon keys revoke tR7xQ2pL
+  antiphon keys card > jwks.json")]
 pub(crate) enum Keys {
     /// Create a key. Standard output gets only the key; it is not shown again.
     #[command(after_help = "\
@@ -106,12 +108,14 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    Card(card_key::CardKeyOf),
 }
 
 impl Keys {
     pub(crate) fn run(self, environment: &Environment) -> Result<(), Failure> {
         let project = Project::find(environment)?;
         match self {
+            Self::Card(_) => card_key::CardKeyOf::run(&project),
             Self::New {
                 name,
                 level,
