@@ -73,7 +73,8 @@ fn each_command_has_a_manual_page() {
     assert_eq!(written.code, 0, "{}", written.err);
     for name in ["antiphon", "antiphon-run", "antiphon-config", "antiphon-config-set"] {
         let page = fs::read_to_string(folder.join(format!("{name}.1"))).unwrap();
-        assert!(page.contains(".TH"), "{page}");
+        let title = format!(".TH {} 1 \"\" \"antiphon ", name.to_uppercase());
+        assert!(page.contains(&title), "{page}");
     }
     let run = fs::read_to_string(folder.join("antiphon-run.1")).unwrap();
     assert!(run.contains("\\-\\-budget\\-usd") && run.contains(".SH EXAMPLES\n"), "{run}");

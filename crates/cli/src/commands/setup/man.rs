@@ -68,7 +68,9 @@ fn page(command: &Command, name: &str) -> io::Result<String> {
     if has_commands {
         page.render_subcommands_section(&mut text)?;
     }
-    let mut text = plain(&String::from_utf8_lossy(&text));
+    // The page has no date. An empty word has to be quoted, or the version would be one.
+    let text = String::from_utf8_lossy(&text).replacen(" 1  \"", " 1 \"\" \"", 1);
+    let mut text = plain(&text);
     text.push_str(&notes_and_examples(&after));
     Ok(text)
 }
