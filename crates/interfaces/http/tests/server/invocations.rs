@@ -184,7 +184,7 @@ async fn every_refused_body_names_its_field_and_the_reason() {
         ("/v1/tasks", json!({}), "message"),
         ("/v1/tasks", json!({"message": "x", "limits": 5}), "limits"),
         ("/v1/tasks", json!({"message": "x", "history": [thinks]}), "history[0].content[0]"),
-        ("/v1/tasks", json!([]), "message"),
+        ("/v1/tasks", json!([]), "body"),
         ("/v1/tasks", json!("x"), "body"),
     ] {
         let reply = post(server.address, path, &body).await.json();

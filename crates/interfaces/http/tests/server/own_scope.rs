@@ -186,7 +186,7 @@ async fn the_stream_of_the_journal_has_the_events_of_the_key_alone() {
     let text = request(address, "GET", "/v1/events?after=0&deltas=true", None);
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     stream.write_all(text.replacen(TOKEN, &persons.ada, 1).as_bytes()).await.unwrap();
-    let others = persons.task(&persons.eve, "look", "tool_finished").await;
+    let others = persons.task(&persons.eve, "look", "tool_started").await;
     let own = persons.task(&persons.ada, "act", "approval_requested").await;
     let mut heard = String::new();
     while !heard.contains("approval_requested") {

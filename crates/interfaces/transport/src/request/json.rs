@@ -32,6 +32,10 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Json<T> {
 
 /// The error of a body that is not a `T`. The field is looked for only now: valid bodies are read without its cost.
 fn invalid<T: DeserializeOwned>(bytes: &[u8], error: &serde_json::Error) -> ApiError {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        let reason = "a list, expected an object";
+        return ApiError::invalid(format!("the body: {reason}")).of_field("body", reason);
+    }
     let refused = ApiError::invalid(format!("the body: {error}"));
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let located = serde_path_to_error::deserialize::<_, T>(&mut json).err();

@@ -144,7 +144,11 @@ async fn a_card_that_has_to_be_signed_is_refused_unless_it_is() {
     let fake = FakeAgent::new(|_, _| Answer::Error(-32601)).await;
     let plain = card(&fake.url, true);
     let signed = sign(&plain, es256.clone());
-    let mut with_empty = signed.clone();
+    // Signed without its empty fields, and sent with them.
+    let mut full = plain.clone();
+    full.as_object_mut().unwrap().remove("skills");
+    let mut with_empty = sign(&full, es256.clone());
+    with_empty["skills"] = json!([]);
     with_empty["iconUrl"] = json!("");
     let mut changed = signed.clone();
     changed["name"] = json!("mallory");
