@@ -40,10 +40,14 @@ fn bash_zsh_and_fish_complete_from_the_files_of_a_package() {
     let share = root.join("share");
     let script = share.join("bash-completion/completions/antiphon");
     let bash = ["bash", "--norc", "--noprofile", "-i"];
-    completes(&mut at_prompt(&world, &root, &bash, &format!("source {}", script.display())));
+    // Without the bell, which rings within a word that has several ends.
+    let begun = format!("bind 'set bell-style none'; source {}", script.display());
+    completes(&mut at_prompt(&world, &root, &bash, &begun));
     let folder = share.join("zsh/site-functions");
-    let begun =
-        format!("fpath=({} $fpath); autoload -Uz compinit; compinit -u -D", folder.display());
+    let begun = format!(
+        "unsetopt beep; fpath=({} $fpath); autoload -Uz compinit; compinit -u -D",
+        folder.display()
+    );
     completes(&mut at_prompt(&world, &root, &["zsh", "-f", "-i"], &begun));
     for (begun, expected) in [
         ("antiphon completi", "completions"),
