@@ -1,7 +1,7 @@
 # make run         build quickly and play the offline tour (docs/demo.md); MODEL=PROVIDER/NAME plays it on a
 #                  real model, with its key; MODEL=local asks a small local model a question on each wire
 # make install     build an optimized binary and install it into PREFIX/bin (~/.local/bin)
-# make dist        build a static binary that runs on any Linux, and packages of it in DIST (dist): archive, deb, wheel, npm
+# make dist        build a static binary, and packages of it in DIST (dist): archive, deb, wheel, npm
 # make test        everything CI runs: test-core, then test-peers
 # make test-core   format, lints, tests, doctests, docs; nothing but Rust is needed
 # make test-peers  tests against real peers: MCP servers, a local model, OpenAI's client, Schemathesis, package managers, shells;
