@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::project_folder::{ProjectFolder, state};
+use crate::project_folder::{ProjectFolder, home, state};
 use crate::project_server::{Answer, Server, project, text};
 
 pub(crate) const SCRIPT: &str = r#"
@@ -43,7 +43,20 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn new() -> Self {
+        Self::of(project(SCRIPT))
+    }
+
+    /// A server that shows clients the agent `helper`.
+    pub(crate) fn with_agent() -> Self {
         let folder = project(SCRIPT);
+        let agents = home(folder.path()).join(".config/antiphon/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let agent = "---\nname: helper\ndescription: Helps.\ntools: [read]\n---\nYou help.\n";
+        std::fs::write(agents.join("helper.md"), agent).unwrap();
+        Self::of(folder)
+    }
+
+    fn of(folder: ProjectFolder) -> Self {
         let server = Server::start(folder.path(), &[]);
         let token = text(&state(folder.path()).join("token")).trim().to_owned();
         Self { folder, server, token }

@@ -1,5 +1,5 @@
 //! Whose work a key sees, with keys made by the command line: what a key of scope `own` asked for, another one does not
-//! find on any interface; over Responses, A2A and MCP each key finds its own, whatever its scope and level.
+//! find; over Responses, A2A and MCP each key finds its own, whatever its scope and level.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ fn said(answer: &Answer) -> String {
 }
 
 #[test]
-fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
+fn the_work_of_one_key_is_unknown_to_the_other_over_the_native_api() {
     let target = Target::new();
     let own = || key(&target, "write", "own");
     let (ada, eve, all) = (own(), own(), key(&target, "write", "all"));
@@ -73,14 +73,6 @@ fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
         for key in [&ada, &all, &target.token] {
             assert_eq!(get(&target, key, &path(&task)).status, 200);
         }
-        let shown = mcp(&target, &eve, "task_get", &json!({ "taskId": task }));
-        let unknown = mcp(&target, &eve, "task_get", &json!({ "taskId": ABSENT }));
-        assert_eq!((shown.status, said(&shown)), (unknown.status, said(&unknown)));
-        assert!(said(&shown).contains("isError") || said(&shown).contains("error"), "{shown:?}");
-        let get_task =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
-        let rpc = ask(&target, &eve, "POST", "/a2a/default", &get_task.to_string());
-        assert!(!rpc.body.contains(&task), "{rpc:?}");
     }
     let counts = [(&ada, 3), (&eve, 0), (&all, 3), (&target.token, 3)];
     for (key, count) in counts {
@@ -95,26 +87,43 @@ fn the_work_of_one_key_is_unknown_to_the_other_on_every_interface() {
 }
 
 #[test]
-fn a_key_of_scope_all_sees_other_work_over_the_native_api_alone() {
-    let target = Target::new();
-    let [one, other, admin] = ["write", "write", "admin"].map(|level| key(&target, level, "all"));
-    let body = json!({ "model": "scripted/test", "input": "hello" }).to_string();
+fn over_responses_a2a_and_mcp_each_key_sees_its_own_work_alone() {
+    let target = Target::with_agent();
+    let [one, other] = [(); 2].map(|()| key(&target, "write", "all"));
+    let (admin, eve) = (key(&target, "admin", "all"), key(&target, "write", "own"));
+    let body = json!({ "model": "helper", "input": "hello" }).to_string();
     let asked = ask(&target, &one, "POST", "/v1/responses", &body);
+    assert_eq!(asked.status, 200, "{asked:?}");
     let task = asked.head.lines().find_map(|line| line.strip_prefix("x-antiphon-task: "));
     let task = task.unwrap().to_owned();
     let native = format!("/v1/tasks/{task}");
     let response = format!("/v1/responses/{}", asked.json()["id"].as_str().unwrap());
-    for (key, found) in [(&one, true), (&other, false), (&admin, false), (&target.token, true)] {
-        assert_eq!(get(&target, key, &native).status, 200);
-        let answer = get(&target, key, &response);
-        assert_eq!(answer.status, if found { 200 } else { 404 }, "{answer:?}");
+    let get_task =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
+    let seen = [
+        (&one, true, true),
+        (&other, true, false),
+        (&admin, true, false),
+        (&eve, false, false),
+        (&target.token, true, true),
+    ];
+    let found = |is_seen| if is_seen { 200 } else { 404 };
+    for (key, natively, elsewhere) in seen {
+        assert_eq!(get(&target, key, &native).status, found(natively));
+        let of_responses = get(&target, key, &response);
+        assert_eq!(of_responses.status, found(elsewhere), "{of_responses:?}");
         let of_mcp = mcp(&target, key, "task_get", &json!({ "taskId": task }));
-        assert_eq!(said(&of_mcp).contains("no such task"), !found, "{of_mcp:?}");
-        let get_task =
-            json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": task } });
-        let of_a2a = ask(&target, key, "POST", "/a2a/default", &get_task.to_string()).json();
+        assert_eq!(said(&of_mcp).contains("there is no such task"), !elsewhere, "{of_mcp:?}");
+        let headers =
+            [("authorization", format!("Bearer {key}")), ("a2a-version", "1.0".to_owned())];
+        let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let of_a2a = target.ask("POST", "/a2a/helper", &headers, &get_task.to_string()).json();
         let code = &of_a2a["error"]["code"];
-        assert_eq!(*code, if found { Value::Null } else { json!(-32001) }, "{of_a2a}");
+        assert_eq!(*code, if elsewhere { Value::Null } else { json!(-32001) }, "{of_a2a}");
+        let unknown = mcp(&target, key, "task_get", &json!({ "taskId": ABSENT }));
+        if !elsewhere {
+            assert_eq!((of_mcp.status, said(&of_mcp)), (unknown.status, said(&unknown)));
+        }
     }
 }
 

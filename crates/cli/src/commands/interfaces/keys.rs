@@ -50,7 +50,8 @@ Examples:
         /// Level: `read`, `write` or `admin`.
         #[arg(long, default_value = "read")]
         level: Level,
-        /// Whose work the key sees: `all`, or its `own` alone, which no other key with `own` sees.
+        /// Whose work the key sees over the native API: `all`, or its `own` alone. Responses, A2A and MCP show each key
+        /// its own alone.
         #[arg(long, default_value = "all")]
         scope: KeyScope,
         /// Lifetime, such as `30d` or `12h`; unlimited when absent.
