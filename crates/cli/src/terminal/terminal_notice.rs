@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use antiphon_project::environment::Environment;
-use antiphon_project::settings::{NotifyConfig, NotifyWhen, TerminalNotice, UserSettings};
+use antiphon_project::settings::{NotifyConfig, NotifyWhen, UserSettings};
 use antiphon_tui::NotificationSequence;
 
 use crate::terminal;
@@ -22,9 +22,7 @@ impl TerminalNotices {
     pub(crate) fn of(environment: &Environment) -> Self {
         let config = UserSettings::load(environment).map(|settings| settings.notify);
         let config = config.unwrap_or_default();
-        // It does not know whether the terminal has the focus.
-        let setting = config.terminal.unwrap_or(TerminalNotice::Off);
-        let sequence = NotificationSequence::of(setting, |name| environment.text(name));
+        let sequence = NotificationSequence::of(config.in_run(), |name| environment.text(name));
         Self { config, sequence, started: Instant::now() }
     }
 

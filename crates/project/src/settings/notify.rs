@@ -29,8 +29,7 @@ pub struct NotifyConfig {
     pub url: Option<String>,
     /// Environment variable that holds the token for the address.
     pub token_env: Option<String>,
-    /// How a terminal notifies. Absent: as fits it in the terminal program, which knows whether the terminal has the
-    /// focus; not at all in `antiphon run`, which does not.
+    /// How a terminal notifies, if the user says so.
     pub terminal: Option<TerminalNotice>,
 }
 
@@ -78,6 +77,16 @@ impl NotifyConfig {
     /// Whether anything beside a terminal is told.
     pub fn is_on(&self) -> bool {
         self.desktop || !self.command.is_empty() || self.url.is_some()
+    }
+
+    /// How the terminal program notifies. It knows whether the terminal has the focus, and does so unless it is told not to.
+    pub fn in_program(&self) -> TerminalNotice {
+        self.terminal.unwrap_or(TerminalNotice::Auto)
+    }
+
+    /// How `antiphon run` notifies. It does not know whether the terminal has the focus, and does so only if it is told to.
+    pub fn in_run(&self) -> TerminalNotice {
+        self.terminal.unwrap_or(TerminalNotice::Off)
     }
 
     /// Refuses what could not be started or reached.

@@ -16,7 +16,7 @@ use antiphon_project::environment::Environment;
 use antiphon_project::models::{Models, Route};
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::prompt_commands::{self, ListedCommand};
-use antiphon_project::settings::{TerminalNotice, UserSettings};
+use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
 use antiphon_project::toolset::check_overrides;
 use antiphon_tui::{Asks, Keymap, NotificationSequence, ProgramOptions, PromptEntry, StartWith};
@@ -231,10 +231,9 @@ impl Chat {
             keymap: Keymap::new(&settings.tui.keys).map_err(|reason| {
                 Failure::usage(format!("{}: [tui.keys]: {reason}", settings.path.display()))
             })?,
-            notifications: NotificationSequence::of(
-                settings.notify.terminal.unwrap_or(TerminalNotice::Auto),
-                |name| environment.text(name),
-            ),
+            notifications: NotificationSequence::of(settings.notify.in_program(), |name| {
+                environment.text(name)
+            }),
             project: project.clone(),
             colors: terminal::stdout_colors() == antiphon_view::Colors::On,
         })
