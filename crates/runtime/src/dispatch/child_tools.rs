@@ -68,6 +68,7 @@ impl CallingTask<'_> {
             ToolPolicy::Exact { tools } => tools,
             ToolPolicy::Inherit | ToolPolicy::None => &[],
         };
+        self.check_existing(exact)?;
         self.check_lent(exact)?;
         let (external, mut left_out) = (self.lent(policy), Vec::new());
         let mut own = match (agent, definition.and_then(|definition| definition.tools.as_ref())) {

@@ -2,16 +2,19 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use antiphon_conformance::reference::{DelegatingJournal, JournalHooks, MemoryJournal};
 use antiphon_core::port::{Append, Appended, IdempotencyKey, Journal, JournalError, PieceSource};
 use antiphon_core::{
-    ModelRef, Piece, Provider, ProviderError, RawJson, Request, TaskStatus, ToolExecutor,
+    HistoryRef, ModelRef, Piece, Provider, ProviderError, RawJson, Request, TaskStatus,
+    ToolExecutor,
 };
-use antiphon_runtime::{Budget, Models, NewTask, Orchestrator, RuntimeConfig, RuntimeDeps};
+use antiphon_runtime::{
+    Budget, Models, NewTask, Orchestrator, PriorHistory, RuntimeConfig, RuntimeDeps,
+};
 use antiphon_scripted::{Script, ScriptedProvider};
 use async_trait::async_trait;
 use futures_util::Stream;
@@ -104,6 +107,11 @@ struct Gated {
     inner: MemoryJournal,
     gate: Semaphore,
     appends: AtomicUsize,
+    /// Looks for the answer of a key wait for it.
+    keys: Semaphore,
+    /// The first append waits until another one is written.
+    first_is_late: AtomicBool,
+    written: watch::Sender<usize>,
 }
 
 #[async_trait]
@@ -113,12 +121,23 @@ impl JournalHooks for Gated {
     }
 
     async fn append(&self, append: Append) -> Result<Appended, JournalError> {
-        self.appends.fetch_add(1, Ordering::SeqCst);
+        let number = self.appends.fetch_add(1, Ordering::SeqCst);
         match self.gate.acquire().await {
             Ok(permit) => permit.forget(),
             Err(_) => return Err(JournalError::Unavailable { reason: "full".to_owned() }),
         }
-        self.inner().append(append).await
+        if number == 0 && self.first_is_late.load(Ordering::SeqCst) {
+            let mut written = self.written.subscribe();
+            let _ = written.wait_for(|written| *written > 0).await;
+        }
+        let appended = self.inner().append(append).await;
+        self.written.send_modify(|written| *written += 1);
+        appended
+    }
+
+    async fn answered(&self, key: &IdempotencyKey) -> Result<Option<Appended>, JournalError> {
+        let _passed = self.keys.acquire().await;
+        self.inner().answered(key).await
     }
 }
 
@@ -135,18 +154,22 @@ impl Bench {
             inner: MemoryJournal::new(),
             gate: Semaphore::new(0),
             appends: AtomicUsize::new(0),
+            keys: Semaphore::new(1),
+            first_is_late: AtomicBool::new(false),
+            written: watch::Sender::default(),
         };
         let journal = Arc::new(DelegatingJournal(gated));
         let (tools, requests) = (Arc::new(Counting::default()), watch::Sender::default());
-        let script = Script::parse(CALL).expect("a script");
-        let deps = RuntimeDeps {
-            models: Arc::new(Counted { script, requests: requests.clone() }),
-            prices: prices(),
-            tools: Arc::clone(&tools) as Arc<dyn ToolExecutor>,
-            ..world(journal.clone(), &tools, CALL)
-        };
-        let orchestrator = Orchestrator::new(RuntimeConfig { deps, budget });
+        let orchestrator = orchestrator(&journal, &tools, &requests, budget);
         Self { journal, tools, requests, orchestrator }
+    }
+
+    /// The next process on the same journal.
+    async fn restarted(&self) -> Orchestrator {
+        assert!(self.orchestrator.shutdown(Duration::from_secs(5)).await, "no run is left");
+        let next = orchestrator(&self.journal, &self.tools, &self.requests, Budget::default());
+        next.recover().await.expect("recovered");
+        next
     }
 
     fn gated(&self) -> &Gated {
@@ -167,6 +190,22 @@ impl Bench {
             tokio::task::yield_now().await;
         }
     }
+}
+
+fn orchestrator(
+    journal: &Arc<DelegatingJournal<Gated>>,
+    tools: &Arc<Counting>,
+    requests: &watch::Sender<Requests>,
+    budget: Budget,
+) -> Orchestrator {
+    let script = Script::parse(CALL).expect("a script");
+    let deps = RuntimeDeps {
+        models: Arc::new(Counted { script, requests: requests.clone() }),
+        prices: prices(),
+        tools: Arc::clone(tools) as Arc<dyn ToolExecutor>,
+        ..world(journal.clone(), tools, CALL)
+    };
+    Orchestrator::new(RuntimeConfig { deps, budget })
 }
 
 fn sent(sent: usize) -> Requests {
@@ -294,4 +333,62 @@ async fn a_creation_with_a_key_that_fails_cancels_its_request() {
     assert!(invoked.await.is_err());
     bench.until(Requests { sent: 1, canceled: 1 }).await;
     assert!(events(&bench.gated().inner).await.is_empty());
+}
+
+#[tokio::test]
+async fn of_two_creations_with_one_key_the_later_one_may_be_the_first_in_the_journal() {
+    let bench = Bench::new(Budget::default());
+    bench.gated().first_is_late.store(true, Ordering::SeqCst);
+    let looks = bench.gated().keys.acquire().await.expect("it is open");
+    let mut first = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    let mut second = Box::pin(bench.orchestrator.invoke(keyed("k")));
+    tokio::select! {
+        _ = &mut first => panic!("accepted before it was durable"),
+        () = bench.settle() => {}
+    }
+    tokio::select! {
+        _ = &mut second => panic!("accepted before it was durable"),
+        () = bench.settle() => {}
+    }
+    drop(looks);
+    tokio::select! {
+        _ = &mut first => panic!("accepted before it was durable"),
+        _ = &mut second => panic!("accepted before it was durable"),
+        () = bench.settle() => {}
+    }
+    assert_eq!(*bench.requests.borrow(), sent(0), "either may be the repeated one");
+    bench.gated().gate.add_permits(100);
+    let (first, second) = tokio::join!(first, second);
+    let (first, second) = (first.expect("accepted"), second.expect("accepted"));
+    assert_eq!(first.task_id, second.task_id);
+    assert!(first.deduplicated && !second.deduplicated);
+    bench.orchestrator.wait(&first.task_id).await.expect("an end");
+    assert_eq!(*bench.requests.borrow(), sent(2), "no request was sent in vain");
+}
+
+#[tokio::test]
+async fn a_key_answers_in_the_next_process_and_when_the_task_before_it_is_continued() {
+    let bench = Bench::new(Budget::default());
+    bench.gated().gate.add_permits(1_000);
+    let first = bench.orchestrator.invoke(keyed("k")).await.expect("accepted");
+    bench.orchestrator.wait(&first.task_id).await.expect("an end");
+    assert_eq!(*bench.requests.borrow(), sent(2));
+    // The same request again, now behind the task that answered it.
+    let until = bench.orchestrator.task(&first.task_id).await.expect("a task");
+    let behind = HistoryRef { task_id: first.task_id.clone(), seq: until.seq };
+    let before = PriorHistory::Task(behind);
+    let fork = |key| NewTask { before: before.clone(), ..keyed(key) };
+    let again = bench.orchestrator.invoke(fork("k")).await.expect("the same answer");
+    assert_eq!((&again.task_id, again.deduplicated), (&first.task_id, true));
+    // A fork with a key of its own leaves early, and once.
+    let other = bench.orchestrator.invoke(fork("fork")).await.expect("accepted");
+    assert!(!other.deduplicated);
+    bench.orchestrator.wait(&other.task_id).await.expect("an end");
+    let all = *bench.requests.borrow();
+    let next = bench.restarted().await;
+    for task in [keyed("k"), fork("k"), keyed("fork")] {
+        assert!(next.invoke(task).await.expect("the same answer").deduplicated);
+    }
+    bench.settle().await;
+    assert_eq!(*bench.requests.borrow(), all, "a repeated one asks no model");
 }

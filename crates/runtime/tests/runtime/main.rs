@@ -53,5 +53,6 @@ mod todo;
 mod tool_policy;
 mod tree;
 mod turns;
+mod untouched_agents;
 mod wait_cycle;
 mod world;

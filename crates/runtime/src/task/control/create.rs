@@ -69,7 +69,7 @@ pub(crate) async fn create_and_start(
     Ok(appended)
 }
 
-/// Writes a creation. The task starts meanwhile if it may and if it is not a repeated one.
+/// Writes a creation. The task starts meanwhile if it may and if it is certainly not a repeated one.
 async fn append_and_start_early(
     services: &Arc<Services>,
     append: Append,
@@ -77,13 +77,18 @@ async fn append_and_start_early(
 ) -> (Result<Appended, JournalError>, Option<EarlyStart>) {
     let task_id = append.task_id.clone();
     let start = || supervise::start_early(services, &task_id);
-    let key = append.key.clone().filter(|_| may_start);
-    let held = key.as_ref().and_then(|key| services.creation_keys.hold(key));
-    let early = if may_start && key.is_none() { start() } else { None };
-    let Some(held) = held else { return (services.append(append).await, early) };
+    let Some(key) = append.key.clone() else {
+        let early = if may_start { start() } else { None };
+        return (services.append(append).await, early);
+    };
+    let written = services.creation_keys.begin(&key);
+    if !may_start {
+        return (services.append(append).await, None);
+    }
     let mut appending = pin!(services.append(append));
-    let is_new = held.is_new(&task_id, &*services.deps.journal);
+    let is_new = written.is_new(&task_id, &*services.deps.journal);
     tokio::select! {
+        // The journal gets the creation before it is asked about the key.
         biased;
         appended = &mut appending => (appended, None),
         is_new = is_new => {

@@ -1,10 +1,11 @@
 //! Idempotency keys of creations that are being written.
 //!
-//! The first model request of a task with a key may leave before the journal has the task if its key is new: no other creation
-//! with the same key is being written, and the journal has not answered it. Of several creations with one key at a time, the
-//! first alone may find that.
+//! The first model request of a task with a key may leave before the journal has the task if its key is new: the journal has not
+//! answered it, and no other creation with the same key is being written. Of several creations with one key at a time, any may be
+//! the first in the journal: then none is known to be new.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::TaskId;
@@ -12,40 +13,70 @@ use antiphon_core::port::{IdempotencyKey, Journal};
 
 /// The keys of creations that are being written.
 #[derive(Debug, Default)]
-pub(crate) struct CreationKeys(Mutex<HashSet<IdempotencyKey>>);
+pub(crate) struct CreationKeys(Mutex<HashMap<IdempotencyKey, Creations>>);
+
+/// Creations with one key.
+#[derive(Debug)]
+struct Creations {
+    /// Those that are being written.
+    count: usize,
+    /// Whether there was a second one since the first of them began.
+    is_shared: bool,
+}
 
 impl CreationKeys {
-    fn keys(&self) -> MutexGuard<'_, HashSet<IdempotencyKey>> {
+    fn keys(&self) -> MutexGuard<'_, HashMap<IdempotencyKey, Creations>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds a key while its creation is written. `None` when another creation holds it.
-    pub(crate) fn hold(&self, key: &IdempotencyKey) -> Option<HeldKey<'_>> {
-        let is_free = self.keys().insert(key.clone());
-        is_free.then(|| HeldKey { keys: self, key: key.clone() })
+    /// Notes that a creation with this key is written, until what is returned is dropped. Call it before the journal gets the
+    /// creation.
+    pub(crate) fn begin(&self, key: &IdempotencyKey) -> WrittenKey<'_> {
+        match self.keys().entry(key.clone()) {
+            Entry::Occupied(mut others) => {
+                let others = others.get_mut();
+                others.count += 1;
+                others.is_shared = true;
+            }
+            Entry::Vacant(none) => {
+                none.insert(Creations { count: 1, is_shared: false });
+            }
+        }
+        WrittenKey { keys: self, key: key.clone() }
     }
 }
 
-/// A key that no other creation can hold. Dropping it releases the key.
+/// The key of a creation that is being written.
 #[derive(Debug)]
-pub(crate) struct HeldKey<'a> {
+pub(crate) struct WrittenKey<'a> {
     keys: &'a CreationKeys,
     key: IdempotencyKey,
 }
 
-impl HeldKey<'_> {
-    /// Whether the key is new: the journal has not answered it, except with the task that is being written. A journal that
-    /// cannot be read does not say so.
+impl WrittenKey<'_> {
+    /// Whether the key is new: the journal has not answered it, except with the task that is being written, and no other creation
+    /// may answer it first. A journal that cannot be read does not say so. To be asked after the journal got the creation: those
+    /// that begin later are behind it.
     pub(crate) async fn is_new(&self, task_id: &TaskId, journal: &dyn Journal) -> bool {
-        match journal.answered(&self.key).await {
+        let is_unanswered = match journal.answered(&self.key).await {
             Ok(answered) => answered.is_none_or(|first| first.task_id == *task_id),
             Err(_) => false,
-        }
+        };
+        is_unanswered && !self.is_shared()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.keys.keys().get(&self.key).is_some_and(|creations| creations.is_shared)
     }
 }
 
-impl Drop for HeldKey<'_> {
+impl Drop for WrittenKey<'_> {
     fn drop(&mut self) {
-        self.keys.keys().remove(&self.key);
+        let mut keys = self.keys.keys();
+        let Some(creations) = keys.get_mut(&self.key) else { return };
+        creations.count -= 1;
+        if creations.count == 0 {
+            keys.remove(&self.key);
+        }
     }
 }
