@@ -2,6 +2,7 @@
 //! The answer is the same, and once a command returns, the journal has it.
 
 mod client_lock;
+mod conversations;
 mod discovery;
 mod hand_over;
 mod inbox;

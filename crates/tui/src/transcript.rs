@@ -11,8 +11,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon_core::{
-    AssistantMessage, Event, EventBody, InputBlock, Message, ModelRef, PriceTable, Seq,
-    StreamEvent, TaskId, TodoItem, ToolResultMessage, UsageRecorded,
+    AssistantMessage, Event, EventBody, Message, ModelRef, PriceTable, Seq, StreamEvent, TaskId,
+    TodoItem, ToolResultMessage, UsageRecorded,
 };
 use antiphon_project::settings::ContextWindows;
 use antiphon_runtime::{AnswerDelta, Delta, DeltaEvent, ToolDelta};
@@ -319,11 +319,7 @@ impl TaskTranscript {
 
     /// The first lines of a result, unless it is an edit, whose difference is shown.
     fn result_lines(&mut self, result: &ToolResultMessage) {
-        let texts = result.content.iter().filter_map(|block| match block {
-            InputBlock::Text(text) => Some(text.text.as_str()),
-            InputBlock::Image(_) => None,
-        });
-        let text: String = texts.collect();
+        let text = antiphon_view::result_text(result);
         if antiphon_view::diff_lines(&text).next().is_some() {
             return;
         }

@@ -16,6 +16,7 @@ pub mod display;
 mod failure_text;
 mod note;
 mod question;
+mod result_text;
 mod task_outcome;
 mod task_words;
 pub mod text;
@@ -35,6 +36,7 @@ pub use question::{
     Extent, answer_text, answers_text, plan_lines, question_lines, question_text, todo_lines,
     todo_text,
 };
+pub use result_text::result_text;
 pub use task_outcome::TaskOutcome;
 pub use task_words::{peer_wait_text, status_word, task_title};
 pub use transcript::{NotePlacement, Transcript, TranscriptFormat, TranscriptOptions};

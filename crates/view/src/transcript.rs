@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::display::{Destination, TextFilter, escaped};
 use crate::note::Note;
 use crate::question::todo_text;
+use crate::result_text::result_text;
 use crate::text::{cut, elapsed, line_count, one_line};
 use crate::wording::{diff_lines, dispatch_text, wait_text};
 use answer::{Answers, Showing};
@@ -180,14 +181,7 @@ impl Transcript {
             .cloned()
             .unwrap_or_else(|| (cut(&escaped(&result.tool_name)), None));
         let took = started.map_or(String::new(), |at| format!(" {}", elapsed(at.elapsed())));
-        let text: String = result
-            .content
-            .iter()
-            .map(|block| match block {
-                InputBlock::Text(text) => text.text.as_str(),
-                InputBlock::Image(_) => "[an image]\n",
-            })
-            .collect();
+        let text = result_text(result);
         let name = title.split_whitespace().next().unwrap_or_default().to_owned();
         if result.is_error {
             let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();

@@ -97,3 +97,45 @@ fn commands_that_the_program_runs_have_its_state_folder() {
     let default = crate::project_folder::state(world.path());
     assert!(!default.exists(), "{}", default.display());
 }
+
+/// An agent that asks another one.
+const ASKS: &str = r#"
+[[reply]]
+when = { system_contains = "You help." }
+steps = [{ text = "I help with {{last_user}}." }]
+[[reply]]
+when = { results_since_user = 0 }
+steps = [{ call = { name = "call_agent", arguments = { agent = "helper", prompt = "a part" } } }]
+[[reply]]
+steps = [{ text = "All of {{last_user}} is done." }]
+"#;
+
+#[test]
+fn what_agents_say_to_each_other_is_no_conversation_of_the_user() {
+    let world = World::new();
+    world.script(ASKS);
+    world.write(".antiphon/agents/helper.md", "---\ndescription: Helps.\n---\nYou help.\n");
+    world.write(
+        ".antiphon/agents/lead.md",
+        "---\ndescription: Leads.\nagents: [helper]\n---\nYou lead.\n",
+    );
+    world.trust();
+    let mut screen = world.start(SIZE, &["--agent", "lead"]);
+    screen.until("Ask anything");
+    screen.press("the whole\r");
+    screen.until_written("All of the whole is done.");
+    screen.until("Ask anything");
+    screen.quit();
+    let mut screen = world.start(SIZE, &["-c"]);
+    screen.until("All of the whole is done.");
+    screen.until("Ask anything");
+    screen.press("/sessions\r");
+    screen.until("Conversations: type to search\n  › the whole");
+    assert!(!screen.text().contains("    a part"), "{}", screen.text());
+    screen.press("\x1b\x10part");
+    screen.until("files: part");
+    screen.until("nothing matches");
+    screen.press("\x1b");
+    screen.until_gone("nothing matches");
+    screen.quit();
+}

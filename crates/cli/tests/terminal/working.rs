@@ -153,6 +153,26 @@ fn a_task_of_another_terminal_is_steered_paused_resumed_watched_and_canceled() {
 }
 
 #[test]
+fn a_task_is_steered_from_its_transcript_which_the_tree_opened() {
+    let (world, mut worker) = works_in("chunk_chars = 4\n");
+    let mut screen = world.chat(SIZE);
+    screen.until("default");
+    screen.press("\x0f");
+    screen.until("Enter transcript");
+    screen.press("\r");
+    screen.until("s steers");
+    screen.press("s");
+    screen.until("to task");
+    screen.press("from its transcript\r");
+    screen.until_written("reads it after its current step");
+    worker.until_written("You said from its transcript.");
+    worker.until("Ask anything");
+    nothing_at_work(&mut screen);
+    screen.quit();
+    worker.quit();
+}
+
+#[test]
 fn a_task_is_paused_and_canceled_from_its_transcript() {
     let (world, mut worker) = works_in("chunk_chars = 4\n");
     let mut screen = world.chat(SIZE);
@@ -165,7 +185,7 @@ fn a_task_is_paused_and_canceled_from_its_transcript() {
     screen.until("The task pauses after its current step");
     worker.until("⏸ interrupted");
     screen.press("c");
-    screen.until("Cancel this task and every task below it?");
+    screen.until("y cancels it and every task below it");
     screen.press("x");
     screen.until("c cancels");
     screen.press("cy");

@@ -17,7 +17,7 @@ use super::{Conversation, Next, Picked, Program};
 use crate::choice::{Choice, ChoiceList};
 use crate::command::{COMMANDS, Command};
 
-/// Sessions that are listed.
+/// Conversations that are listed.
 pub(super) const LISTED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 
 /// Keys that always do the same.

@@ -22,6 +22,7 @@ use super::{AtEnd, Next, Program};
 use crate::composer::Vi;
 use crate::document::{prompt_lines, text_of};
 use crate::transcript::TaskTranscript;
+use crate::wrap::wrap;
 use crate::{highlight, markdown};
 
 /// Messages of a continued conversation that are shown again.
@@ -343,7 +344,8 @@ impl Program<'_, '_> {
                 for call in answer.tool_calls() {
                     let title = antiphon_view::tool_call_title(call);
                     let dim = Style::new().add_modifier(Modifier::DIM);
-                    lines.push(Line::styled(format!("→ {title}"), dim));
+                    let line = Line::styled(format!("→ {title}"), dim);
+                    lines.extend(wrap(&line, self.width(), 2));
                 }
                 lines.push(Line::default());
                 self.add_lines(lines);

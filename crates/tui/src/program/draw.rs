@@ -173,7 +173,11 @@ impl Program<'_, '_> {
         let left = self.watched.as_ref();
         let left = left.and_then(|task| task.context_left(&self.options.windows));
         let left = left.map_or(String::new(), |left| format!(" · {left}% context left"));
+        let asked = self.question.as_ref().map(|question| &question.approval.task_id);
         let text = match &mut self.watched {
+            Some(task) if asked == Some(&task.task_id) => {
+                format!("? waits for your answer {}{left}", task.spent())
+            }
             Some(task) if working => task.activity() + &left,
             Some(_) | None if self.is_suspended => format!("⏸ interrupted{left}"),
             Some(_) | None => self.options.default_status(&self.conversation, &left),

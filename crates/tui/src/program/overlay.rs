@@ -10,6 +10,7 @@ use ratatui_core::style::{Color, Modifier, Style};
 use ratatui_core::text::Line;
 
 use super::lookups::Found;
+use super::tree_focus::CONFIRMS_CANCEL;
 use super::{Program, unusable};
 use crate::asked_question::AskedQuestion;
 use crate::document::{Entry, text_of};
@@ -131,7 +132,8 @@ impl Program<'_, '_> {
         match key {
             KeyCode::Char('s') => {
                 self.close_overlay()?;
-                self.addressee = Some(task_id);
+                // It may have been opened from the tree, which had the keyboard.
+                (self.addressee, self.focus) = (Some(task_id), None);
             }
             KeyCode::Char('p') => {
                 let paused = self.connection().pause(&task_id).await;
@@ -191,7 +193,7 @@ impl Program<'_, '_> {
         let said = if self.question.is_some() {
             Some("A question waits for you: q closes this")
         } else if overlay.confirms_cancel {
-            Some("Cancel this task and every task below it? y cancels; any other key does not")
+            Some(CONFIRMS_CANCEL)
         } else {
             overlay.message.as_deref()
         };

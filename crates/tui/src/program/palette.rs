@@ -28,7 +28,7 @@ impl Program<'_, '_> {
             detail: "at work".to_owned(),
             value: Picked::Task(task_id),
         }));
-        let sessions = self.connection().sessions(LISTED).await?;
+        let sessions = self.connection().conversations(LISTED).await?;
         let names = self.session_names().all();
         entries.extend(sessions.into_iter().map(|session| Choice {
             label: label(&session, &names),

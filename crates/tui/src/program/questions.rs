@@ -11,6 +11,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::{Asks, Program};
 use crate::asked_question::{Answer, AskedQuestion};
 use crate::sgr;
+use crate::wrap::wrap;
 
 impl Program<'_, '_> {
     /// An event may ask a question, answer one, or end the task that asked.
@@ -54,7 +55,9 @@ impl Program<'_, '_> {
             colors: Colors::On,
             width: self.width(),
         };
-        let lines: Vec<_> = question.lines().iter().map(|line| sgr::decode(line)).collect();
+        // The line that says what the keys do is as long as the rule that it names.
+        let wrapped = |line: &String| wrap(&sgr::decode(line), self.width(), 2);
+        let lines: Vec<_> = question.lines().iter().flat_map(wrapped).collect();
         if let Some(task) = &mut self.watched {
             // The answer that asks is complete.
             task.finish();

@@ -74,7 +74,7 @@ impl Program<'_, '_> {
             });
             return Ok(());
         }
-        let sessions = self.connection().sessions(LISTED).await?;
+        let sessions = self.connection().conversations(LISTED).await?;
         let names = self.session_names().all();
         let entries = sessions.into_iter().map(|session| {
             let tasks = count(session.tasks, "task");
@@ -174,7 +174,7 @@ async fn last_said(
 /// The conversations whose messages or names have the text, in lower case.
 async fn search(connection: &Connection, text: &str, names: &Names) -> Result<Found, ProjectError> {
     let (mut entries, mut failures, mut read) = (Vec::new(), Vec::new(), 0);
-    for summary in connection.sessions(LISTED).await? {
+    for summary in connection.conversations(LISTED).await? {
         if read > SEARCHED_BYTES_MAX {
             failures.push(format!(
                 "only the newest {} MiB were searched",

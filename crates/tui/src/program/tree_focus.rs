@@ -6,6 +6,10 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use super::Program;
 
+/// Asks whether a task is canceled.
+pub(super) const CONFIRMS_CANCEL: &str =
+    "y cancels it and every task below it; any other key does not";
+
 /// A selected task of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TreeFocus {
@@ -18,7 +22,7 @@ impl TreeFocus {
     /// What the keys do.
     pub(super) fn hint(&self) -> &'static str {
         if self.confirms_cancel {
-            "Cancel this task and every task below it? y cancels; any other key does not"
+            CONFIRMS_CANCEL
         } else {
             "Enter transcript · s steer · p pause · r resume · c cancel · a its question · w watch · Esc back"
         }
