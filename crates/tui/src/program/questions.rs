@@ -5,13 +5,14 @@ use std::time::Instant;
 use antiphon_core::port::ApprovalSelector;
 use antiphon_core::{Approval, ApprovalReply, Decision, Event, EventBody};
 use antiphon_project::error::ProjectError;
+use antiphon_view::text::{columns, wrap};
 use antiphon_view::{ApprovalQuestion, Colors};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_core::text::Line;
 
 use super::{Asks, Program};
 use crate::asked_question::{Answer, AskedQuestion};
 use crate::sgr;
-use crate::wrap::wrap;
 
 impl Program<'_, '_> {
     /// An event may ask a question, answer one, or end the task that asked.
@@ -55,9 +56,9 @@ impl Program<'_, '_> {
             colors: Colors::On,
             width: self.width(),
         };
-        // The line that says what the keys do is as long as the rule that it names.
-        let wrapped = |line: &String| wrap(&sgr::decode(line), self.width(), 2);
-        let lines: Vec<_> = question.lines().iter().flat_map(wrapped).collect();
+        let width = self.width();
+        let lines: Vec<_> =
+            question.lines().iter().flat_map(|line| question_line(line, width)).collect();
         if let Some(task) = &mut self.watched {
             // The answer that asks is complete.
             task.finish();
@@ -153,5 +154,17 @@ impl Program<'_, '_> {
             Err(error) => self.error(&error.to_string()),
         }
         self.ask_next().await
+    }
+}
+
+/// A line of a question in lines that fit. The one that says what the keys do is as long as the rule that it names.
+fn question_line(line: &str, width: usize) -> Vec<Line<'static>> {
+    const INDENT: &str = "  ";
+    match line.strip_prefix(INDENT) {
+        Some(text) if columns(line) > width => {
+            let parts = wrap(text, width.saturating_sub(INDENT.len()));
+            parts.iter().map(|part| Line::raw(format!("{INDENT}{part}"))).collect()
+        }
+        Some(_) | None => vec![sgr::decode(line)],
     }
 }
