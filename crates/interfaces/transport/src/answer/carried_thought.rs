@@ -4,10 +4,10 @@
 //! The field names the model that wrote the thinking, because no other model may get it, and holds the blocks byte for
 //! byte: signatures and encrypted content of the provider pass unchanged. The provider checks them.
 
-use antiphon_core::port::{Clock, SystemClock};
 use antiphon_core::{AssistantBlock, AssistantMessage, Message, ModelRef, StopReason, Usage};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 
 /// Begins every field that is ours.
@@ -49,7 +49,8 @@ impl CarriedThought {
             raw_stop_reason: String::new(),
             usage: Usage::default(),
             model: None,
-            timestamp: SystemClock.now(),
+            // A repeated request gets the same field.
+            timestamp: DateTime::UNIX_EPOCH,
         };
         let (model, followed_by) = (self.model.clone(), self.followed_by);
         let json =
@@ -96,6 +97,7 @@ mod tests {
             blocks: vec![AssistantBlock::Thinking(thinking), AssistantBlock::Opaque(opaque)],
         };
         let field = carried.to_field().unwrap();
+        assert_eq!(carried.to_field().unwrap(), field);
         assert_eq!(CarriedThought::from_field(&field), Ok(Some(carried)));
     }
 
