@@ -85,8 +85,10 @@ async function main() {
   await assert.rejects(client.cancelTask({ id: taskId, tenant: "", metadata: undefined }), /has ended/);
   console.log("errors");
 
-  const extended = await client.getExtendedAgentCard({ tenant: "" });
-  assert.equal(extended.name, "helper");
+  assert(client.agentCard.capabilities.extendedAgentCard);
+  const listed = client.agentCard;
+  const extended = await client.getAgentCard();
+  assert(extended !== listed && extended.name === "helper");
   console.log("extended card");
 }
 
