@@ -13,11 +13,13 @@ use rustix::process::{
 
 use crate::absent_paths::AbsentPaths;
 use crate::confine::{require_single_thread, unavailable, unconfined};
+use crate::followed_links::FollowedLinks;
 use crate::git_programs::{copy_in_memory, only_programs};
 use crate::listener::listeners;
 use crate::mounts::{View, fd_path};
 use crate::nested::{self, KnownFolders};
 use crate::protected_path::protected_paths;
+use crate::real_paths::RealPaths;
 use crate::repository::Repository;
 use crate::sandbox_error::Step;
 use crate::syscalls::{self, UnixFamily};
@@ -33,6 +35,8 @@ pub struct Enforced {
     view: View,
     /// Missing paths that would have to be covered if they existed.
     absent: AbsentPaths,
+    /// Links on the way to protected paths.
+    links: FollowedLinks,
     /// Folders below the roots with nothing to protect.
     folders: KnownFolders,
     /// Whether every program can be started.
@@ -69,8 +73,8 @@ impl Policy {
             SandboxMode::Full => {
                 unconfined()?;
                 let (view, absent) = (View::default(), AbsentPaths::default());
-                let folders = KnownFolders::default();
-                Ok(Enforced { policy, view, absent, folders, starts_all: true })
+                let (links, folders) = (FollowedLinks::default(), KnownFolders::default());
+                Ok(Enforced { policy, view, absent, links, folders, starts_all: true })
             }
             SandboxMode::ReadOnly | SandboxMode::Workspace => confined(policy),
         }
@@ -78,11 +82,12 @@ impl Policy {
 }
 
 impl Enforced {
-    /// A path that is no longer protected, because a process outside replaced or created it. Then a
-    /// new sandbox is needed.
+    /// A path that is no longer protected, because a process outside replaced or created it, or a link that leads elsewhere.
+    /// Then a new sandbox is needed.
     pub fn stale(&mut self) -> Option<PathBuf> {
         let uncovered = self.view.covered.iter().find(|path| !is_covered(path)).cloned();
-        uncovered.or_else(|| self.absent.appeared(SystemTime::now()))
+        let changed = uncovered.or_else(|| self.links.changed());
+        changed.or_else(|| self.absent.appeared(SystemTime::now()))
     }
 
     /// Makes a program startable by this process, also where other programs may not start it.
@@ -125,7 +130,8 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
     let listeners = listeners(&std::fs::read("/proc/net/unix").unwrap_or_default());
     let repository = Repository::of(&policy)?;
     repository.as_ref().map_or(Ok(()), Repository::check_identities)?;
-    let protected_paths = protected_paths(&policy, repository.as_ref())?;
+    let mut real = RealPaths::default();
+    let protected_paths = protected_paths(&policy, repository.as_ref(), &mut real)?;
     let mut namespaces = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC;
     match policy.network {
         Network::Off => namespaces |= CloneFlags::CLONE_NEWNET,
@@ -154,8 +160,9 @@ fn confined(policy: Policy) -> Result<Enforced, SandboxError> {
     };
     syscalls::restrict(unix, policy.runs)?;
     let absent = AbsentPaths::new(std::mem::take(&mut view.absent), SystemTime::now());
+    let links = FollowedLinks::new(real.into_links(), |path| view.is_private(path));
     let (folders, starts_all) = (KnownFolders::default(), programs.is_none());
-    Ok(Enforced { policy, view, absent, folders, starts_all })
+    Ok(Enforced { policy, view, absent, links, folders, starts_all })
 }
 
 fn is_covered(path: &Path) -> bool {

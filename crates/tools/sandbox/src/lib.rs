@@ -27,6 +27,8 @@
 //! - A mount can only cover what exists. A protected name that a command itself creates further
 //!   down than directly below a root can be written by that command; from the next command on it is
 //!   protected. A symbolic link with a protected name further down can be replaced.
+//! - What a link outside of the roots leads to is hidden as it is when a command starts. A program outside that changes such a
+//!   link while a command runs shows that command the new target.
 //! - Readable files can be read: keys must be listed ([`SECRETS_IN_HOME`]).
 
 mod confine;
@@ -42,7 +44,7 @@ mod sandbox_error;
 use git::{git_dir, git_programs, gitlink, new_submodule, repository, sweep};
 use mounts::{mount_table, placeholder};
 use paths::{
-    absent_paths, folder_stamp, listener, nested, pinned_folder, protected_path, real_paths,
+    absent_paths, folder_stamp, followed_links, listener, nested, pinned_folder, protected_path, real_paths,
     secret_paths,
 };
 use restrictions::{capability, control_group, limits, loopback, syscalls, write_limit};

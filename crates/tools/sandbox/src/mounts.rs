@@ -150,7 +150,8 @@ impl View {
         remount(MountFlags::NOEXEC, |at| self.writable.iter().any(|folder| at.starts_with(folder)))
     }
 
-    fn is_private(&self, path: &Path) -> bool {
+    /// Whether a path is in a folder whose contents belong to the sandbox.
+    pub(crate) fn is_private(&self, path: &Path) -> bool {
         self.private.iter().any(|at| path.starts_with(at))
     }
 

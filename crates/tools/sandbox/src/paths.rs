@@ -2,6 +2,7 @@
 
 pub(crate) mod absent_paths;
 pub(crate) mod folder_stamp;
+pub(crate) mod followed_links;
 pub(crate) mod listener;
 pub(crate) mod nested;
 pub(crate) mod pinned_folder;

@@ -145,10 +145,11 @@ impl ToolExecutor for Toolbox {
         let own = self.handlers.iter().map(|(tool, _)| Arc::clone(tool));
         let mut tools: Vec<Arc<Tool>> = own.collect();
         for executor in &self.executors {
-            // Within one executor names are unique.
-            let known: HashSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-            let is_new = |tool: &Arc<Tool>| !known.contains(tool.name.as_str());
-            let new: Vec<_> = executor.tools().into_iter().filter(is_new).collect();
+            let offered = executor.tools();
+            // Of two tools with one name, also of one executor, the first counts.
+            let mut known: HashSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+            let new = offered.iter().filter(|tool| known.insert(tool.name.as_str()));
+            let new: Vec<_> = new.map(Arc::clone).collect();
             tools.extend(new);
         }
         tools

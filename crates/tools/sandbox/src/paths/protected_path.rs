@@ -36,16 +36,17 @@ impl ProtectedPath {
 
 /// The paths that a resolved policy protects by name, outermost first.
 pub(crate) fn named_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
-    Ok(without_covered(by_name(policy)?))
+    Ok(without_covered(by_name(policy, &mut RealPaths::default())?))
 }
 
 /// All paths that a resolved policy protects, outermost first: also those found further down. What
-/// commands may change in `repository` is not among them.
+/// commands may change in `repository` is not among them. `real` has the links that were followed.
 pub(crate) fn protected_paths(
     policy: &Policy,
     repository: Option<&Repository>,
+    real: &mut RealPaths,
 ) -> Result<Vec<ProtectedPath>, SandboxError> {
-    let (mut protected_paths, mut real) = (by_name(policy)?, RealPaths::default());
+    let mut protected_paths = by_name(policy, real)?;
     let writes = policy.mode.writes_roots();
     for Nested { path, guard } in nested(policy)? {
         if !writes {
@@ -55,7 +56,7 @@ pub(crate) fn protected_paths(
             }
             continue;
         }
-        let root = within(&policy.roots, &path, &mut real).map(|(root, _)| root.to_owned());
+        let root = within(&policy.roots, &path, real).map(|(root, _)| root.to_owned());
         if let Some(root) = &root
             && metadata_of(&path).is_none()
         {
@@ -66,7 +67,7 @@ pub(crate) fn protected_paths(
     if let Some(repository) = repository {
         protected_paths.retain(|protected| !repository.opens(&protected.path));
         for Nested { path, guard } in nested_in(policy, repository)? {
-            let root = within(&policy.roots, &path, &mut real).map(|(root, _)| root.to_owned());
+            let root = within(&policy.roots, &path, real).map(|(root, _)| root.to_owned());
             protected_paths.push(ProtectedPath { path, guard, root });
         }
     }
@@ -95,20 +96,20 @@ pub(crate) fn replaceable(path: PathBuf) -> SandboxError {
     SandboxError::Unprotectable { path, reason: reason.to_owned() }
 }
 
-fn by_name(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
-    let (mut protected_paths, mut real) = (Vec::new(), RealPaths::default());
+fn by_name(policy: &Policy, real: &mut RealPaths) -> Result<Vec<ProtectedPath>, SandboxError> {
+    let mut protected_paths = Vec::new();
     for root in &policy.roots {
         for protected in &policy.protected {
             protected_paths.extend(protected_path(
                 policy,
                 &root.join(&protected.name),
                 protected.guard,
-                &mut real,
+                real,
             )?);
         }
     }
     for hidden in &policy.hidden {
-        protected_paths.extend(protected_path(policy, hidden, Guard::Hidden, &mut real)?);
+        protected_paths.extend(protected_path(policy, hidden, Guard::Hidden, real)?);
     }
     Ok(protected_paths)
 }
@@ -204,13 +205,17 @@ mod tests {
         policy.resolved().unwrap()
     }
 
+    fn all_paths(policy: &Policy) -> Result<Vec<ProtectedPath>, SandboxError> {
+        protected_paths(policy, None, &mut RealPaths::default())
+    }
+
     #[test]
     fn a_hidden_path_within_a_root_is_pinned() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         fs::create_dir_all(root.join(".config/antiphon")).unwrap();
         let protected_paths =
-            protected_paths(&policy(&root, &[&root.join(".config/antiphon/keys")]), None).unwrap();
+            all_paths(&policy(&root, &[&root.join(".config/antiphon/keys")])).unwrap();
         let keys = protected_paths.last().unwrap();
         assert_eq!(keys.path, root.join(".config/antiphon/keys"));
         assert_eq!(keys.pins(), [root.join(".config"), root.join(".config/antiphon")]);

@@ -3,18 +3,28 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::followed_links::FollowedLink;
+
 /// The real paths that were looked up, at one moment: links that are made later are not seen.
 #[derive(Debug, Default)]
-pub(crate) struct RealPaths(HashMap<PathBuf, Option<PathBuf>>);
+pub(crate) struct RealPaths {
+    known: HashMap<PathBuf, Option<PathBuf>>,
+    links: Vec<FollowedLink>,
+}
 
 impl RealPaths {
     /// What [`Path::canonicalize`] returns for an absolute path without `..`. `None` if that fails.
     pub(crate) fn of(&mut self, path: &Path) -> Option<&Path> {
-        if !self.0.contains_key(path) {
+        if !self.known.contains_key(path) {
             let real = self.look_up(path);
-            self.0.insert(path.to_owned(), real);
+            self.known.insert(path.to_owned(), real);
         }
-        self.0.get(path)?.as_deref()
+        self.known.get(path)?.as_deref()
+    }
+
+    /// The links that were followed.
+    pub(crate) fn into_links(self) -> Vec<FollowedLink> {
+        self.links
     }
 
     fn look_up(&mut self, path: &Path) -> Option<PathBuf> {
@@ -23,7 +33,9 @@ impl RealPaths {
         };
         let place = self.of(parent)?.join(name);
         if place.symlink_metadata().ok()?.is_symlink() {
-            return place.canonicalize().ok();
+            let to = place.canonicalize().ok();
+            self.links.push(FollowedLink { at: place, to: to.clone() });
+            return to;
         }
         Some(place)
     }
@@ -71,5 +83,20 @@ mod tests {
             assert_eq!(real.of(&path), path.canonicalize().ok().as_deref(), "{name}");
         }
         assert_eq!(real.of(Path::new("/")), Some(Path::new("/")));
+        let base = base.canonicalize().unwrap();
+        let mut links = real.into_links();
+        links.retain(|link| link.at.starts_with(&base));
+        // Two spellings of one link are two entries.
+        links.dedup();
+        let to = |name: &str| Some(base.join(name));
+        let led = [
+            ("to_a", to("a")),
+            ("a/back", to("a/b")),
+            ("to_file", to("a/file")),
+            ("to_gone", None),
+            ("round", None),
+        ];
+        let expected = led.map(|(name, to)| FollowedLink { at: base.join(name), to });
+        assert_eq!(links, expected);
     }
 }

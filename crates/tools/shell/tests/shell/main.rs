@@ -5,6 +5,7 @@
 mod background;
 mod bench;
 mod canceling;
+mod changed_links;
 mod cut_off;
 mod ending;
 mod environment;

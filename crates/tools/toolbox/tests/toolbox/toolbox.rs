@@ -1,5 +1,6 @@
 //! Many tools as one executor.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use antiphon_core::port::ToolContext;
@@ -19,17 +20,20 @@ struct FixedTool {
     name: &'static str,
     content: Vec<InputBlock>,
     released: Mutex<Vec<TaskId>>,
+    /// How often it lists its tool.
+    times: AtomicUsize,
 }
 
 #[async_trait]
 impl ToolExecutor for FixedTool {
     fn tools(&self) -> Vec<Arc<Tool>> {
         let description = "Returns something.".to_owned();
-        vec![Arc::new(Tool {
+        let tool = Arc::new(Tool {
             name: self.name.to_owned(),
             description,
             parameters: RawJson::empty_object(),
-        })]
+        });
+        vec![tool; self.times.load(Ordering::Relaxed)]
     }
 
     fn effect(&self, tool: &str) -> Option<Effect> {
@@ -52,7 +56,7 @@ fn with(executors: Vec<Arc<dyn ToolExecutor>>) -> Result<Toolbox, ToolboxError> 
 }
 
 fn fixed_tool(name: &'static str, content: Vec<InputBlock>) -> Arc<FixedTool> {
-    Arc::new(FixedTool { name, content, released: Mutex::default() })
+    Arc::new(FixedTool { name, content, released: Mutex::default(), times: AtomicUsize::new(1) })
 }
 
 #[test]
@@ -73,6 +77,9 @@ async fn tools_of_other_executors_come_last_and_are_run() {
     let toolbox = with(vec![one.clone(), other.clone()]).unwrap();
     let names: Vec<String> = toolbox.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(names, ["read_result", "z", "b"]);
+    // A list that changes may have a name twice, as of two servers whose names and tools make the same one.
+    one.times.store(2, Ordering::Relaxed);
+    assert_eq!(toolbox.tools().len(), 3);
     assert_eq!(toolbox.effect("z"), Some(Effect::SideEffect));
     assert_eq!(toolbox.effect("read_result"), Some(Effect::ReadOnly));
     assert_eq!(toolbox.effect("y"), None);
