@@ -2,37 +2,31 @@
 //! owner ends, this process takes its place, or is the client of the process that did. A task at a server that the
 //! user named is started over the API and stays there.
 
-use std::time::{Duration, Instant};
+mod next_owner;
+mod start;
 
-use antiphon_api::{RunStarted, RunTarget, StartRun};
-use antiphon_client::{ClientError, RetryPolicy};
-use antiphon_core::{Position, RawJson, TaskId};
+use std::time::Duration;
+
+use antiphon_client::RetryPolicy;
+use antiphon_core::{Position, TaskId};
 use antiphon_interface_transport::Interface;
 use antiphon_project::environment::Environment;
 use antiphon_project::project::{OwnerRole, Project};
 use antiphon_project::settings::UserSettings;
 use antiphon_project::task_process::TaskProcess;
-use antiphon_project::{Principal, TaskFactory as _};
 
-use crate::connection::{ClientLock, Connection, EndingOwner, Ownership, ProjectServer};
+use crate::connection::{ClientLock, Connection, ProjectServer};
 use crate::owner::Owner;
 use crate::owner_change::{KnownOwner, OwnerChange};
 use crate::remaining_tasks::{NextOwnership, RemainingTasks};
-use crate::server_task::create_task;
 use crate::task_stream::TaskStream;
 use antiphon_project::error::ProjectError;
+use next_owner::connect;
 
-/// Pause before an owner that is about to end is asked again.
-const PAUSE: Duration = Duration::from_millis(10);
+pub use next_owner::NextOwner;
 
 /// Pause before an owner that ends, and still answers, is asked again: its last calls may take minutes.
 pub(crate) const ENDING_PAUSE: Duration = Duration::from_millis(50);
-
-/// Pause between two looks whether the owner is there, while nothing is asked of it.
-const LOOK_PAUSE: Duration = Duration::from_millis(500);
-
-/// Pause before a server elsewhere that does not answer is asked again.
-const SERVER_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long a task may be without an owner, or a server elsewhere may be away.
 const OWNER_WAIT: Duration = Duration::from_secs(30);
@@ -49,15 +43,6 @@ pub struct OwnTask<'a> {
     pub role: OwnerRole,
     /// What this process serves on the project's socket when it owns the journal.
     pub interface: fn() -> Interface,
-}
-
-/// Who runs the task from now on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextOwner {
-    /// One that goes on with the task; it may be this process, or the same one as before.
-    Found,
-    /// The owner ends, and still answers: its last calls run. It is to be asked again after a pause.
-    Ending,
 }
 
 /// Where the task may run.
@@ -258,125 +243,6 @@ impl<'a> AttachedTask<'a> {
         };
     }
 
-    /// Starts the task, or goes on with it. The journal has it when this returns. `key` makes it the same task for
-    /// the next owner when this one ends meanwhile. Waits for an owner that ends as long as that answers.
-    pub async fn start(
-        &mut self,
-        target: RunTarget,
-        key: Option<&str>,
-    ) -> Result<RunStarted, ProjectError> {
-        let mut ending = EndingOwner::default();
-        loop {
-            if let Some(started) = self.start_at_owner(target.clone(), key).await? {
-                return Ok(started);
-            }
-            if let (TaskPlace::Project(own), Some(text)) = (&self.place, ending.waits()) {
-                own.environment.warnings.report(text);
-            }
-            tokio::time::sleep(ENDING_PAUSE).await;
-            self.connect_again().await?;
-        }
-    }
-
-    /// The same; `None` while the owner ends and still answers.
-    async fn start_at_owner(
-        &mut self,
-        target: RunTarget,
-        key: Option<&str>,
-    ) -> Result<Option<RunStarted>, ProjectError> {
-        let end = Instant::now() + OWNER_WAIT;
-        loop {
-            self.serve_before_tools();
-            match self.try_start(target.clone(), key).await {
-                Ok(started) => {
-                    self.task_id = Some(started.task_id.clone());
-                    // Beside the first request to the model.
-                    self.serve();
-                    return Ok(Some(started));
-                }
-                Err(failed) if self.owner.is_none() && failed.owner_ends => return Ok(None),
-                Err(failed)
-                    if failed.is_passing && self.owner.is_none() && Instant::now() < end =>
-                {
-                    tokio::time::sleep(PAUSE).await;
-                    self.connect_again().await?;
-                }
-                Err(failed) => return Err(failed.error),
-            }
-        }
-    }
-
-    /// Serves the other processes before the task waits for tools.
-    fn serve_before_tools(&mut self) {
-        if self.owner.as_ref().is_some_and(|owner| owner.project.waits_for_tools()) {
-            self.serve();
-        }
-    }
-
-    async fn try_start(
-        &self,
-        target: RunTarget,
-        key: Option<&str>,
-    ) -> Result<RunStarted, FailedStart> {
-        let own = match &self.place {
-            TaskPlace::Project(own) => own,
-            TaskPlace::NamedServer => return self.start_at_server(target, key).await,
-        };
-        let process = RawJson::of(own.role.process())
-            .map_err(|error| FailedStart::from(ProjectError::Failed(error.to_string())))?;
-        let version = antiphon_api::VERSION.to_owned();
-        match (&self.owner, &self.connection) {
-            (Some(owner), _) => {
-                // For an id that is not registered yet.
-                let variables = own.environment.texts();
-                let run = StartRun { version, variables, process, target };
-                let key = key.map(|key| Principal::default().idempotency_key("run", key));
-                let started = owner.project.tasks.start_run(run, key).await;
-                started.map_err(|error| ProjectError::from(error).into())
-            }
-            (None, Connection::Server(server, _)) => {
-                let variables = own.environment.texts();
-                let run = StartRun { version, variables, process, target };
-                let started = server.client.start_run(&run, key).await;
-                started.map_err(|error| FailedStart::of(server, error))
-            }
-            (None, Connection::Local(_)) => {
-                Err(ProjectError::Failed("the journal has no owner".to_owned()).into())
-            }
-        }
-    }
-
-    /// Creates the task at the server that the user named, or goes on with it there.
-    async fn start_at_server(
-        &self,
-        target: RunTarget,
-        key: Option<&str>,
-    ) -> Result<RunStarted, FailedStart> {
-        let Connection::Server(server, reader) = &self.connection else {
-            return Err(ProjectError::Failed("no server was named".to_owned()).into());
-        };
-        // Before the task exists, so that none of its events is missed.
-        let after = reader.head().await.map_err(ProjectError::from)?;
-        let warnings = Vec::new();
-        let task_id = match target {
-            RunTarget::New(request) => {
-                let task = create_task(&request)?;
-                let created = server.client.create_task(&task, key).await;
-                let task_id = created.map_err(|error| FailedStart::of(server, error))?.task_id;
-                return Ok(RunStarted { root: task_id.clone(), task_id, after, warnings });
-            }
-            RunTarget::Resume(task_id) => {
-                let resumed = server.client.resume_task(&task_id).await;
-                resumed.map_err(|error| FailedStart::of(server, error))?;
-                task_id
-            }
-            RunTarget::Attach(task_id) => task_id,
-        };
-        let task = server.client.task(&task_id).await;
-        let root = task.map_err(|error| FailedStart::of(server, error))?.summary.root;
-        Ok(RunStarted { task_id, root, after, warnings })
-    }
-
     /// The events of the task and its descendants behind a position, and deltas.
     pub fn stream(&mut self, root: &TaskId, after: Position) -> TaskStream {
         match (&self.connection, self.deltas.take()) {
@@ -405,16 +271,6 @@ impl<'a> AttachedTask<'a> {
         }
     }
 
-    /// Goes on with the task after its owner has ended, or the connection to it broke.
-    pub async fn attach_again(&mut self, task_id: &TaskId) -> Result<NextOwner, ProjectError> {
-        self.connect_again().await?;
-        let target = RunTarget::Attach(task_id.clone());
-        Ok(match self.start_at_owner(target, None).await? {
-            None => NextOwner::Ending,
-            Some(_) => NextOwner::Found,
-        })
-    }
-
     /// Serves the other processes from now on, if this one owns the journal.
     pub fn serve(&mut self) {
         if let (TaskPlace::Project(own), Some(owner)) = (&self.place, &mut self.owner) {
@@ -435,134 +291,9 @@ impl<'a> AttachedTask<'a> {
             own.environment.warnings.report(&change.text());
         }
     }
-
-    /// Returns when the owner of the journal, another process, has ended. Cancel safe.
-    pub async fn owner_lost(&self) {
-        let TaskPlace::Project(own) = &self.place else { return std::future::pending().await };
-        loop {
-            tokio::time::sleep(LOOK_PAUSE).await;
-            if Ownership::owner_id(own.project).is_none() && self.has_lost_owner().await {
-                return;
-            }
-        }
-    }
-
-    /// Whether another process owns the journal, or did, and does not answer any more.
-    pub async fn has_lost_owner(&self) -> bool {
-        match &self.connection {
-            Connection::Server(server, _) => !server.client.is_alive().await,
-            Connection::Local(_) => self.owner.is_none(),
-        }
-    }
-
-    /// Goes on with the next owner, or as the next owner, when the owner does not answer any more. False when it
-    /// answers, or when this process is the owner.
-    pub async fn find_next_owner(&mut self) -> Result<bool, ProjectError> {
-        let is_lost = self.has_lost_owner().await;
-        if is_lost {
-            self.connect_again().await?;
-        }
-        Ok(is_lost)
-    }
-
-    async fn connect_again(&mut self) -> Result<(), ProjectError> {
-        if self.owner.is_some() {
-            return Ok(());
-        }
-        let own = match &mut self.place {
-            TaskPlace::Project(own) => own,
-            TaskPlace::NamedServer => return self.wait_for_server().await,
-        };
-        let (connection, owner) = connect(own).await?;
-        (self.connection, self.owner) = (connection, owner);
-        self.hold_client_lock();
-        self.listen();
-        // The other clients wait for it, and bring the environments of their tasks.
-        self.serve();
-        if let Some(owner) = &mut self.owner {
-            owner.project.environments.take_over();
-        }
-        Ok(())
-    }
-
-    /// Waits until the server that the user named answers again.
-    async fn wait_for_server(&self) -> Result<(), ProjectError> {
-        let Connection::Server(server, _) = &self.connection else { return Ok(()) };
-        let end = Instant::now() + OWNER_WAIT;
-        while !server.client.is_alive().await {
-            if Instant::now() >= end {
-                return Err(ProjectError::Unavailable(format!(
-                    "{} does not answer: start `antiphon serve` there. What it accepted is in its journal",
-                    server.client.endpoint()
-                )));
-            }
-            tokio::time::sleep(SERVER_PAUSE).await;
-        }
-        Ok(())
-    }
 }
 
 /// Whether a stream of a server is opened again by itself: another process of the project may own the journal next.
 fn retry_of(server: &ProjectServer) -> RetryPolicy {
     if server.is_named() { RetryPolicy::default() } else { RetryPolicy::NEVER }
-}
-
-/// A task that was not started.
-struct FailedStart {
-    error: ProjectError,
-    /// Whether another owner may start it.
-    is_passing: bool,
-    /// Whether the owner said that it ends.
-    owner_ends: bool,
-}
-
-impl From<ProjectError> for FailedStart {
-    fn from(error: ProjectError) -> Self {
-        Self { error, is_passing: false, owner_ends: false }
-    }
-}
-
-impl FailedStart {
-    fn of(server: &ProjectServer, error: ClientError) -> Self {
-        // A server of an earlier version has no such route.
-        let is_earlier = matches!(&error, ClientError::Refused { status: 404 | 405, error }
-            if error.message.contains("no such route"));
-        if is_earlier {
-            return ProjectError::Unavailable(format!(
-                "an earlier version of Antiphon works on the tasks of this project at {}: wait until it has ended, or \
-                 use that version",
-                server.client.endpoint()
-            ))
-            .into();
-        }
-        let (is_transient, owner_ends) = (error.is_transient(), error.is_stopping());
-        let error = server.project_error(error);
-        let is_unavailable =
-            matches!(error, ProjectError::Unavailable(_) | ProjectError::OwnerEnds(_));
-        Self { is_passing: is_transient && is_unavailable, owner_ends, error }
-    }
-}
-
-/// Takes the journal, or connects to its owner.
-async fn connect(own: &mut OwnTask<'_>) -> Result<(Connection, Option<Owner>), ProjectError> {
-    let OwnTask { project, environment, settings, role, interface } = own;
-    if let Some(owner) = Ownership::stopped_owner(project) {
-        environment.warnings.report(&format!(
-            "process {owner} works on the tasks of this project, and it is stopped: waits for it; continue it with `fg` \
-             in its terminal, or with `kill -CONT {owner}`"
-        ));
-    }
-    match Ownership::find(project).await? {
-        Ownership::Client(server) => Ok((Connection::of_owner(server, project)?, None)),
-        Ownership::Owner(journal) => {
-            let settings = match settings.take() {
-                Some(settings) => settings,
-                None => project.settings(environment)?,
-            };
-            let role = role.clone();
-            let owner = Owner::open(project, environment, settings, journal, role, *interface)?;
-            let connection = Connection::Local(owner.project.orchestrator.clone());
-            Ok((connection, Some(owner)))
-        }
-    }
 }

@@ -13,29 +13,28 @@
 //! | the working process ends               | ends with the same exit code                                    |
 //! | the working process leaves the terminal | ends with the exit code that the name of that process says     |
 
+mod leaving;
 mod suspension;
 
 use std::env;
-use std::ffi::CString;
-use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::SignalFd;
-use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, setsid};
+use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal};
 
 use crate::commands::may_work_for_others;
 use crate::terminal_mode::TerminalMode;
 use crate::{hang_up, keyboard, terminal_mode};
+use leaving::left;
 use suspension::{Suspending, pass_on, stop_with};
+
+pub(crate) use leaving::leave_terminal;
 
 /// Variable that has the id of the foreground process, in the environment of the working process.
 pub(crate) const VARIABLE: &str = "ANTIPHON_FOREGROUND_PID";
-
-/// Name of a process that has left the terminal, before its exit code.
-const LEFT: &str = "antiphon:";
 
 /// Signals that are passed on. The last one is also sent by the working process.
 const PASSED_ON: [Signal; 8] = [
@@ -159,31 +158,4 @@ fn ended(status: ExitStatus) -> End {
     }
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     End::Code(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
-}
-
-/// The exit code of a process that has left the terminal.
-fn left(child: &Child) -> ExitCode {
-    let name = fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
-    let code = name.trim().strip_prefix(LEFT).and_then(|code| code.parse::<u8>().ok());
-    ExitCode::from(code.unwrap_or(1))
-}
-
-/// Leaves the terminal: the foreground process ends with this exit code, and this one goes on. Without a
-/// foreground process it stays where it is. On the main thread.
-pub(crate) fn leave_terminal(exit_code: u8) {
-    if !is_working_process() {
-        return;
-    }
-    let Some(foreground) = getppid() else { return };
-    let _ = set_parent_process_death_signal(None);
-    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
-        let _ = rustix::stdio::dup2_stdin(&nothing);
-        let _ = rustix::stdio::dup2_stdout(&nothing);
-        let _ = rustix::stdio::dup2_stderr(&nothing);
-    }
-    let _ = setsid();
-    if let Ok(name) = CString::new(format!("{LEFT}{exit_code}")) {
-        let _ = rustix::thread::set_name(&name);
-    }
-    let _ = kill_process(foreground, rustix::process::Signal::USR1);
 }
