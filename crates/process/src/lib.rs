@@ -11,7 +11,7 @@
 //! | [`ProjectAccess`] | the project of a command: in a folder, or at the server that the user named       |
 //! | [`Owner`]         | this process as the owner: it runs tasks and serves the project's socket          |
 //! | [`AttachedTask`]  | the task of this process, wherever it runs, also when the owner ends meanwhile    |
-//! | [`RemainingTasks`] | tasks of other processes that go on here when the own one is done                |
+//! | [`RemainingTasks`] | tasks of other processes that go on here when this one is done                  |
 //! | [`ResumedTasks`]  | interrupted tasks that are resumed, wherever they run                             |
 //! | [`Participant`]   | this process until it ends, with any number of tasks                              |
 //! | [`ControlRequest`] | a control request of this process, executed by the owner or here                 |

@@ -23,6 +23,10 @@ use antiphon_project::error::ProjectError;
 /// How long the answer to the last request of another process may take.
 const SERVER_STOP_WAIT: Duration = Duration::from_secs(2);
 
+/// How often, and after which pauses, the owner looks whether tasks work that were interrupted a moment ago.
+const SETTLING_LOOKS: usize = 10;
+const SETTLING_PAUSE: Duration = Duration::from_millis(2);
+
 /// The owner of the project's journal.
 pub struct Owner {
     /// The orchestrator and everything around it.
@@ -129,6 +133,16 @@ impl Owner {
             // Its events say why it rests.
             rest = self.project.orchestrator.rest(task_id) => drop(rest),
             () = leaving.cancelled() => {}
+        }
+    }
+
+    /// Waits a moment for tasks that have just ended or were interrupted: they give up their slots.
+    pub(crate) async fn settle(&self) {
+        for _ in 0..SETTLING_LOOKS {
+            if !self.project.orchestrator.is_working() {
+                return;
+            }
+            tokio::time::sleep(SETTLING_PAUSE).await;
         }
     }
 

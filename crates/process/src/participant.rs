@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::attached_task::ENDING_PAUSE;
 use crate::connection::{Connection, Ownership, WAITS_FOR_OWNER};
 use crate::owner::Owner;
+use crate::remaining_tasks::{NextOwnership, RemainingTasks};
 
 /// Pause before an owner that is about to end is asked again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -49,6 +50,8 @@ struct State {
     connection: Option<Connection>,
     /// Present when this process owns the journal.
     owner: Option<Owner>,
+    /// What it is as the owner. Present once it was.
+    role: Option<OwnerRole>,
     /// Whether there was an owner before.
     was_connected: bool,
     /// Frees the journal when a server wants it.
@@ -98,6 +101,7 @@ impl Participant {
         let folder = environment.current_dir.clone();
         let process = TaskProcess { id: Some(Uuid::new_v4()), folder, ..TaskProcess::default() };
         let role = OwnerRole::Run(process.at_providers_of(&settings));
+        state.role = Some(role.clone());
         let mut owner = Owner::open(project, environment, settings, journal, role, *interface)?;
         owner.serve(project);
         if state.was_connected {
@@ -180,6 +184,28 @@ impl Participant {
         if let Some(owner) = state.owner.take() {
             owner.hand_over().await;
         }
+    }
+
+    /// The same, when it was not told to stop. Returns the tasks of other processes that have to go on here.
+    pub async fn into_remaining(self) -> Option<RemainingTasks> {
+        let mut state = self.shared.state.lock().await;
+        state.connection = None;
+        state.leaving.abort_all();
+        let owner = state.owner.take()?;
+        // What was interrupted gives up its slot.
+        owner.settle().await;
+        if !owner.project.has_tasks_left(None).await {
+            owner.hand_over().await;
+            return None;
+        }
+        let Shared { project, environment, interface, .. } = &*self.shared;
+        let again = NextOwnership {
+            project: project.clone(),
+            environment: environment.clone(),
+            role: state.role.take()?,
+            interface: *interface,
+        };
+        Some(RemainingTasks::new(owner, again, None))
     }
 }
 

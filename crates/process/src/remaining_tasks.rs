@@ -53,9 +53,23 @@ impl RemainingTasks {
         Self { owner, again, detached }
     }
 
-    /// Whether the processes of all these tasks may have ended: no other one takes the journal.
-    pub fn are_left_behind(&self) -> bool {
-        self.detached.is_none() && !ClientLock::is_held(&self.again.project)
+    /// What a front end says when the processes of all these tasks may have ended: no other one takes the journal.
+    pub fn left_behind_text(&self) -> Option<String> {
+        let are_left = self.detached.is_none() && !ClientLock::is_held(&self.again.project);
+        are_left.then(|| {
+            format!(
+                "tasks of processes that have ended go on in the background: see `antiphon tasks list`, stop with `kill {}`",
+                std::process::id()
+            )
+        })
+    }
+
+    /// Says it in the log, and works on them.
+    pub async fn report_and_run(self) {
+        if let Some(text) = self.left_behind_text() {
+            tracing::warn!("{text}");
+        }
+        self.run().await;
     }
 
     /// Works on them until another process does, or until none goes on.

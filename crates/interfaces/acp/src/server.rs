@@ -39,7 +39,7 @@ pub struct AcpConfig {
 }
 
 /// Serves an editor until its input ends, or `stop` resolves. Tasks that run then are interrupted: they go on with the next prompt of
-/// their session.
+/// their session. Behind the end of the input, tasks of processes that were killed go on here until `stop` resolves.
 pub async fn serve(
     config: AcpConfig,
     input: impl AsyncRead + Unpin,
@@ -58,11 +58,15 @@ pub async fn serve(
     let mut input = BufReader::new(input);
     let mut stop = std::pin::pin!(stop);
     let mut is_initialized = false;
+    let mut is_stopped = false;
     let ended = loop {
         while requests.try_join_next().is_some() {}
         let line = tokio::select! {
             line = next_line(&mut input, LINE_BYTES_MAX) => line,
-            () = &mut stop => break Ok(()),
+            () = &mut stop => {
+                is_stopped = true;
+                break Ok(());
+            }
         };
         match line {
             Ok(Line::End) => break Ok(()),
@@ -78,9 +82,24 @@ pub async fn serve(
             }
         }
     };
-    server.end(&mut requests).await;
+    let participants = server.end(&mut requests).await;
     drop(server);
     while writer.join_next().await.is_some() {}
+    if is_stopped {
+        for participant in participants {
+            participant.leave().await;
+        }
+        return ended;
+    }
+    let mut remaining = JoinSet::new();
+    for participant in participants {
+        let tasks = participant.into_remaining().await;
+        tasks.map(|tasks| remaining.spawn(tasks.report_and_run()));
+    }
+    tokio::select! {
+        () = async { while remaining.join_next().await.is_some() {} } => {}
+        () = stop => {}
+    }
     ended
 }
 
@@ -254,8 +273,8 @@ impl Server {
         session.ok_or_else(|| Error::session_not_found(id.to_owned()))
     }
 
-    /// The editor is gone: its tasks are interrupted, and the journal is free for others.
-    async fn end(&self, requests: &mut JoinSet<()>) {
+    /// The editor is gone: its tasks are interrupted. Returns this process in each of its projects.
+    async fn end(&self, requests: &mut JoinSet<()>) -> Vec<Participant> {
         requests.shutdown().await;
         let sessions: Vec<Arc<Session>> = lock(&self.sessions).drain().map(|(_, it)| it).collect();
         for session in sessions {
@@ -268,11 +287,7 @@ impl Server {
                 tracing::debug!(%error, "a task was not interrupted");
             }
         }
-        let participants: Vec<Participant> =
-            lock(&self.participants).drain().map(|(_, it)| it).collect();
-        for participant in participants {
-            participant.leave().await;
-        }
+        lock(&self.participants).drain().map(|(_, participant)| participant).collect()
     }
 }
 

@@ -60,7 +60,7 @@ impl fmt::Display for StdioError {
 impl std::error::Error for StdioError {}
 
 /// Serves a client until its input ends, or `stop` resolves. Tasks that run then are interrupted: they go on when
-/// they are resumed.
+/// they are resumed. Behind the end of the input, tasks of processes that were killed go on here until `stop` resolves.
 pub async fn serve(
     config: StdioConfig,
     input: impl AsyncRead + Send + Unpin + 'static,
@@ -83,26 +83,41 @@ pub async fn serve(
     let input = EndingInput { input, ending: ending.clone() };
     let transport =
         AsyncRwTransport::new_server(input, output).with_max_line_length(MESSAGE_BYTES_MAX);
-    let served = run(handler, transport, &ending, stop).await;
+    let mut stop = std::pin::pin!(stop);
+    let served = run(handler, transport, &ending, stop.as_mut()).await;
     ending.cancel();
-    participant.leave().await;
-    served
+    if matches!(served, Ok(Ended::Stopped)) {
+        participant.leave().await;
+    } else if let Some(remaining) = participant.into_remaining().await {
+        tokio::select! {
+            () = remaining.report_and_run() => {}
+            () = stop => {}
+        }
+    }
+    served.map(|_| ())
+}
+
+/// Why a connection has ended.
+enum Ended {
+    /// The client closed the input.
+    Closed,
+    /// This process is to stop.
+    Stopped,
 }
 
 async fn run(
     handler: McpHandler,
     transport: impl rmcp::transport::Transport<RoleServer> + 'static,
     ending: &CancellationToken,
-    stop: impl Future<Output = ()>,
-) -> Result<(), StdioError> {
-    let mut stop = std::pin::pin!(stop);
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Ended, StdioError> {
     let begun = tokio::select! {
         begun = serve_server::<_, _, _, TransportAdapterIdentity>(handler, transport) => begun,
-        () = &mut stop => return Ok(()),
+        () = &mut stop => return Ok(Ended::Stopped),
     };
     let service = match begun {
         Ok(service) => service,
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Ended::Closed),
         Err(error) => return Err(StdioError::Client(error.to_string())),
     };
     let token = service.cancellation_token();
@@ -113,11 +128,14 @@ async fn run(
             // Calls that run interrupt their tasks, and are answered, before the connection ends.
             ending.cancel();
             token.cancel();
-            waiting.await
+            if let Err(error) = waiting.await {
+                tracing::debug!(%error, "the connection has not ended as it should");
+            }
+            return Ok(Ended::Stopped);
         }
     };
     match ended {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(Ended::Closed),
         Err(error) => Err(StdioError::Client(error.to_string())),
     }
 }

@@ -31,11 +31,8 @@ pub(in crate::commands) async fn leave(
         tokio::time::sleep(SETTLING_PAUSE).await;
     }
     let Some(remaining) = attachment.into_remaining().await else { return };
-    if remaining.are_left_behind() {
-        terminal::note(&format!(
-            "tasks of processes that have ended go on in the background: see `antiphon tasks list`, stop with `kill {}`\n",
-            std::process::id()
-        ));
+    if let Some(text) = remaining.left_behind_text() {
+        terminal::note(&format!("{text}\n"));
     }
     let terminate = signal(SignalKind::terminate());
     remaining_work.set(async move {
