@@ -414,7 +414,7 @@ fn run_skill_works_in_a_child_that_knows_the_conversation() {
         events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let dispatched = events.iter().find(|event| event["type"] == "dispatched").unwrap();
     assert_eq!(dispatched["data"]["context"], "inherited", "{dispatched}");
-    let tasks = json_of(root, &["tasks", "list", "--json"]);
+    let tasks = json_of(root, &["tasks", "list", "--all", "--json"]);
     assert!(tasks.to_string().contains("ad_hoc"), "{tasks}");
 }
 

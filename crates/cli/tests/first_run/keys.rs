@@ -1,9 +1,10 @@
 //! A key in the environment chooses the model; without one, a task says what to do.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
-use crate::project_folder::antiphon;
+use crate::project_folder::{antiphon, give_to_owner};
 use crate::pty::Terminal;
 use crate::world::{ANSWER, KEY, Server, World};
 
@@ -115,8 +116,16 @@ fn a_local_server_that_does_not_run_is_named_and_the_task_waits_for_it() {
         "model = 'near/x'\n[providers.near]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n\
          limits = { retries = 0 }\n",
     );
-    let mut command = world.command(&["run", "hi"]);
+    let run = world.command(&["run", "hi"]);
+    // With the terminal as its own, which turns Ctrl-C into a signal.
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait"]).arg(run.get_program()).args(run.get_args());
+    command.current_dir(run.get_current_dir().unwrap()).env_clear();
+    command.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.env("TERM", "xterm");
+    if let Some(user) = give_to_owner(world.path()) {
+        command.uid(user).gid(user);
+    }
     let mut terminal = Terminal::start(command);
     // Wide enough for the reason on one line.
     terminal.resize(24, 160);
