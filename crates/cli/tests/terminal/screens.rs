@@ -174,8 +174,8 @@ fn lists_of_commands_files_and_everything() {
     world.script(ANSWER);
     let mut screen = world.chat(SIZE);
     screen.press("/");
-    // The status names `/help`, too.
-    screen.until("Show keys and commands");
+    // The status names `/help`, too; this is the last row of the list.
+    screen.until("    1 of 28");
     assert_screen("commands", &screen);
     screen.press("\x03");
     screen.press("@log");
