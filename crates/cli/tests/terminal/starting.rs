@@ -132,7 +132,9 @@ fn what_agents_say_to_each_other_is_no_conversation_of_the_user() {
     screen.press("/sessions\r");
     screen.until("Conversations: type to search\n  › the whole");
     assert!(!screen.text().contains("    a part"), "{}", screen.text());
-    screen.press("\x1b\x10part");
+    screen.press("\x1b");
+    screen.until_gone("Conversations: type to search");
+    screen.press("\x10part");
     screen.until("files: part");
     screen.until("nothing matches");
     screen.press("\x1b");
