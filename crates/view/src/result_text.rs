@@ -31,10 +31,10 @@ fn answer(result: &AgentResult) -> String {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     };
-    match result.status {
-        TaskStatus::Completed => content,
-        status => format!("{}: {content}", status.as_str()),
+    if result.status == TaskStatus::Completed {
+        return content;
     }
+    format!("{}: {content}", result.status.as_str())
 }
 
 #[cfg(test)]
