@@ -136,12 +136,19 @@ fn server_of_client(project: &Project, command: &[&str], lines: &[Value]) -> Chi
     server
 }
 
+/// Kills a process that has a task at the owner. The one that works ends a moment after the one that was started.
+fn kill_client(project: &Project) {
+    begun(project, "killed").kill();
+    let clients = || fs::File::open(project.state().join("clients.lock")).unwrap();
+    until("its end", || clients().try_lock().is_ok());
+}
+
 /// The owner serves a client, whose input ends when a process was killed that had a task here.
 fn assert_goes_on_behind_the_input(project: &Project, mut server: Child) {
     project.script("killed", &STEPS);
     project.wait_for_owner();
     assert_eq!(project.owner(), server.id());
-    begun(project, "killed").kill();
+    kill_client(project);
     drop(server.stdin.take());
     let text =
         "tasks of processes that have ended go on in the background: see `antiphon tasks list`";
@@ -191,7 +198,7 @@ fn an_editors_agent_that_works_on_tasks_of_killed_processes_ends_when_it_is_told
     project.script("killed", &STEPS);
     let mut server = editors_agent(&project);
     project.wait_for_owner();
-    begun(&project, "killed").kill();
+    kill_client(&project);
     drop(server.stdin.take());
     until("the word of the server", || project.read("log").contains("go on in the background"));
     let id = rustix::process::Pid::from_child(&server);
