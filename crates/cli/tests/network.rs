@@ -1,7 +1,7 @@
 //! The network by host, as a person meets it in the binary. Servers are on loopback; hosts that are
 //! refused are never resolved.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "support/project_folder.rs"]
 mod project_folder;

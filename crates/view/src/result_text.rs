@@ -1,7 +1,6 @@
 //! The result of a call as text for people.
 
 use antiphon_core::{AgentResult, InputBlock, InvocationResult, TaskStatus, ToolResultMessage};
-use serde_json::Value;
 
 /// Calls whose result is a JSON value with the answers of the called agents.
 const CALLS_OF_AGENTS: [&str; 2] = ["call_agent", "run_skill"];
@@ -27,10 +26,8 @@ pub fn result_text(result: &ToolResultMessage) -> String {
 }
 
 fn answer(result: &AgentResult) -> String {
-    let content = match &result.content {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    };
+    let text = result.content.as_str();
+    let content = text.map_or_else(|| result.content.to_string(), ToOwned::to_owned);
     if result.status == TaskStatus::Completed {
         return content;
     }
@@ -40,7 +37,7 @@ fn answer(result: &AgentResult) -> String {
 #[cfg(test)]
 mod tests {
     use antiphon_core::ToolCallId;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

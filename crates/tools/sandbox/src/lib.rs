@@ -44,8 +44,8 @@ mod sandbox_error;
 use git::{git_dir, git_programs, gitlink, new_submodule, repository, sweep};
 use mounts::{mount_table, placeholder};
 use paths::{
-    absent_paths, folder_stamp, followed_links, listener, nested, pinned_folder, protected_path, real_paths,
-    secret_paths,
+    absent_paths, folder_stamp, followed_links, listener, nested, pinned_folder, protected_path,
+    real_paths, secret_paths,
 };
 use restrictions::{capability, control_group, limits, loopback, syscalls, write_limit};
 

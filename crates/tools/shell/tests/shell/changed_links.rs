@@ -81,7 +81,9 @@ impl Swapping {
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                targets.iter().for_each(|target| lead(&link, target));
+                for target in &targets {
+                    lead(&link, target);
+                }
             }
         });
         Self { stop, thread: Some(thread) }
