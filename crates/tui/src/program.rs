@@ -255,6 +255,8 @@ struct Program<'a, 'p> {
     escaped: Option<Instant>,
     conversation: Conversation,
     watched: Option<TaskTranscript>,
+    /// The newest task that this program has started.
+    started: Option<TaskId>,
     /// The watched task works.
     is_working: bool,
     rest: Rest,
@@ -318,6 +320,7 @@ impl<'a, 'p> Program<'a, 'p> {
             escaped: None,
             conversation: Conversation::default(),
             watched: None,
+            started: None,
             is_working: false,
             rest: Rest::Unknown,
             is_suspended: false,

@@ -82,6 +82,7 @@ impl Program<'_, '_> {
             self.note(&escaped(warning));
         }
         self.watch(started.task_id.clone());
+        self.started = Some(started.task_id.clone());
         let created = self.connection().reader().created(&started.task_id).await?;
         self.conversation.model = created.model;
         self.conversation.session = Some((created.session_id, started.task_id));
@@ -258,8 +259,13 @@ impl Program<'_, '_> {
             if let Some(task_id) = self.open_task() {
                 self.attachment.detach(task_id);
             }
-        } else if self.is_working && self.attachment.is_owner() {
-            self.interrupt().await;
+        } else if self.is_working {
+            if self.attachment.is_owner() || self.started == self.open_task() {
+                self.interrupt().await;
+            } else {
+                // Another process works on it, for another terminal or without one.
+                self.at_end = AtEnd::Detach;
+            }
         }
         if let Some(task_id) = self.open_task()
             && self.has_ended(&task_id).await

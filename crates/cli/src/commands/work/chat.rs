@@ -121,9 +121,10 @@ impl Chat {
         }
         let project = Project::find(environment)?;
         let mut settings = project.reviewed_settings(environment)?;
-        let is_named = self.model.is_some() || self.script.is_some();
+        // A conversation that is continued has a model.
+        let has_model = self.model.is_some() || self.script.is_some() || self.continues;
         let chosen =
-            if is_named { None } else { first_run::choose_model(environment, &settings).await? };
+            if has_model { None } else { first_run::choose_model(environment, &settings).await? };
         let environment = chosen.as_ref().unwrap_or(environment);
         if chosen.is_some() {
             settings = project.reviewed_settings(environment)?;

@@ -25,6 +25,8 @@ pub(super) struct ChatDialect {
     calls: Vec<Call>,
     /// Whether a stop reason was received. Some servers send nothing after it.
     stopped: bool,
+    /// Whether a part of the answer was received.
+    began: bool,
 }
 
 struct Call {
@@ -104,7 +106,7 @@ struct PromptIn {
 
 impl ChatDialect {
     pub(super) fn new(model: ModelRef) -> Self {
-        Self { model: Some(model), calls: Vec::new(), stopped: false }
+        Self { model: Some(model), calls: Vec::new(), stopped: false, began: false }
     }
 
     fn choice(
@@ -177,6 +179,10 @@ impl Dialect for ChatDialect {
         pieces: &mut Vec<Piece>,
     ) -> Result<(), ProviderError> {
         if data.trim() == "[DONE]" {
+            // Nothing was answered: a proxy ended the stream of a server that broke off.
+            if !self.stopped && !self.began {
+                return Err(ProviderError::Cut);
+            }
             pieces.push(Piece::Done);
             return Ok(());
         }
@@ -189,6 +195,7 @@ impl Dialect for ChatDialect {
         // One choice is requested, so there is one.
         if let Some(choice) = chunk.choices.into_iter().flatten().next() {
             self.choice(choice, pieces)?;
+            self.began |= pieces.iter().any(Piece::is_output);
         }
         pieces.extend(chunk.usage.as_ref().and_then(counted).map(Piece::Usage));
         Ok(())

@@ -26,6 +26,7 @@ fn server(status: u16, message: &str) -> ProviderError {
 async fn an_answer_without_an_end_is_interrupted() {
     let call = delta(&call_delta(r#""index":0,"id":"c1","#, r#""name":"f","arguments":"{}""#));
     let cut = || broken(begun(), ProviderError::Cut);
+    let nothing = || broken(Vec::new(), ProviderError::Cut);
     let reset = Reply::events(once()).ending(Ending::Cut);
     check(
         Wire::chat(),
@@ -34,6 +35,8 @@ async fn an_answer_without_an_end_is_interrupted() {
             // An incomplete call must not be executed.
             case("in the middle of a call", once() + &call, cut()),
             Case { name: "with its connection", reply: reset, outcome: cut() },
+            // A proxy ends the stream of a server that broke off before it answered.
+            case("with an end and nothing before it", DONE.to_owned(), nothing()),
         ],
     )
     .await;
