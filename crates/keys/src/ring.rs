@@ -91,6 +91,16 @@ impl KeyRing {
         }
     }
 
+    /// What a key allows now, for work that was accepted with it earlier and needs no secret any more. Authenticates
+    /// no client: that is [`KeyRing::check`].
+    pub fn grant_of(&self, id: KeyId) -> Result<KeyGrant, KeyRefusal> {
+        self.reload_if_due();
+        match &*self.state() {
+            State::Read { document, .. } => record::grant(document.records.get(&id), self.now()),
+            State::Unreadable(error) => Err(KeyRefusal::Unavailable { reason: error.to_string() }),
+        }
+    }
+
     /// The spend limits of a key, also if it is expired or revoked. Without limits when the key is
     /// unknown or the file cannot be read.
     pub fn spend_of(&self, id: KeyId) -> SpendLimits {

@@ -6,7 +6,7 @@
 //! | `orchestrator`   | the parts of an orchestrator whose model answers from a script    |
 //! | `tools`          | three harmless tools, and a gate that asks before one of them     |
 //! | `cutting_proxy`  | a proxy that closes connections after a random number of bytes    |
-//! | `two_keys`       | the API keys of two persons                                       |
+//! | `two_keys`       | the API keys of two persons, and of an agent                      |
 //!
 //! The test brings the journal, the script, the task factory and the interface.
 
@@ -22,4 +22,4 @@ pub use cutting_proxy::CuttingProxy;
 pub use orchestrator::{ScriptedModels, runtime_deps};
 pub use running_server::{RunningServer, TOKEN};
 pub use tools::{AskBeforeAct, TestTools};
-pub use two_keys::two_keys;
+pub use two_keys::{agents_key, two_keys};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use antiphon_core::AgentName;
 use antiphon_interface_transport::Keys;
-use antiphon_keys::{KeyRing, KeyScope, Level, NewKey};
+use antiphon_keys::{KeyHolder, KeyRing, KeyScope, Level, NewKey};
 use secrecy::ExposeSecret as _;
 
 /// The keys of two persons, `ada` and `eve`, of level `write`, which see their own work alone, and what a server with
@@ -16,4 +17,12 @@ pub fn two_keys(folder: &Path) -> (Keys, [String; 2]) {
         ring.create(new).unwrap().1.expose_secret().to_owned()
     });
     (Keys::new(ring).unwrap(), secrets)
+}
+
+/// The key of an agent, of level `write`. Make it before the server that shall know it, in the same `folder`.
+pub fn agents_key(folder: &Path, agent: &str) -> String {
+    let ring = KeyRing::open(folder.join("keys.json")).unwrap();
+    let holder = KeyHolder::Agent(AgentName::parse(agent).unwrap());
+    let new = NewKey { holder, ..NewKey::new(agent.parse().unwrap(), Level::Write) };
+    ring.create(new).unwrap().1.expose_secret().to_owned()
 }

@@ -110,6 +110,23 @@ fn tasks_and_sessions_of_another_key_are_not_visible() {
     assert_eq!(resumed["isError"], true, "{resumed}");
 }
 
+/// As through the native API.
+#[test]
+fn an_agents_key_cancels_no_task() {
+    let world = World::new();
+    let new = ["keys", "new", "--name", "a", "--level", "write", "--agent", "helper"];
+    let key = world.run(&new).trim().to_owned();
+    let server = world.server(&[]);
+    let task = server.call(&key, "helper", &json!({ "message": "hello" }));
+    let id = &task["structuredContent"]["taskId"];
+    assert!(id.is_string(), "{task}");
+    let result = server.call(&key, "task_cancel", &json!({ "taskId": id }));
+    assert!(text(&result).contains("an agent's key cancels no task"), "{result}");
+    let tasks = json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let answer = server.ask(&key, "tasks/cancel", &json!({ "taskId": id }), &tasks);
+    assert!(answer["error"].to_string().contains("an agent's key cancels no task"), "{answer}");
+}
+
 #[test]
 fn a_key_that_may_not_decide_is_not_asked_and_cannot_answer() {
     let world = World::new();

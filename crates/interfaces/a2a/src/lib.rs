@@ -34,7 +34,7 @@ use antiphon_interface_transport::{Interface, OwnWork};
 pub use crate::card_key::{CardKey, CardKeyError};
 pub use crate::exposure::A2aConfig;
 pub use crate::push::PushError;
-use crate::push::PushService;
+use crate::push::{PushService, PushSource};
 
 /// Folder of push notification configurations, in the state folder.
 const PUSH_FOLDER: &str = "a2a-push";
@@ -85,8 +85,13 @@ impl A2a {
     }
 
     /// Goes on with the push notifications that were not delivered when the last process ended.
-    pub fn resume_push(&self, orchestrator: &antiphon_runtime::Orchestrator) {
-        self.push.resume(orchestrator);
+    /// Those of a key that may no longer have them are dropped.
+    pub fn resume_push(
+        &self,
+        orchestrator: &antiphon_runtime::Orchestrator,
+        keys: Option<Arc<antiphon_keys::KeyRing>>,
+    ) {
+        self.push.resume(&PushSource { orchestrator: orchestrator.clone(), keys });
     }
 
     /// Ends the delivery of push notifications. The next process goes on with them.

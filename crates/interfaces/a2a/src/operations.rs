@@ -6,10 +6,12 @@ mod send;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use a2a::{SubscribeToTaskRequest, TaskState, error_code};
+use a2a::{
+    SendMessageRequest, SubscribeToTaskRequest, TaskPushNotificationConfig, TaskState, error_code,
+};
 use antiphon_core::port::{TaskQuery, TaskSelector};
-use antiphon_core::{AgentName, TaskId, TaskStatus, TaskSummary};
-use antiphon_interface_transport::{AppState, Caller};
+use antiphon_core::{AgentName, ErrorCode, TaskId, TaskStatus, TaskSummary};
+use antiphon_interface_transport::{ApiError, AppState, Caller};
 use antiphon_runtime::{OrchestratorError, TaskWatch};
 use axum::http::request::Parts;
 use serde_json::{Value, json};
@@ -18,6 +20,7 @@ use crate::A2a;
 use crate::card;
 use crate::error::A2aError;
 use crate::exposure::may_see;
+use crate::push::PushSource;
 use crate::reply::{Reply, Updates};
 use crate::requests::Operation;
 use crate::task_view::{self, Extent, check_history};
@@ -34,6 +37,9 @@ pub(crate) struct AgentRequest {
 
 impl AgentRequest {
     pub(crate) async fn run(&self, operation: Operation) -> Result<Reply, A2aError> {
+        if self.caller.agent().is_some() {
+            check_agents_operation(&operation)?;
+        }
         let value = match operation {
             Operation::Send(request) => return Box::pin(send::send(self, *request)).await,
             Operation::Stream(request) => return Box::pin(send::stream(self, *request)).await,
@@ -48,21 +54,23 @@ impl AgentRequest {
             Operation::Cancel(request) => self.cancel(&request.id).await?,
             Operation::CreatePush(config) => {
                 let summary = self.find(&config.task_id).await?;
-                let orchestrator = &self.state.deps.orchestrator;
-                let payer = self.caller.payer();
-                json!(self.a2a.push.create(orchestrator, payer, &summary.task_id, config).await?)
+                json!(self.create_push(&summary.task_id, config).await?)
             }
             Operation::GetPush(request) => {
                 let summary = self.find(&request.task_id).await?;
-                json!(self.a2a.push.get(&summary.task_id, &request.id)?)
+                let payer = self.caller.payer();
+                json!(self.a2a.push.get(payer.as_deref(), &summary.task_id, &request.id)?)
             }
             Operation::ListPush(request) => {
                 let summary = self.find(&request.task_id).await?;
-                json!({ "configs": self.a2a.push.list(&summary.task_id), "nextPageToken": "" })
+                let payer = self.caller.payer();
+                let configs = self.a2a.push.list(payer.as_deref(), &summary.task_id);
+                json!({ "configs": configs, "nextPageToken": "" })
             }
             Operation::DeletePush(request) => {
                 let summary = self.find(&request.task_id).await?;
-                self.a2a.push.delete(&summary.task_id, &request.id)?;
+                let payer = self.caller.payer();
+                self.a2a.push.delete(payer.as_deref(), &summary.task_id, &request.id)?;
                 json!({})
             }
             Operation::ExtendedCard => {
@@ -89,6 +97,19 @@ impl AgentRequest {
         extent: Extent,
     ) -> Result<a2a::Task, A2aError> {
         task_view::task(&self.state.deps.orchestrator, summary, extent).await
+    }
+
+    /// Stores a push configuration of the caller, and begins to deliver.
+    pub(crate) async fn create_push(
+        &self,
+        task_id: &TaskId,
+        config: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, A2aError> {
+        let source = PushSource {
+            orchestrator: self.state.deps.orchestrator.clone(),
+            keys: self.state.key_ring(),
+        };
+        self.a2a.push.create(source, self.caller.payer(), task_id, config).await
     }
 
     async fn cancel(&self, task_id: &str) -> Result<Value, A2aError> {
@@ -157,6 +178,30 @@ impl AgentRequest {
             Watcher::new(orchestrator, &summary, state, source, Until::Interrupted).await?;
         Ok((task, watcher))
     }
+}
+
+/// Refuses what an agent's key may not do through the native API either.
+fn check_agents_operation(operation: &Operation) -> Result<(), A2aError> {
+    let sends_push = |request: &SendMessageRequest| {
+        let configuration = request.configuration.as_ref();
+        configuration.is_some_and(|given| given.task_push_notification_config.is_some())
+    };
+    let refused = match operation {
+        Operation::Cancel(_) | Operation::CreatePush(_) | Operation::DeletePush(_) => true,
+        Operation::Send(request) | Operation::Stream(request) => sends_push(request),
+        Operation::Get(_)
+        | Operation::List(_)
+        | Operation::Subscribe(_)
+        | Operation::GetPush(_)
+        | Operation::ListPush(_)
+        | Operation::ExtendedCard => false,
+    };
+    if !refused {
+        return Ok(());
+    }
+    let message =
+        "an agent's key cancels no task and sets no push notifications: use a person's key";
+    Err(ApiError::new(ErrorCode::Forbidden, message).into())
 }
 
 /// What a stream does whose task waits for a person at its beginning.

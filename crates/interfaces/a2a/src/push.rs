@@ -4,8 +4,13 @@
 //! receiver was given up. Each update of its task is posted in order, and the next one
 //! only when that was received: after a crash the last one may come twice, and none is lost. A receiver that does not
 //! answer is tried six times; then the delivery ends until the server starts again.
+//!
+//! A configuration belongs to its payer, the key that set it: no other caller changes it, and only the owner sees it too,
+//! without its secrets. Before each attempt, and when the server starts, the key must still be valid; otherwise the
+//! configuration is dropped.
 
 mod delivery;
+mod payer;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,7 +22,6 @@ use antiphon_core::port::{Clock as _, SystemClock};
 use antiphon_core::{Seq, TaskId};
 use antiphon_outbound::{OutboundError, OutboundRules};
 use antiphon_private_file::{Durability, create_folder, open, write_atomic};
-use antiphon_runtime::Orchestrator;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +30,8 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::error::A2aError;
+pub(crate) use crate::push::payer::PushSource;
+use crate::push::payer::Verdict;
 
 /// Configurations of one task, at most.
 const PER_TASK_MAX: usize = 16;
@@ -128,10 +134,18 @@ impl PushService {
     }
 
     /// Goes on with what was not delivered.
-    pub(crate) fn resume(&self, orchestrator: &Orchestrator) {
-        let configs = self.configs();
+    pub(crate) fn resume(&self, source: &PushSource) {
+        let mut configs = self.configs();
+        configs.retain(|key, stored| match source.verdict(stored.payer.as_deref()) {
+            Verdict::Lost(reason) => {
+                log_drop(key, &reason);
+                remove(&self.path(key));
+                false
+            }
+            Verdict::Allowed | Verdict::Unknown(_) => true,
+        });
         for (key, stored) in configs.iter().filter(|(_, stored)| !stored.done) {
-            self.deliver(orchestrator, key.clone(), stored.clone());
+            self.deliver(source.clone(), key.clone(), stored.clone());
         }
     }
 
@@ -169,7 +183,7 @@ impl PushService {
     /// Stores a configuration, or replaces the one of its id, and begins to deliver. It is durable when this returns.
     pub(crate) async fn create(
         &self,
-        orchestrator: &Orchestrator,
+        source: PushSource,
         payer: Option<String>,
         task_id: &TaskId,
         config: TaskPushNotificationConfig,
@@ -198,18 +212,22 @@ impl PushService {
         {
             let mut configs = self.configs();
             self.drop_outdated(&mut configs);
+            if configs.get(&key).is_some_and(|known| known.payer != stored.payer) {
+                return Err(of_another());
+            }
             check_room(&configs, &key, stored.payer.as_deref())?;
             self.write(&key, &stored)?;
             if let Some(replaced) = configs.insert(key.clone(), stored.clone()) {
                 replaced.deleted.cancel();
             }
         }
-        self.deliver(orchestrator, key, stored);
+        self.deliver(source, key, stored);
         Ok(config)
     }
 
     pub(crate) fn get(
         &self,
+        payer: Option<&str>,
         task_id: &TaskId,
         id: &str,
     ) -> Result<TaskPushNotificationConfig, A2aError> {
@@ -220,20 +238,32 @@ impl PushService {
                 "there is no such push notification configuration",
             )
         };
-        found.map(|stored| stored.config).ok_or_else(none)
+        found.and_then(|stored| stored.shown_to(payer)).ok_or_else(none)
     }
 
-    pub(crate) fn list(&self, task_id: &TaskId) -> Vec<TaskPushNotificationConfig> {
+    pub(crate) fn list(
+        &self,
+        payer: Option<&str>,
+        task_id: &TaskId,
+    ) -> Vec<TaskPushNotificationConfig> {
         let first = (task_id.clone(), String::new());
         let configs = self.configs();
         let of_task = configs.range(first..).take_while(|((task, _), _)| task == task_id);
-        of_task.map(|(_, stored)| stored.config.clone()).collect()
+        of_task.filter_map(|(_, stored)| stored.shown_to(payer)).collect()
     }
 
-    /// Deletes a configuration. One that does not exist is as good as deleted.
-    pub(crate) fn delete(&self, task_id: &TaskId, id: &str) -> Result<(), A2aError> {
+    /// Deletes a configuration. One that does not exist, or that the caller does not see, is as good as deleted.
+    pub(crate) fn delete(
+        &self,
+        payer: Option<&str>,
+        task_id: &TaskId,
+        id: &str,
+    ) -> Result<(), A2aError> {
         let key = (task_id.clone(), id.to_owned());
         let mut configs = self.configs();
+        if let Some(stored) = configs.get(&key).filter(|stored| stored.payer.as_deref() != payer) {
+            return if stored.shown_to(payer).is_some() { Err(of_another()) } else { Ok(()) };
+        }
         if let Some(stored) = configs.remove(&key) {
             stored.deleted.cancel();
         }
@@ -270,6 +300,16 @@ impl PushService {
         }
     }
 
+    /// Drops a configuration whose key may no longer have it, unless it was deleted or replaced.
+    fn drop_lost(&self, key: &Key, reason: &str) {
+        let mut configs = self.configs();
+        if configs.get(key).is_some_and(|stored| !stored.deleted.is_cancelled()) {
+            log_drop(key, reason);
+            configs.remove(key);
+            remove(&self.path(key));
+        }
+    }
+
     /// Records that the receiver of a configuration was given up, or that its task is gone.
     fn give_up(&self, key: &Key) {
         let mut configs = self.configs();
@@ -297,12 +337,12 @@ impl PushService {
         self.inner.configs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn deliver(&self, orchestrator: &Orchestrator, key: Key, stored: StoredConfig) {
-        let (service, orchestrator) = (self.clone(), orchestrator.clone());
+    fn deliver(&self, source: PushSource, key: Key, stored: StoredConfig) {
+        let service = self.clone();
         let deleted = stored.deleted.clone();
         self.inner.tracker.spawn(async move {
             let stop = service.inner.stop.clone();
-            let delivering = delivery::deliver(&service, &orchestrator, &key, stored);
+            let delivering = delivery::deliver(&service, &source, &key, stored);
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = deleted.cancelled() => {}
@@ -313,6 +353,19 @@ impl PushService {
 }
 
 impl StoredConfig {
+    /// The configuration as a caller sees it who sees its task; `None` if another key set it, or the owner.
+    fn shown_to(&self, payer: Option<&str>) -> Option<TaskPushNotificationConfig> {
+        if self.payer.as_deref() == payer {
+            return Some(self.config.clone());
+        }
+        let mut shown = self.config.clone();
+        shown.token = None;
+        if let Some(authentication) = &mut shown.authentication {
+            authentication.credentials = None;
+        }
+        payer.is_none().then_some(shown)
+    }
+
     fn is_outdated(&self, now: DateTime<Utc>) -> bool {
         self.over_at.is_some_and(|over_at| now - over_at > KEPT)
     }
@@ -339,6 +392,15 @@ fn check_room(
         return refuse("the API key has");
     }
     if configs.len() >= CONFIGS_MAX { refuse("the server has") } else { Ok(()) }
+}
+
+fn of_another() -> A2aError {
+    let message = "another caller set the push notification configuration of this id, and only it may change it";
+    A2aError::unsupported(message)
+}
+
+fn log_drop(key: &Key, reason: &str) {
+    tracing::warn!(task.id = %key.0, reason, "a push configuration was dropped");
 }
 
 /// Removes the file of a configuration that is over.

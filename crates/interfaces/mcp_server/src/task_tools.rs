@@ -120,8 +120,12 @@ async fn cancel(
     Ok(TaskView::read(&request.reader().await?, &summary.task_id).await?.tool_result())
 }
 
-/// Cancels a task. One that was canceled before stays canceled.
+/// Cancels a task. One that was canceled before stays canceled. An agent's key may not.
 pub(crate) async fn cancel_task(request: &McpRequest, task: &TaskSummary) -> Result<(), Failure> {
+    if request.caller.agent().is_some() {
+        let message = "an agent's key cancels no task: use a person's key";
+        return Err(Failure::new(ErrorCode::Forbidden, message));
+    }
     match request.cancel(&task.task_id).await {
         Ok(()) => Ok(()),
         Err(error) => {

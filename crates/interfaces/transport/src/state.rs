@@ -1,10 +1,11 @@
 //! The state that all handlers share.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{TaskId, TaskSummary};
-use antiphon_keys::WrongKeys;
+use antiphon_keys::{KeyRing, WrongKeys};
 use antiphon_runtime::{OrchestratorError, ReplayError};
 use antiphon_telemetry::{Telemetry, TraceParent};
 use axum::http::{HeaderMap, HeaderName};
@@ -43,6 +44,11 @@ pub struct AppState {
 }
 
 impl AppState {
+    /// The API keys of the server, for work that goes on after its request.
+    pub fn key_ring(&self) -> Option<Arc<KeyRing>> {
+        self.keys.as_ref().map(|keys| Arc::clone(&keys.ring))
+    }
+
     /// Adds a new task to the trace that the request belongs to. An invalid `traceparent` is ignored, as its
     /// specification demands.
     pub fn trace(&self, headers: &HeaderMap, task_id: &TaskId) {

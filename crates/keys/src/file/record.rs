@@ -44,7 +44,21 @@ pub(crate) fn check(
     if !bool::from(is_current) && !in_grace {
         return Err(KeyRefusal::Expired);
     }
-    Ok(KeyGrant {
+    Ok(granted(key))
+}
+
+/// What a key allows that is not expired or revoked, without its secret.
+pub(crate) fn grant(record: Option<&Record>, now: DateTime<Utc>) -> Result<KeyGrant, KeyRefusal> {
+    let key = &record.ok_or(KeyRefusal::Unknown)?.key;
+    match key.status(now) {
+        KeyStatus::Revoked => Err(KeyRefusal::Revoked),
+        KeyStatus::Expired => Err(KeyRefusal::Expired),
+        KeyStatus::Active => Ok(granted(key)),
+    }
+}
+
+fn granted(key: &Key) -> KeyGrant {
+    KeyGrant {
         id: key.id,
         name: key.name.clone(),
         level: key.level,
@@ -52,5 +66,5 @@ pub(crate) fn check(
         scope: key.scope,
         rate_per_minute: key.rate_per_minute,
         spend: key.spend,
-    })
+    }
 }

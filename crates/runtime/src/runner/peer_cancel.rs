@@ -51,6 +51,8 @@ impl Orchestrator {
     pub async fn cancel_by_key(&self, key: IdempotencyKey) -> Result<TaskId, OrchestratorError> {
         let services = &self.services;
         let now = services.deps.clock.now();
+        // A creation with this key beside it may find the canceled task: it must not start early.
+        let written = services.creation_keys.begin(&key);
         let created = TaskCreated::new(ORDERS, SessionId::from(services.deps.ids.next()));
         let text = "Canceled before it was created";
         let append = Append {
@@ -65,6 +67,7 @@ impl Orchestrator {
             key: Some(key),
         };
         let appended = services.append(append).await?;
+        drop(written);
         if appended.deduplicated {
             match self.cancel(&appended.task_id).await {
                 Ok(()) | Err(OrchestratorError::Ended { .. }) => {}

@@ -160,8 +160,9 @@ impl Serve {
         };
         let follower = TelemetryFollower::start(&orchestrator, &telemetry).await?;
         let (telemetry, interface) = (Some(telemetry), interface(webhooks, &a2a, &mcp));
+        let ring = keys.as_ref().map(|keys| Arc::clone(&keys.ring));
         let server = ServerConfig { deps, keys, telemetry, chat_agents, interface };
-        a2a.resume_push(&orchestrator);
+        a2a.resume_push(&orchestrator, ring);
         let ended = self.serve((server, address), &server_files, services).await;
         server_files.unpublish();
         a2a.shutdown().await;

@@ -86,9 +86,7 @@ async fn accept(
         None => create(request, &params.message).await?,
     };
     if let Some(push) = push {
-        let orchestrator = &request.state.deps.orchestrator;
-        let payer = request.caller.payer();
-        request.a2a.push.create(orchestrator, payer, &sent.task_id, push).await?;
+        request.create_push(&sent.task_id, push).await?;
     }
     Ok(sent)
 }

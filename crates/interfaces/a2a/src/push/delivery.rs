@@ -6,11 +6,10 @@ use std::time::Duration;
 use a2a::{StreamResponse, TaskPushNotificationConfig, TaskState};
 use antiphon_core::port::{TaskQuery, TaskSelector};
 use antiphon_core::{Position, Seq, TaskSummary};
-use antiphon_runtime::Orchestrator;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use url::Url;
 
-use super::{Key, PushService, StoredConfig};
+use super::{Key, PushService, PushSource, StoredConfig, Verdict};
 use crate::error::A2aError;
 use crate::task_view::{self, Extent};
 use crate::watcher::{Source, Until, Watcher};
@@ -27,36 +26,57 @@ const ANSWER_WAIT: Duration = Duration::from_secs(15);
 /// Header with the token of a configuration.
 const TOKEN: &str = "X-A2A-Notification-Token";
 
-/// Delivers until the end of the task, or until the receiver does not answer.
+/// Why a delivery ended before its task.
+enum Stopped {
+    /// The payer may no longer have the configuration, for this reason.
+    Lost(String),
+    Failed(A2aError),
+}
+
+impl From<A2aError> for Stopped {
+    fn from(error: A2aError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Delivers until the end of the task, until the receiver does not answer, or until the payer loses its key.
 pub(super) async fn deliver(
     service: &PushService,
-    orchestrator: &Orchestrator,
+    source: &PushSource,
     key: &Key,
     stored: StoredConfig,
 ) {
-    if let Err(error) = follow(service, orchestrator, key, stored).await {
-        tracing::warn!(task.id = %key.0, ?error, "push notifications of the task ended");
-        service.give_up(key);
+    match follow(service, source, key, &stored).await {
+        Ok(()) => {}
+        Err(Stopped::Lost(reason)) => service.drop_lost(key, &reason),
+        Err(Stopped::Failed(error)) => {
+            tracing::warn!(task.id = %key.0, ?error, "push notifications of the task ended");
+            service.give_up(key);
+        }
     }
 }
 
 async fn follow(
     service: &PushService,
-    orchestrator: &Orchestrator,
+    source: &PushSource,
     key: &Key,
-    stored: StoredConfig,
-) -> Result<(), A2aError> {
-    let (task_id, config) = (&key.0, &stored.config);
+    stored: &StoredConfig,
+) -> Result<(), Stopped> {
+    let (orchestrator, task_id) = (&source.orchestrator, &key.0);
+    let sending = Sending { service, source, stored };
     let one = TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
-    let Some(summary) = orchestrator.tasks(one).await?.into_iter().next() else {
-        return Err(A2aError::no_task());
+    let Some(summary) = orchestrator.tasks(one).await.map_err(A2aError::from)?.pop() else {
+        return Err(A2aError::no_task().into());
     };
+    if stored.payer.is_some() && stored.payer != summary.payer {
+        return Err(Stopped::Lost("its key does not see the task".to_owned()));
+    }
     if stored.delivered == Seq(0) {
         // The receiver learns of the task as it is; its updates follow.
         let extent = Extent { history: Some(0), artifacts: true };
         let task = task_view::task(orchestrator, &summary, extent).await?;
         let done = task.status.state.is_terminal();
-        send(service, config, &StreamResponse::Task(task)).await?;
+        sending.send(&StreamResponse::Task(task)).await?;
         service.record(key, summary.seq, done);
         if done {
             return Ok(());
@@ -66,15 +86,15 @@ async fn follow(
     let delivered = if stored.delivered == Seq(0) { summary.seq } else { stored.delivered };
     let from = TaskSummary { seq: delivered, ..summary };
     let follower = orchestrator.follow(Some(task_id.clone()), Position(0));
-    let source = Source { follower, deltas: None, approvals: None };
+    let updates = Source { follower, deltas: None, approvals: None };
     let state = TaskState::Unspecified;
-    let mut watcher = Watcher::new(orchestrator, &from, state, source, Until::Ended).await?;
+    let mut watcher = Watcher::new(orchestrator, &from, state, updates, Until::Ended).await?;
     while let Some(update) = watcher.next().await? {
         let is_end = matches!(
             &update.response,
             StreamResponse::StatusUpdate(update) if update.status.state.is_terminal()
         );
-        send(service, config, &update.response).await?;
+        sending.send(&update.response).await?;
         // An event with several updates is delivered when the last of them is.
         let delivered = if is_end { update.seq } else { Seq(update.seq.0.saturating_sub(1)) };
         service.record(key, delivered.max(Seq(1)), is_end);
@@ -82,26 +102,38 @@ async fn follow(
     Ok(())
 }
 
-/// Sends an update until it is received. A name is resolved and checked for each attempt anew, and its address pinned.
-async fn send(
-    service: &PushService,
-    config: &TaskPushNotificationConfig,
-    update: &StreamResponse,
-) -> Result<(), A2aError> {
-    let body = serde_json::to_string(update).unwrap_or_default();
-    let mut wait = RETRY_AFTER;
-    let mut failure = String::new();
-    for attempt in 1..=ATTEMPTS_MAX {
-        match attempt_once(service, config, &body).await {
-            Ok(()) => return Ok(()),
-            Err(reason) => failure = reason,
+/// A configuration whose updates are sent.
+struct Sending<'a> {
+    service: &'a PushService,
+    source: &'a PushSource,
+    stored: &'a StoredConfig,
+}
+
+impl Sending<'_> {
+    /// Sends an update until it is received. For each attempt anew, the payer's key is checked, and a name is resolved
+    /// and checked, and its address pinned.
+    async fn send(&self, update: &StreamResponse) -> Result<(), Stopped> {
+        let body = serde_json::to_string(update).unwrap_or_default();
+        let mut wait = RETRY_AFTER;
+        let mut failure = String::new();
+        for attempt in 1..=ATTEMPTS_MAX {
+            match self.source.verdict(self.stored.payer.as_deref()) {
+                Verdict::Allowed => {}
+                Verdict::Lost(reason) => return Err(Stopped::Lost(reason)),
+                Verdict::Unknown(reason) => return Err(A2aError::internal(reason).into()),
+            }
+            match attempt_once(self.service, &self.stored.config, &body).await {
+                Ok(()) => return Ok(()),
+                Err(reason) => failure = reason,
+            }
+            if attempt < ATTEMPTS_MAX {
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
         }
-        if attempt < ATTEMPTS_MAX {
-            tokio::time::sleep(wait).await;
-            wait *= 2;
-        }
+        let message = format!("the receiver does not answer: {failure}");
+        Err(A2aError::invalid_request(message).into())
     }
-    Err(A2aError::invalid_request(format!("the receiver does not answer: {failure}")))
 }
 
 async fn attempt_once(

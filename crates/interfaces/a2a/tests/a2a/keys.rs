@@ -1,6 +1,7 @@
 //! Two callers with API keys: neither learns that a task of the other exists.
 
 use antiphon_a2a_api::ExposedAgents;
+use antiphon_test_server::agents_key;
 use serde_json::{Value, json};
 
 use crate::world::{World, error, message};
@@ -123,5 +124,34 @@ async fn a_list_has_the_tasks_of_its_key_that_are_older_than_a_thousand_others()
     assert_eq!(listed["result"]["tasks"][0]["id"], old["result"]["task"]["id"]);
     let listed = world.rpc_as(&eve, "ListTasks", json!({ "pageSize": 1 })).await;
     assert_eq!(listed["result"]["totalSize"], 1002, "{listed}");
+    world.ended().await;
+}
+
+/// As through the native API.
+#[tokio::test]
+async fn an_agents_key_cancels_no_task_and_sets_no_push_notifications() {
+    let folder = tempfile::tempdir().unwrap();
+    let agents = agents_key(folder.path(), "helper");
+    let world = World::in_folder(folder, ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let task = world.stalling("m1").await;
+    let mut pushed = message("m2", "hello");
+    pushed["configuration"] =
+        json!({ "taskPushNotificationConfig": { "url": "http://127.0.0.1:9/" } });
+    for (method, params) in [
+        ("CancelTask", json!({ "id": task["id"] })),
+        (
+            "CreateTaskPushNotificationConfig",
+            json!({ "taskId": task["id"], "url": "http://127.0.0.1:9/" }),
+        ),
+        ("DeleteTaskPushNotificationConfig", json!({ "taskId": task["id"], "id": "mine" })),
+        ("SendMessage", pushed.clone()),
+        ("SendStreamingMessage", pushed.clone()),
+    ] {
+        let refused = world.rpc_as(&agents, method, params).await;
+        assert_eq!(error(&refused), (-32000, "PERMISSION_DENIED".to_owned()), "{method}");
+    }
+    let path = format!("/a2a/helper/tasks/{}:cancel", task["id"].as_str().unwrap());
+    let refused = world.http_as(&agents, "POST", &path, Some(&json!({}))).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
     world.ended().await;
 }

@@ -1,5 +1,8 @@
-//! Push notifications: configurations, delivery, and where they may not go.
+//! Push notifications: configurations, delivery, where they may not go, and whose they are.
 
+use std::sync::Arc;
+
+use antiphon_keys::KeyRing;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -177,5 +180,99 @@ async fn a_key_with_too_many_configurations_does_not_block_another_one() {
     let task = world.rpc_as(&ada, "SendMessage", params).await["result"]["task"].clone();
     let created = world.rpc_as(&ada, "CreateTaskPushNotificationConfig", create(&task["id"])).await;
     assert!(created["result"]["id"].is_string(), "{created}");
+    world.ended().await;
+}
+
+/// The keys of a world, as another process changes them.
+fn ring(world: &World) -> KeyRing {
+    KeyRing::open(world.folder.path().join("keys.json")).unwrap()
+}
+
+/// Revokes the key of this text.
+fn revoke(ring: &KeyRing, key: &str) {
+    ring.revoke(key.split('_').nth(1).unwrap().parse().unwrap()).unwrap();
+}
+
+#[tokio::test]
+async fn updates_for_a_key_that_was_revoked_end_and_its_configuration_is_dropped() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let world = World::with(ExposedAgents::AllOnLoopback, &[&host]).await;
+    let [ada, _] = world.keys.clone();
+    let mut params = message("m1", "stall");
+    params["configuration"] = json!({ "returnImmediately": true, "taskPushNotificationConfig": {
+        "url": format!("http://{host}/hook"),
+    }});
+    world.rpc_as(&ada, "SendMessage", params).await;
+    // It was not received, and is sent again half a second later.
+    receive(&listener, "500 Not now").await;
+    revoke(&ring(&world), &ada);
+    let dropped = async {
+        while files(world.folder.path()) > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(15), dropped).await.unwrap();
+    let more = tokio::time::timeout(std::time::Duration::ZERO, listener.accept()).await;
+    assert!(more.is_err(), "it was sent once");
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_drops_the_configurations_of_keys_that_are_not_valid() {
+    let world = World::with(ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let [ada, _] = world.keys.clone();
+    let mut params = message("m1", "stall");
+    params["configuration"] = json!({ "returnImmediately": true });
+    let task = world.rpc_as(&ada, "SendMessage", params).await["result"]["task"].clone();
+    let config = |id: &str| json!({ "taskId": task["id"], "id": id, "url": "http://127.0.0.1:9/" });
+    world.rpc("CreateTaskPushNotificationConfig", config("owners")).await;
+    world.rpc_as(&ada, "CreateTaskPushNotificationConfig", config("adas")).await;
+    assert_eq!(files(world.folder.path()), 2);
+    let keys = ring(&world);
+    revoke(&keys, &ada);
+    // As after a restart. Deliveries do not go on meanwhile: the test does not wait.
+    world.a2a.resume_push(&world.orchestrator, Some(Arc::new(keys)));
+    assert_eq!(files(world.folder.path()), 1);
+    let listed =
+        world.rpc("ListTaskPushNotificationConfigs", json!({ "taskId": task["id"] })).await;
+    assert_eq!(listed["result"]["configs"], json!([config("owners")]), "the owner's is kept");
+    world.ended().await;
+}
+
+#[tokio::test]
+async fn only_the_caller_that_set_a_configuration_sees_its_secrets_and_changes_it() {
+    let world = World::with(ExposedAgents::AllOnLoopback, &["127.0.0.1:9"]).await;
+    let [ada, _] = world.keys.clone();
+    let mut params = message("m1", "stall");
+    params["configuration"] = json!({ "returnImmediately": true });
+    let task = world.rpc_as(&ada, "SendMessage", params).await["result"]["task"].clone();
+    let config = |id: &str| {
+        json!({
+            "taskId": task["id"], "id": id, "url": "http://127.0.0.1:9/hook", "token": "TOKEN",
+            "authentication": { "scheme": "Bearer", "credentials": "SECRET" },
+        })
+    };
+    let one = |id: &str| json!({ "taskId": task["id"], "id": id });
+    world.rpc_as(&ada, "CreateTaskPushNotificationConfig", config("adas")).await;
+    world.rpc("CreateTaskPushNotificationConfig", config("owners")).await;
+    let own = world.rpc_as(&ada, "GetTaskPushNotificationConfig", one("adas")).await;
+    assert_eq!(own["result"], config("adas"), "{own}");
+    let hidden = world.rpc_as(&ada, "GetTaskPushNotificationConfig", one("owners")).await;
+    assert_eq!(error(&hidden).0, -32001, "{hidden}");
+    let of_task = json!({ "taskId": task["id"] });
+    let listed = world.rpc_as(&ada, "ListTaskPushNotificationConfigs", of_task.clone()).await;
+    assert_eq!(listed["result"]["configs"], json!([config("adas")]));
+    let listed = world.rpc("ListTaskPushNotificationConfigs", of_task).await;
+    let mut shown = config("adas");
+    shown.as_object_mut().unwrap().remove("token");
+    shown["authentication"] = json!({ "scheme": "Bearer" });
+    assert_eq!(listed["result"]["configs"], json!([shown, config("owners")]));
+    let replaced = world.rpc("CreateTaskPushNotificationConfig", config("adas")).await;
+    assert_eq!(error(&replaced).0, -32004, "{replaced}");
+    let deleted = world.rpc("DeleteTaskPushNotificationConfig", one("adas")).await;
+    assert_eq!(error(&deleted).0, -32004, "{deleted}");
+    world.rpc_as(&ada, "DeleteTaskPushNotificationConfig", one("owners")).await;
+    assert_eq!(files(world.folder.path()), 2, "neither was deleted");
     world.ended().await;
 }

@@ -112,3 +112,23 @@ async fn idempotency_keys_of_different_callers_never_collide() {
     }
     keyed.server.ended().await;
 }
+
+#[tokio::test]
+async fn a_key_that_is_there_twice_or_has_a_tab_is_refused() {
+    let server = TestServer::new().await;
+    let body = json!({"message": "x"}).to_string();
+    for lines in [
+        "idempotency-key: one\r\nidempotency-key: two",
+        "idempotency-key: one\r\nidempotency-key: one",
+        "idempotency-key: a\tb",
+        "idempotency-key:",
+    ] {
+        let text = request(server.address, "POST", "/v1/tasks", Some(&body));
+        let reply =
+            say(server.address, &text.replacen("\r\n", &format!("\r\n{lines}\r\n"), 1)).await;
+        assert_eq!((reply.status, reply.code().as_str()), (400, "INVALID_REQUEST"), "{lines:?}");
+    }
+    let listed = get(server.address, "/v1/tasks").await.json();
+    assert_eq!(listed["tasks"], json!([]), "nothing was done");
+    server.ended().await;
+}

@@ -61,14 +61,21 @@ async fn visible(
     caller: &Caller,
     task_id: &TaskId,
 ) -> Result<Option<TaskState>, AnswerError> {
-    let found = match state.deps.orchestrator.task_alone(task_id).await {
-        Ok(found) => found,
-        Err(OrchestratorError::Replay(ReplayError::NoTask { .. })) => return Ok(None),
+    let orchestrator = &state.deps.orchestrator;
+    // The summary first: how long the answer takes must not tell a task of another key from one that does not exist.
+    let query = TaskQuery { which: TaskSelector::One(task_id.clone()), limit: NonZeroUsize::MIN };
+    let summaries = match orchestrator.tasks(query).await {
+        Ok(summaries) => summaries,
         Err(error) => return Err(AnswerError::native(error).await),
     };
-    let is_visible =
-        found.created.parent.is_none() && caller.may_see_payer(found.created.payer.as_deref());
-    Ok(is_visible.then_some(found))
+    if !summaries.iter().any(|summary| caller.may_see(summary)) {
+        return Ok(None);
+    }
+    match orchestrator.task_alone(task_id).await {
+        Ok(found) => Ok(Some(found)),
+        Err(OrchestratorError::Replay(ReplayError::NoTask { .. })) => Ok(None),
+        Err(error) => Err(AnswerError::native(error).await),
+    }
 }
 
 /// What a request continues.

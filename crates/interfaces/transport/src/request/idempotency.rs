@@ -4,10 +4,13 @@
 //! (`append_transaction.rs` of the store).
 
 use antiphon_core::port::IdempotencyKey;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, HeaderName};
 
 use crate::access::caller::Caller;
 use crate::api_error::ApiError;
+use crate::request::headers::single_header;
+
+const HEADER: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Longest `Idempotency-Key`, in bytes.
 pub const KEY_BYTES_MAX: usize = 256;
@@ -23,11 +26,14 @@ pub fn key(
 
 /// The key as the client sent it.
 pub fn own_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
-    let key = key.to_str().unwrap_or_default().trim();
-    if key.is_empty() || key.len() > KEY_BYTES_MAX {
+    if !headers.contains_key(&HEADER) {
+        return Ok(None);
+    }
+    let key = single_header(headers, &HEADER).unwrap_or_default().trim();
+    let is_printable = key.chars().all(|c| (' '..='~').contains(&c));
+    if key.is_empty() || key.len() > KEY_BYTES_MAX || !is_printable {
         return Err(ApiError::invalid(format!(
-            "`Idempotency-Key` must have 1 to {KEY_BYTES_MAX} ASCII characters"
+            "`Idempotency-Key` must be there once, with 1 to {KEY_BYTES_MAX} printable ASCII characters"
         )));
     }
     Ok(Some(key.to_owned()))
