@@ -360,7 +360,7 @@ fn a_descendant_is_shown_in_notes_and_only_the_answer_is_on_standard_output() {
     let notes = "  [researcher] begins: Find it.
   [researcher] → bash echo found
   [researcher] ✓ done, 2 lines
-✓ call_agent, 1 line
+✓ call_agent, 2 lines
 ";
     assert_eq!((code, err.as_str()), (0, notes));
     assert_eq!(out, "I ask an agent.\nDone: Review\nThat is all.\n");

@@ -167,7 +167,7 @@ fn ten_megabytes_of_nesting_are_refused() {
         parse(&text),
         Err(FormatError::Message {
             index: 1,
-            reason: "JSON is nested deeper than 100 levels".to_owned()
+            reason: "content[1].arguments: JSON is nested deeper than 100 levels".to_owned()
         })
     );
 }

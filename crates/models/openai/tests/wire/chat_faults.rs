@@ -4,7 +4,7 @@ use antiphon_core::{AssistantBlock, ProviderError};
 use antiphon_model_server::{Ending, Reply};
 
 use crate::chat_answers::{DONE, call_delta, delta, finish};
-use crate::world::{Case, Outcome, Wire, broken, check, protocol, text};
+use crate::world::{Case, Outcome, Wire, broken, check, protocol, refused, text};
 
 fn case(name: &'static str, body: impl Into<Vec<u8>>, outcome: Outcome) -> Case {
     Case { name, reply: Reply::events(body), outcome }
@@ -26,7 +26,6 @@ fn server(status: u16, message: &str) -> ProviderError {
 async fn an_answer_without_an_end_is_interrupted() {
     let call = delta(&call_delta(r#""index":0,"id":"c1","#, r#""name":"f","arguments":"{}""#));
     let cut = || broken(begun(), ProviderError::Cut);
-    let nothing = || broken(Vec::new(), ProviderError::Cut);
     let reset = Reply::events(once()).ending(Ending::Cut);
     check(
         Wire::chat(),
@@ -36,7 +35,7 @@ async fn an_answer_without_an_end_is_interrupted() {
             case("in the middle of a call", once() + &call, cut()),
             Case { name: "with its connection", reply: reset, outcome: cut() },
             // A proxy ends the stream of a server that broke off before it answered.
-            case("with an end and nothing before it", DONE.to_owned(), nothing()),
+            case("with an end and nothing before it", DONE.to_owned(), refused(ProviderError::Cut)),
         ],
     )
     .await;
